@@ -1,0 +1,48 @@
+# `make demo` and `make test` are all a newcomer needs; both set up what is missing.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check fix codecs bench clean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup: $(STAMP) ## Create .venv and install Barnabas with its development tools
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Barnabas needs Python 3.11 or newer; run make PYTHON=python3.12 setup"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	@touch $@
+
+demo: $(STAMP) ## Run a broker, a producer and two consumer groups, live, and show the outcome
+	$(BIN)/python examples/demo.py
+
+test: $(STAMP) ## Run the whole test suite
+	$(BIN)/pytest
+
+check: $(STAMP) ## Lint, type-check, import ladder, generated code up to date
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python tools/generate_codecs.py --check
+
+fix: $(STAMP) ## Format and apply safe lint fixes
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+codecs: $(STAMP) ## Generate src/barnabas/wire/messages from the schema table
+	$(BIN)/python tools/generate_codecs.py
+
+bench: $(STAMP) ## Measure the broker and print a table
+	$(BIN)/python -m benchmarks
+
+clean: ## Remove everything the other targets made
+	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,146 @@
+"""The header of a record batch, format v2: 61 bytes in front of the records.
+
+Layout, big-endian:
+
+    base_offset              int64   offset of the first record; the broker assigns it
+    batch_length             int32   bytes that follow this field
+    partition_leader_epoch   int32   the broker assigns it
+    magic                    int8    always 2
+    crc                      uint32  CRC-32C of everything from `attributes` to the end
+    attributes               int16   bits 0-2 compression, 3 timestamp type, 4 transactional,
+                                     5 control, 6 delete horizon
+    last_offset_delta        int32
+    base_timestamp           int64
+    max_timestamp            int64
+    producer_id              int64
+    producer_epoch           int16
+    base_sequence            int32
+    record_count             int32
+
+`base_offset` and `partition_leader_epoch` stand outside the CRC, so a broker writes them into the
+received buffer without touching the rest.
+"""
+
+from struct import Struct
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+HEADER_SIZE = 61
+LENGTH_PREFIX = 12  # base_offset and batch_length, which batch_length does not count
+MAGIC = 2
+
+_HEADER = Struct(">qiibIhiqqqhii")
+_OFFSET = Struct(">q")
+_EPOCH = Struct(">i")
+_CRC = Struct(">I")
+_ATTRIBUTES = Struct(">h")
+_LENGTH = Struct(">i")
+
+_CRC_AT = 17
+_CRC_FROM = 21
+_MAX_TIMESTAMP_AT = 35
+
+_COMPRESSION_MASK = 0x07
+_LOG_APPEND_TIME = 0x08
+_TRANSACTIONAL = 0x10
+_CONTROL = 0x20
+
+Buffer = bytes | bytearray | memoryview
+
+
+class BatchHeader(NamedTuple):
+    """One parsed header. All fields as on the wire."""
+
+    base_offset: int
+    batch_length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def size(self) -> int:
+        """Bytes the whole batch takes, the header included."""
+        return LENGTH_PREFIX + self.batch_length
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def next_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta + 1
+
+    @property
+    def last_sequence(self) -> int:
+        """Sequence of the last record; sequences wrap around after 2**31 - 1."""
+        return (self.base_sequence + self.last_offset_delta) & 0x7FFFFFFF
+
+    @property
+    def compression(self) -> int:
+        return self.attributes & _COMPRESSION_MASK
+
+    @property
+    def is_log_append_time(self) -> bool:
+        return bool(self.attributes & _LOG_APPEND_TIME)
+
+    @property
+    def is_transactional(self) -> bool:
+        return bool(self.attributes & _TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        return bool(self.attributes & _CONTROL)
+
+    @property
+    def has_producer(self) -> bool:
+        return self.producer_id >= 0
+
+
+def parse_header(buffer: Buffer, at: int = 0) -> BatchHeader:
+    """Read the header that starts at `at`; the caller has checked that 61 bytes are there."""
+    return BatchHeader._make(_HEADER.unpack_from(buffer, at))
+
+
+def pack_header(header: BatchHeader) -> bytes:
+    """The 61 bytes of `header`, its CRC as given."""
+    return _HEADER.pack(*header)
+
+
+def batch_size(buffer: Buffer, at: int = 0) -> int:
+    """Bytes of the batch that starts at `at`, from its length field alone."""
+    return LENGTH_PREFIX + int(_LENGTH.unpack_from(buffer, at + 8)[0])
+
+
+def compute_crc(batch: memoryview) -> int:
+    """CRC-32C over the part of one whole batch that its CRC covers."""
+    return crc32c(batch[_CRC_FROM:])
+
+
+def patch_base_offset(buffer: bytearray | memoryview, at: int, base_offset: int) -> None:
+    """Write the assigned offset into the batch at `at`."""
+    _OFFSET.pack_into(buffer, at, base_offset)
+
+
+def patch_leader_epoch(buffer: bytearray | memoryview, at: int, leader_epoch: int) -> None:
+    """Write the leader's epoch into the batch at `at`."""
+    _EPOCH.pack_into(buffer, at + LENGTH_PREFIX, leader_epoch)
+
+
+def patch_log_append_time(batch: memoryview, timestamp_ms: int) -> None:
+    """Stamp one whole batch with the broker's time.
+
+    Readers take `max_timestamp` for every record of such a batch, so no record is touched.
+    """
+    attributes = int(_ATTRIBUTES.unpack_from(batch, _CRC_FROM)[0]) | _LOG_APPEND_TIME
+    _ATTRIBUTES.pack_into(batch, _CRC_FROM, attributes)
+    _OFFSET.pack_into(batch, _MAX_TIMESTAMP_AT, timestamp_ms)
+    _CRC.pack_into(batch, _CRC_AT, compute_crc(batch))

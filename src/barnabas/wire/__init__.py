@@ -1,0 +1,1 @@
+"""The Kafka protocol: a schema table, codecs generated from it, framing and error codes."""
