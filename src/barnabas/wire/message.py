@@ -1,0 +1,52 @@
+"""What every generated message class offers."""
+
+from typing import ClassVar, Generic, Self, TypeVar
+
+from barnabas.wire.primitives import Reader, Writer
+
+NEVER = 32767
+"""`FLEXIBLE_FROM` of a message that has no flexible version."""
+
+
+class Struct:
+    """A structure inside a message."""
+
+    __slots__ = ()
+
+    @classmethod
+    def decode(cls, r: Reader, version: int) -> Self:
+        raise NotImplementedError
+
+    def encode(self, w: Writer, version: int) -> None:
+        raise NotImplementedError
+
+
+class Message(Struct):
+    """A request, a response, or a record of an internal topic, in all its versions."""
+
+    __slots__ = ()
+
+    MIN_VERSION: ClassVar[int]
+    MAX_VERSION: ClassVar[int]
+    FLEXIBLE_FROM: ClassVar[int]
+    """From this version on, lengths are compact and tagged fields may follow every structure."""
+
+
+class Response(Message):
+    """An answer of a broker."""
+
+    __slots__ = ()
+
+    API_KEY: ClassVar[int]
+
+
+ResponseT_co = TypeVar("ResponseT_co", bound=Response, covariant=True)
+
+
+class Request(Message, Generic[ResponseT_co]):
+    """A question to a broker, which is answered with `RESPONSE`."""
+
+    __slots__ = ()
+
+    API_KEY: ClassVar[int]
+    RESPONSE: ClassVar[type[Response]]

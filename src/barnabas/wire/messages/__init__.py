@@ -1,0 +1,1 @@
+"""One module per API, generated from the schema table by `make codecs`."""
