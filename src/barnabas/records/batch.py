@@ -41,10 +41,10 @@ _CRC_AT = 17
 _CRC_FROM = 21
 _MAX_TIMESTAMP_AT = 35
 
-_COMPRESSION_MASK = 0x07
-_LOG_APPEND_TIME = 0x08
-_TRANSACTIONAL = 0x10
-_CONTROL = 0x20
+COMPRESSION_MASK = 0x07
+LOG_APPEND_TIME = 0x08
+TRANSACTIONAL = 0x10
+CONTROL = 0x20
 
 Buffer = bytes | bytearray | memoryview
 
@@ -86,19 +86,19 @@ class BatchHeader(NamedTuple):
 
     @property
     def compression(self) -> int:
-        return self.attributes & _COMPRESSION_MASK
+        return self.attributes & COMPRESSION_MASK
 
     @property
     def is_log_append_time(self) -> bool:
-        return bool(self.attributes & _LOG_APPEND_TIME)
+        return bool(self.attributes & LOG_APPEND_TIME)
 
     @property
     def is_transactional(self) -> bool:
-        return bool(self.attributes & _TRANSACTIONAL)
+        return bool(self.attributes & TRANSACTIONAL)
 
     @property
     def is_control(self) -> bool:
-        return bool(self.attributes & _CONTROL)
+        return bool(self.attributes & CONTROL)
 
     @property
     def has_producer(self) -> bool:
@@ -125,6 +125,11 @@ def compute_crc(batch: memoryview) -> int:
     return crc32c(batch[_CRC_FROM:])
 
 
+def patch_crc(batch: bytearray | memoryview) -> None:
+    """Write the CRC of one whole batch into it, after something the CRC covers has changed."""
+    _CRC.pack_into(batch, _CRC_AT, compute_crc(memoryview(batch)))
+
+
 def patch_base_offset(buffer: bytearray | memoryview, at: int, base_offset: int) -> None:
     """Write the assigned offset into the batch at `at`."""
     _OFFSET.pack_into(buffer, at, base_offset)
@@ -140,7 +145,7 @@ def patch_log_append_time(batch: memoryview, timestamp_ms: int) -> None:
 
     Readers take `max_timestamp` for every record of such a batch, so no record is touched.
     """
-    attributes = int(_ATTRIBUTES.unpack_from(batch, _CRC_FROM)[0]) | _LOG_APPEND_TIME
+    attributes = int(_ATTRIBUTES.unpack_from(batch, _CRC_FROM)[0]) | LOG_APPEND_TIME
     _ATTRIBUTES.pack_into(batch, _CRC_FROM, attributes)
     _OFFSET.pack_into(batch, _MAX_TIMESTAMP_AT, timestamp_ms)
-    _CRC.pack_into(batch, _CRC_AT, compute_crc(batch))
+    patch_crc(batch)

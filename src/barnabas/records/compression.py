@@ -1,0 +1,199 @@
+"""The five codecs of Kafka's `compression.type`, and decompression that cannot explode.
+
+A batch compresses its records as one block, everything behind the 61 bytes of its header:
+
+    gzip     one or more gzip members
+    snappy   xerial framing: 16 bytes (0x82 'SNAPPY' 0x00, int32 version, int32 lowest compatible
+             version), then chunks of an int32 length and a raw snappy block. A single raw block
+             without framing is read too, since librdkafka writes that.
+    lz4      LZ4 frames with independent blocks; Java clients refuse linked ones, so the frame is
+             put together here from single blocks
+    zstd     one or more zstd frames
+
+`decompress` never holds more than about `limit` bytes of output, whatever sizes the input claims.
+Dictionaries are left out: Kafka has none.
+"""
+
+from collections.abc import Callable
+from enum import IntEnum
+from struct import Struct
+
+import cramjam
+
+from barnabas.records.batch import Buffer
+from barnabas.records.errors import CorruptPayload, DecompressionBomb, UnsupportedCompression
+
+_INT32 = Struct(">i")
+_LE_UINT32 = Struct("<I")
+
+_GZIP_LEVEL = 6
+_ZSTD_LEVEL = 3
+
+_XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_HEADER = _XERIAL_MAGIC + _INT32.pack(1) + _INT32.pack(1)
+_XERIAL_CHUNK_BYTES = 32 * 1024
+
+# Magic, FLG (version 1, independent blocks, no checksums: the batch has its own), BD (blocks of
+# 64 KiB), and the second byte of the xxHash-32 of FLG and BD, which is constant as they are.
+_LZ4_HEADER = b"\x04\x22\x4d\x18\x60\x40\x82"
+_LZ4_BLOCK_BYTES = 64 * 1024
+_LZ4_STORED = 0x8000_0000
+_LZ4_END = _LE_UINT32.pack(0)
+
+# A copy element of three bytes makes at most 64: no snappy block grows more than that.
+_SNAPPY_GROWTH = 64 / 3
+
+_FIRST_OUTPUT_BYTES = 64 * 1024
+_OUTPUT_GROWTH = 4
+_OUTPUT_IS_FULL = "failed to write whole buffer"
+
+
+class Compression(IntEnum):
+    """A codec: its value stands in the batch's attributes, its text in `compression.type`."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+def compress(codec: Compression, data: Buffer) -> bytes:
+    """`data` compressed as every Kafka client can read it."""
+    match codec:
+        case Compression.NONE:
+            return bytes(data)
+        case Compression.GZIP:
+            return bytes(cramjam.gzip.compress(data, level=_GZIP_LEVEL))
+        case Compression.SNAPPY:
+            return _compress_xerial(memoryview(data))
+        case Compression.LZ4:
+            return _compress_lz4(memoryview(data))
+        case Compression.ZSTD:
+            return bytes(cramjam.zstd.compress(data, level=_ZSTD_LEVEL))
+
+
+def decompress(codec: int, data: Buffer, limit: int) -> Buffer:
+    """What `data` was before, at most `limit` bytes of it.
+
+    Raises `DecompressionBomb` if there is more, `CorruptPayload` if `data` is not of that codec
+    and `UnsupportedCompression` if there is no such codec.
+    """
+    match codec:
+        case Compression.NONE:
+            if len(data) > limit:
+                raise DecompressionBomb(f"{len(data)} bytes of records, the limit is {limit}")
+            return data
+        case Compression.GZIP:
+            return _decompress_growing(cramjam.gzip.decompress_into, data, limit)
+        case Compression.SNAPPY:
+            return _decompress_snappy(memoryview(data), limit)
+        case Compression.LZ4:
+            return _decompress_growing(cramjam.lz4.decompress_into, data, limit)
+        case Compression.ZSTD:
+            return _decompress_growing(cramjam.zstd.decompress_into, data, limit)
+    raise UnsupportedCompression(f"compression id {codec} is unknown")
+
+
+def _decompress_growing(
+    decompress_into: Callable[[Buffer, bytearray], int], data: Buffer, limit: int
+) -> memoryview:
+    """Decompress into a buffer that is made four times larger as long as it is too small.
+
+    Four times the input is enough for most batches. The failed attempts add up to at most a third
+    of the last one, and no attempt writes more than `limit` bytes.
+    """
+    size = min(limit, max(_FIRST_OUTPUT_BYTES, _OUTPUT_GROWTH * len(data)))
+    while True:
+        output = bytearray(size)
+        try:
+            written = decompress_into(data, output)
+        except cramjam.DecompressionError as error:
+            if _OUTPUT_IS_FULL not in str(error):
+                raise CorruptPayload(str(error)) from error
+            if size == limit:
+                raise DecompressionBomb(_exceeds(len(data), limit)) from error
+            size = min(limit, size * _OUTPUT_GROWTH)
+        else:
+            return memoryview(output)[:written]
+
+
+def _exceeds(size: int, limit: int) -> str:
+    return f"{size} compressed bytes would decompress to more than {limit} bytes"
+
+
+def _decompress_snappy(data: memoryview, limit: int) -> memoryview:
+    """Decompress one raw block or xerial chunks, their claimed sizes checked before allocating."""
+    is_xerial = data[: len(_XERIAL_MAGIC)] == _XERIAL_MAGIC
+    blocks = _xerial_chunks(data) if is_xerial else [data]
+    sizes = [_snappy_size(block) for block in blocks]
+    total = sum(sizes)
+    if total > limit:
+        raise DecompressionBomb(_exceeds(len(data), limit))
+    output = memoryview(bytearray(total))
+    at = 0
+    for block, size in zip(blocks, sizes, strict=True):
+        try:
+            cramjam.snappy.decompress_raw_into(block, output[at : at + size])
+        except cramjam.DecompressionError as error:
+            raise CorruptPayload(str(error)) from error
+        at += size
+    return output
+
+
+def _snappy_size(block: memoryview) -> int:
+    """The size a raw block claims, if a block of its length can hold that much at all."""
+    try:
+        size = int(cramjam.snappy.decompress_raw_len(block))
+    except cramjam.DecompressionError as error:
+        raise CorruptPayload(str(error)) from error
+    if size > len(block) * _SNAPPY_GROWTH:
+        raise CorruptPayload(f"snappy: {len(block)} bytes cannot hold the {size} they claim")
+    return size
+
+
+def _xerial_chunks(data: memoryview) -> list[memoryview]:
+    """The raw blocks of xerial framing.
+
+    The two versions in the header are not looked at: Python clients write them in the machine's
+    own byte order, and there has only been one.
+    """
+    chunks = []
+    end = len(data)
+    at = len(_XERIAL_HEADER)
+    if end < at:
+        raise CorruptPayload("snappy: the xerial header is cut off")
+    while at < end:
+        if end - at < _INT32.size:
+            raise CorruptPayload("snappy: a xerial chunk length is cut off")
+        (size,) = _INT32.unpack_from(data, at)
+        at += _INT32.size
+        if not 0 < size <= end - at:
+            raise CorruptPayload(f"snappy: a xerial chunk of {size} bytes, {end - at} are left")
+        chunks.append(data[at : at + size])
+        at += size
+    return chunks
+
+
+def _compress_xerial(data: memoryview) -> bytes:
+    parts: list[Buffer] = [_XERIAL_HEADER]
+    for at in range(0, len(data), _XERIAL_CHUNK_BYTES):
+        block = cramjam.snappy.compress_raw(data[at : at + _XERIAL_CHUNK_BYTES])
+        parts += _INT32.pack(len(block)), memoryview(block)
+    return b"".join(parts)
+
+
+def _compress_lz4(data: memoryview) -> bytes:
+    parts: list[Buffer] = [_LZ4_HEADER]
+    for at in range(0, len(data), _LZ4_BLOCK_BYTES):
+        plain = data[at : at + _LZ4_BLOCK_BYTES]
+        block = memoryview(cramjam.lz4.compress_block(plain, store_size=False))
+        if len(block) < len(plain):
+            parts += _LE_UINT32.pack(len(block)), block
+        else:
+            parts += _LE_UINT32.pack(len(plain) | _LZ4_STORED), plain
+    parts.append(_LZ4_END)
+    return b"".join(parts)

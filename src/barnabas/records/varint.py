@@ -1,0 +1,53 @@
+"""Zigzag varints, the integers inside a record.
+
+A signed integer is folded so that small magnitudes become small unsigned ones (0, -1, 1, -2 -> 0,
+1, 2, 3), then written seven bits a byte, lowest first, the top bit saying that more follow. A
+varint holds 32 bits in at most 5 bytes, a varlong 64 bits in at most 10. Both are read here as up
+to 10 bytes: every length is compared with the bytes that are really there anyway.
+"""
+
+from barnabas.records.errors import CorruptBatch
+
+_MAX_SHIFT = 63
+
+
+def _encode(value: int) -> bytes:
+    folded = (value << 1) ^ (value >> 63)
+    out = bytearray()
+    while folded > 0x7F:
+        out.append(folded & 0x7F | 0x80)
+        folded >>= 7
+    out.append(folded)
+    return bytes(out)
+
+
+# Lengths and deltas are nearly always small: a table look-up instead of a loop.
+SMALL_VARINTS = tuple(_encode(value) for value in range(8192))
+SMALL_VARINT_END = len(SMALL_VARINTS)
+
+
+def encode_varint(value: int) -> bytes:
+    """The bytes of `value`, which fits in 64 signed bits."""
+    if 0 <= value < SMALL_VARINT_END:
+        return SMALL_VARINTS[value]
+    return _encode(value)
+
+
+def decode_varint(data: bytes, at: int) -> tuple[int, int]:
+    """The value at `at`, and the position behind it.
+
+    Raises IndexError where `data` ends inside the varint: the reader of a whole record turns that
+    into its own error once, instead of asking before every byte.
+    """
+    folded = 0
+    shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        folded |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            break
+        shift += 7
+        if shift > _MAX_SHIFT:
+            raise CorruptBatch("a varint is longer than 10 bytes")
+    return (folded >> 1) ^ -(folded & 1), at
