@@ -43,7 +43,7 @@ _LZ4_END = _LE_UINT32.pack(0)
 # A copy element of three bytes makes at most 64: no snappy block grows more than that.
 _SNAPPY_GROWTH = 64 / 3
 
-_FIRST_OUTPUT_BYTES = 64 * 1024
+_FIRST_OUTPUT_BYTES = 256 * 1024
 _OUTPUT_GROWTH = 4
 _OUTPUT_IS_FULL = "failed to write whole buffer"
 
@@ -117,6 +117,7 @@ def _decompress_growing(
             if size == limit:
                 raise DecompressionBomb(_exceeds(len(data), limit)) from error
             size = min(limit, size * _OUTPUT_GROWTH)
+            del output  # before the next one is made: one buffer at a time
         else:
             return memoryview(output)[:written]
 

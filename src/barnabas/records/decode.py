@@ -11,6 +11,7 @@ from barnabas.records.batch import (
     HEADER_SIZE,
     LENGTH_PREFIX,
     MAGIC,
+    MAGIC_AT,
     BatchHeader,
     Buffer,
     compute_crc,
@@ -39,10 +40,13 @@ def iter_batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
     view = memoryview(buffer)
     end = len(view)
     at = 0
-    while end - at >= HEADER_SIZE:
+    while end - at > MAGIC_AT:
+        # A message of an older format may be shorter than a v2 header, but its magic stands here.
+        if view[at + MAGIC_AT] != MAGIC:
+            raise CorruptBatch(f"magic {view[at + MAGIC_AT]} at position {at}, only 2 is supported")
+        if end - at < HEADER_SIZE:
+            return
         header = parse_header(view, at)
-        if header.magic != MAGIC:
-            raise CorruptBatch(f"magic {header.magic} at position {at}, only 2 is supported")
         if header.batch_length < MIN_BATCH_LENGTH:
             raise CorruptBatch(f"batch length {header.batch_length} at position {at}")
         size = header.size
@@ -99,6 +103,7 @@ def _decode_payload(header: BatchHeader, data: bytes) -> list[Record]:
     append_time = header.max_timestamp if header.is_log_append_time else None
     end = len(data)
     records: list[Record] = []
+    new = tuple.__new__  # what Record(...) calls in the end, in half the time
     at = 0
     for _ in range(header.record_count):
         length, at = decode_varint(data, at)
@@ -148,12 +153,15 @@ def _decode_payload(header: BatchHeader, data: bytes) -> list[Record]:
         if at != record_end:
             raise CorruptBatch(f"a record ends {record_end - at} bytes before its length says")
         records.append(
-            Record(
-                base_timestamp + timestamp_delta if append_time is None else append_time,
-                key,
-                value,
-                headers,
-                base_offset + offset_delta,
+            new(
+                Record,
+                (
+                    base_timestamp + timestamp_delta if append_time is None else append_time,
+                    key,
+                    value,
+                    headers,
+                    base_offset + offset_delta,
+                ),
             )
         )
     if at != end:

@@ -8,7 +8,7 @@ to 10 bytes: every length is compared with the bytes that are really there anywa
 
 from barnabas.records.errors import CorruptBatch
 
-_MAX_SHIFT = 63
+_LAST_SHIFT = 63  # of the tenth byte, which has room for one bit
 
 
 def _encode(value: int) -> bytes:
@@ -39,15 +39,21 @@ def decode_varint(data: bytes, at: int) -> tuple[int, int]:
     Raises IndexError where `data` ends inside the varint: the reader of a whole record turns that
     into its own error once, instead of asking before every byte.
     """
-    folded = 0
-    shift = 0
-    while True:
-        byte = data[at]
+    byte = data[at]
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), at + 1
+    folded = byte & 0x7F
+    shift = 7
+    while shift < _LAST_SHIFT:
         at += 1
-        folded |= (byte & 0x7F) << shift
+        byte = data[at]
         if byte < 0x80:
-            break
+            folded |= byte << shift
+            return (folded >> 1) ^ -(folded & 1), at + 1
+        folded |= (byte & 0x7F) << shift
         shift += 7
-        if shift > _MAX_SHIFT:
-            raise CorruptBatch("a varint is longer than 10 bytes")
-    return (folded >> 1) ^ -(folded & 1), at
+    at += 1
+    if data[at] > 1:
+        raise CorruptBatch("a varint has more than 64 bits")
+    folded |= data[at] << _LAST_SHIFT
+    return (folded >> 1) ^ -(folded & 1), at + 1
