@@ -30,6 +30,7 @@ HEADER_SIZE = 61
 LENGTH_PREFIX = 12  # base_offset and batch_length, which batch_length does not count
 MAGIC = 2
 MAGIC_AT = 16  # in every message format there has been
+NO_PRODUCER_ID = -1
 
 _HEADER = Struct(">qiibIhiqqqhii")
 _OFFSET = Struct(">q")

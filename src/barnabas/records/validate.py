@@ -11,6 +11,7 @@ from struct import Struct
 from barnabas.records.batch import (
     HEADER_SIZE,
     MAGIC,
+    NO_PRODUCER_ID,
     BatchHeader,
     compute_crc,
     parse_header,
@@ -116,6 +117,8 @@ def _check_producer(header: BatchHeader) -> None:
                 f"producer id {header.producer_id} with epoch {header.producer_epoch} "
                 f"and sequence {header.base_sequence}"
             )
+    elif header.producer_id != NO_PRODUCER_ID:
+        raise _invalid(f"producer id {header.producer_id} is negative")
     elif header.is_transactional:
         raise _invalid("a transactional batch without a producer id")
 
