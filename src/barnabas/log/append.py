@@ -1,0 +1,44 @@
+"""What a leader does to batches before they are stored: offsets, epoch, and perhaps its own time.
+
+It is kept apart from storing them, since a follower stores batches that have all of these already.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from barnabas.records.batch import (
+    BatchHeader,
+    patch_base_offset,
+    patch_leader_epoch,
+    patch_log_append_time,
+)
+
+Batches = Sequence[tuple[int, BatchHeader]]
+"""Position in the buffer, and header as it came."""
+
+
+class AppendInfo(NamedTuple):
+    """Where an append went."""
+
+    base_offset: int
+    last_offset: int
+    log_append_time_ms: int
+    """-1 when the records keep their own timestamps."""
+    log_start_offset: int
+
+
+def assign_offsets(
+    buffer: memoryview,
+    batches: Batches,
+    base_offset: int,
+    leader_epoch: int,
+    log_append_time_ms: int,
+) -> int:
+    """Write offsets and epoch into the buffer, in place, and return the offset behind the last."""
+    for at, header in batches:
+        patch_base_offset(buffer, at, base_offset)
+        patch_leader_epoch(buffer, at, leader_epoch)
+        if log_append_time_ms >= 0:
+            patch_log_append_time(buffer[at : at + header.size], log_append_time_ms)
+        base_offset += header.last_offset_delta + 1
+    return base_offset

@@ -1,0 +1,75 @@
+"""Removing files in two steps: a rename now, the unlink later and elsewhere.
+
+The rename to `.deleted` takes a file out of the log at once. Unlinking a large file can take the
+file system many milliseconds, so that is a job for another thread. What a crash leaves between the
+two, the next start removes.
+"""
+
+from typing import NamedTuple
+
+from barnabas.log.segment import Segment
+from barnabas.log.storage import Disk
+
+DELETED_SUFFIX = ".deleted"
+
+
+class SegmentInfo(NamedTuple):
+    """What there is to know about a segment from outside."""
+
+    base_offset: int
+    next_offset: int
+    size_bytes: int
+    max_timestamp: int
+
+    @classmethod
+    def of(cls, segment: Segment) -> "SegmentInfo":
+        return cls(segment.base_offset, segment.next_offset, segment.size, segment.max_timestamp)
+
+
+class DeleteJob:
+    """Files, and then perhaps directories, that wait for their unlinking."""
+
+    __slots__ = ("_directories", "_disk", "error", "paths", "segments")
+
+    def __init__(
+        self,
+        disk: Disk,
+        paths: list[str],
+        segments: list[SegmentInfo] | None = None,
+        directories: list[str] | None = None,
+    ) -> None:
+        self._disk = disk
+        self._directories = directories or []
+        self.paths = paths
+        self.segments = segments or []
+        self.error: OSError | None = None
+
+    def run(self) -> None:
+        """On any thread. It never raises; what it could not remove, the next start will."""
+        try:
+            for directory in self._directories:
+                for name in self._disk.list_files(directory):
+                    self._disk.unlink(f"{directory}/{name}")
+                self._disk.remove_directory(directory)
+            for path in self.paths:
+                self._disk.unlink(path)
+        except OSError as error:
+            self.error = error
+
+
+def set_aside(disk: Disk, segments: list[Segment]) -> DeleteJob:
+    """Take the files of these segments, already out of their log, out of the directory's names."""
+    paths: list[str] = []
+    for segment in segments:
+        segment.close()
+        for path in segment.paths():
+            deleted = f"{path}{DELETED_SUFFIX}"
+            try:
+                disk.rename(path, deleted)
+            except FileNotFoundError:
+                continue  # an index that was never written
+            except OSError:
+                paths.append(path)  # then it goes under its own name
+            else:
+                paths.append(deleted)
+    return DeleteJob(disk, paths, [SegmentInfo.of(segment) for segment in segments])

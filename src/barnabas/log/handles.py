@@ -1,0 +1,86 @@
+"""A cap on open file descriptors.
+
+A broker has far more files than a process may hold open. Every file of a log is a `Handle`, which
+opens itself when it is used; `OpenFiles` closes one that was not used lately when there are too
+many (second chance: a mark that each use sets and each sweep clears, so a use costs one store).
+
+One thread only. A job for another thread takes `Handle.duplicate()` with it.
+"""
+
+from collections import deque
+
+from barnabas.log.storage import Disk, File
+
+
+class OpenFiles:
+    """The descriptors that the logs of one process share."""
+
+    __slots__ = ("_open", "disk", "limit")
+
+    def __init__(self, disk: Disk, limit: int = 512) -> None:
+        self.disk = disk
+        self.limit = limit
+        self._open: deque[Handle] = deque()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def admit(self, handle: "Handle") -> None:
+        """Count a handle that has just opened, and close an idle one if that is too many."""
+        waiting = self._open
+        while len(waiting) >= self.limit:
+            oldest = waiting.popleft()
+            if oldest.used:
+                oldest.used = False
+                waiting.append(oldest)
+            else:
+                oldest.drop()
+        waiting.append(handle)
+
+    def forget(self, handle: "Handle") -> None:
+        self._open.remove(handle)
+
+
+class Handle:
+    """One file by its path, open or not."""
+
+    __slots__ = ("_file", "_files", "path", "used")
+
+    def __init__(self, files: OpenFiles, path: str) -> None:
+        self._files = files
+        self._file: File | None = None
+        self.path = path
+        self.used = False
+
+    def file(self) -> File:
+        """The open file; it must exist. Use it at once and do not keep it."""
+        self.used = True
+        file = self._file
+        return self._open(create=False) if file is None else file
+
+    def create(self) -> File:
+        """The open file, made if it is not there."""
+        self.used = True
+        file = self._file
+        return self._open(create=True) if file is None else file
+
+    def _open(self, *, create: bool) -> File:
+        file = self._files.disk.open(self.path, create=create)
+        self._file = file
+        self._files.admit(self)
+        return file
+
+    def duplicate(self) -> File:
+        """A private file for another thread; its owner closes it."""
+        return self.file().duplicate()
+
+    def drop(self) -> None:
+        """Close the descriptor; `OpenFiles` calls this when it takes it back."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._files.forget(self)
+            self.drop()

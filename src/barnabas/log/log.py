@@ -1,0 +1,549 @@
+"""One partition on disk: an endless run of record batches in segment files.
+
+Invariants:
+- Offsets only grow, `log_start_offset <= log_end_offset`, and the last segment is the one that is
+  written to.
+- What a reader gets is what was appended, byte for byte, in whole batches.
+- An append takes effect as a whole or not at all. Bytes that a failed write left behind the end of
+  the segment are invisible, and are cut off before anything is written there again.
+- Only one thread calls a log. Jobs that it hands out may run on another; they touch no state of
+  the log until they are given back to it.
+
+No file is opened, and for a new log none is made, before the first append or read.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import contextmanager
+from operator import attrgetter
+
+from barnabas.log.append import AppendInfo, Batches, assign_offsets
+from barnabas.log.config import LogConfig
+from barnabas.log.deletion import DeleteJob, SegmentInfo, set_aside
+from barnabas.log.errors import OffsetOutOfRange, StorageError
+from barnabas.log.flush import FlushJob
+from barnabas.log.handles import OpenFiles
+from barnabas.log.lookup import TimestampOffset, first_at_or_after
+from barnabas.log.producers import SNAPSHOT_SUFFIX, ProducerTable
+from barnabas.log.recovery import Recovered, recover
+from barnabas.log.retention import expired_segments
+from barnabas.log.segment import Segment, segment_path
+from barnabas.log.state import LogState, SegmentState, write_state
+from barnabas.log.storage import Disk
+from barnabas.records.batch import BatchHeader
+
+_EMPTY = memoryview(b"")
+_MAX_RELATIVE = 2**31 - 1  # offsets and positions of an index entry are int32
+_base_offset = attrgetter("base_offset")
+
+
+class Log:
+    """One partition. Make it with `Log.open`."""
+
+    __slots__ = (
+        "_active",
+        "_epochs",
+        "_failure",
+        "_files",
+        "_flushing",
+        "_names_synced",
+        "_oldest_unflushed_ms",
+        "_opened_ms",
+        "_producers",
+        "_segments",
+        "_snapshots",
+        "_torn",
+        "config",
+        "directory",
+        "flushed_offset",
+        "log_end_offset",
+        "log_start_offset",
+        "recovery",
+    )
+
+    def __init__(
+        self,
+        files: OpenFiles,
+        directory: str,
+        config: LogConfig,
+        now_ms: int,
+        recovered: Recovered,
+    ) -> None:
+        self.config = config
+        self.directory = directory
+        self.recovery = recovered.report
+        self.log_start_offset = recovered.log_start_offset
+        self._segments = recovered.segments
+        self._active = recovered.segments[-1] if recovered.segments else None
+        self.log_end_offset = (
+            self._active.next_offset if self._active else recovered.log_start_offset
+        )
+        self.flushed_offset = recovered.synced_offset
+        self._epochs = recovered.epochs
+        self._snapshots = recovered.snapshots
+        self._producers: ProducerTable | None = None
+        self._files = files
+        self._opened_ms = now_ms
+        self._oldest_unflushed_ms = now_ms
+        self._flushing: FlushJob | None = None
+        self._names_synced = bool(recovered.segments) and recovered.report is None
+        self._torn = False
+        """A failed append could not be cut off yet."""
+        self._failure: str | None = None
+        """Why nothing can be appended until the log is opened again."""
+
+    @classmethod
+    def open(
+        cls,
+        disk: Disk,
+        directory: str,
+        config: LogConfig,
+        now_ms: int,
+        *,
+        files: OpenFiles | None = None,
+    ) -> "Log":
+        """Open a partition's directory, making it if it is new and repairing it if it must be."""
+        files = files or OpenFiles(disk)
+        with _storage_errors(f"can not open {directory}"):
+            if not disk.exists(directory):
+                disk.make_directory(directory)
+            recovered = recover(files, directory, config.index_interval_bytes, now_ms)
+        return cls(files, directory, config, now_ms, recovered)
+
+    # Appending
+
+    def append(
+        self, buffer: memoryview, batches: Batches, leader_epoch: int, now_ms: int
+    ) -> AppendInfo:
+        """Give the batches in `buffer` their offsets, in place, and store it with one write.
+
+        `buffer` is writable and holds exactly the batches, checked already. StorageError means
+        that nothing was stored.
+        """
+        if self._torn or self._failure is not None:
+            self._mend()
+        producers = self._producers
+        if producers is None:
+            producers = self._load_producers()
+        append_time = now_ms if self.config.is_log_append_time else -1
+        segment = self._segment_to_append(len(buffer), batches[-1][1].max_timestamp, now_ms)
+        base_offset = self.log_end_offset
+        end_offset = assign_offsets(buffer, batches, base_offset, leader_epoch, append_time)
+        position = segment.size
+        try:
+            segment.log.file().write(buffer, position)
+        except OSError as error:
+            self._cut_back(segment)
+            raise StorageError(f"can not append to {segment.log.path}: {error}") from error
+
+        if leader_epoch > self._epochs.latest:
+            self._epochs.assign(leader_epoch, base_offset)
+        if self.flushed_offset == base_offset:
+            self._oldest_unflushed_ms = now_ms
+        batch_offset = base_offset
+        for at, header in batches:
+            timestamp = header.max_timestamp if append_time < 0 else append_time
+            segment.note(position + at, header, batch_offset, timestamp)
+            if header.producer_id >= 0:
+                producers.update(header, batch_offset, append_time, now_ms)
+            batch_offset += header.last_offset_delta + 1
+        self.log_end_offset = end_offset
+        return AppendInfo(base_offset, end_offset - 1, append_time, self.log_start_offset)
+
+    def _segment_to_append(self, size: int, timestamp: int, now_ms: int) -> Segment:
+        """The active segment, a new one if these batches must not go to the present one."""
+        active = self._active
+        if active is None:
+            return self._roll(now_ms)
+        if active.size == 0:
+            return active
+        config = self.config
+        if (
+            active.size + size > config.segment_bytes
+            or active.size + size > _MAX_RELATIVE
+            or self.log_end_offset - active.base_offset > _MAX_RELATIVE
+        ):
+            return self._roll(now_ms)
+        first = active.first_timestamp
+        age_ms = timestamp - first if first >= 0 and timestamp >= 0 else now_ms - active.created_ms
+        return self._roll(now_ms) if age_ms > config.segment_ms else active
+
+    def _roll(self, now_ms: int) -> Segment:
+        """Begin a new segment at the log's end. The old one is synced by a later flush."""
+        producers = self._load_producers()
+        end = self.log_end_offset
+        segment = Segment(
+            self._files, self.directory, end, self.config.index_interval_bytes, now_ms
+        )
+        with _storage_errors(f"can not begin {segment.log.path}"):
+            segment.log.create().truncate(0)
+        if self._active is not None:
+            self._active.spill_indexes()
+            self._write_snapshot(producers)
+        self._segments.append(segment)
+        self._active = segment
+        self._names_synced = False
+        return segment
+
+    def _cut_back(self, segment: Segment) -> None:
+        try:
+            segment.cut_back()
+            self._torn = False
+        except OSError:
+            self._torn = True
+
+    def _mend(self) -> None:
+        if self._failure is not None:
+            raise StorageError(self._failure)
+        assert self._active is not None
+        self._cut_back(self._active)
+        if self._torn:
+            raise StorageError(f"{self._active.log.path} has a torn end that can not be cut off")
+
+    # Producers
+
+    def find_duplicate(self, header: BatchHeader) -> AppendInfo | None:
+        """The answer that this very batch got when it was stored before, or None if it is new."""
+        if header.producer_id < 0 or header.base_sequence < 0:
+            return None
+        batch = self._load_producers().find_duplicate(header)
+        if batch is None:
+            return None
+        return AppendInfo(
+            batch.base_offset, batch.last_offset, batch.timestamp, self.log_start_offset
+        )
+
+    def expire_producers(self, now_ms: int) -> None:
+        """Forget producers that were idle for `producer_id_expiration_ms`."""
+        if self._producers is not None:
+            self._producers.expire(now_ms, self.config.producer_id_expiration_ms)
+
+    def _load_producers(self) -> ProducerTable:
+        """The newest good snapshot, and every batch behind it."""
+        if self._producers is not None:
+            return self._producers
+        table, upto = ProducerTable(), self.log_start_offset
+        for offset in reversed(self._snapshots):
+            path = segment_path(self.directory, offset, SNAPSHOT_SUFFIX)
+            try:
+                loaded = ProducerTable.from_snapshot(self._files.disk.read_file(path))
+            except OSError:
+                continue
+            if loaded is not None:
+                table, upto = loaded, offset
+                break
+        with _storage_errors(f"can not read {self.directory}"):
+            self._replay_producers(table, upto)
+        self._producers = table
+        return table
+
+    def _replay_producers(self, table: ProducerTable, from_offset: int) -> None:
+        for segment in self._segments:
+            if segment.next_offset <= from_offset:
+                continue
+            for _, header in segment.headers(segment.locate(from_offset)):
+                if header.producer_id >= 0:
+                    time_ms = header.max_timestamp if header.is_log_append_time else -1
+                    table.update(header, header.base_offset, time_ms, self._opened_ms)
+
+    def _write_snapshot(self, producers: ProducerTable) -> None:
+        end = self.log_end_offset
+        if self._snapshots and self._snapshots[-1] == end:
+            return
+        path = segment_path(self.directory, end, SNAPSHOT_SUFFIX)
+        try:
+            self._files.disk.replace_file(path, producers.snapshot())
+        except OSError:
+            return  # a shortcut only: the headers tell the same
+        self._snapshots.append(end)
+
+    def _drop_snapshots(self, *, below: int) -> None:
+        """Snapshots of deleted segments go; the newest stays, for it knows their producers."""
+        while len(self._snapshots) > 1 and self._snapshots[0] < below:
+            path = segment_path(self.directory, self._snapshots[0], SNAPSHOT_SUFFIX)
+            try:
+                self._files.disk.unlink(path)
+            except OSError:
+                return
+            del self._snapshots[0]
+
+    # Reading
+
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        upto_offset: int | None = None,
+        min_one: bool = True,
+    ) -> memoryview:
+        """Whole batches exactly as stored, from the one that holds `offset` on, of one segment.
+
+        At most `max_bytes`, except that with `min_one` the first batch comes whole in any case.
+        Nothing at or behind `upto_offset`, which is a boundary between batches.
+        """
+        end = self.log_end_offset
+        if not self.log_start_offset <= offset <= end:
+            raise OffsetOutOfRange(offset, self.log_start_offset, end)
+        if upto_offset is None or upto_offset > end:
+            upto_offset = end
+        segment = self._active
+        if segment is None:
+            return _EMPTY
+        if offset >= upto_offset:
+            if offset == end:
+                segment.hint(end, segment.size)
+            return _EMPTY
+        try:
+            if offset < segment.base_offset:
+                segment = self._segment_with(offset)
+            return segment.read(offset, max_bytes, upto_offset, min_one=min_one)
+        except OSError as error:
+            raise StorageError(f"can not read {segment.log.path}: {error}") from error
+
+    def _segment_with(self, offset: int) -> Segment:
+        """The segment with the first batch that ends behind `offset`."""
+        number = bisect_right(self._segments, offset, key=_base_offset) - 1
+        number = max(number, 0)
+        # Compaction leaves gaps: then the next segment has it.
+        while offset >= self._segments[number].next_offset and number + 1 < len(self._segments):
+            number += 1
+        return self._segments[number]
+
+    def bytes_between(self, offset: int, end_offset: int) -> int:
+        """Bytes of the batches from `offset` up to `end_offset`, both batch boundaries."""
+        total = 0
+        with _storage_errors(f"can not read {self.directory}"):
+            for segment in reversed(self._segments):
+                if segment.base_offset < end_offset and segment.next_offset > offset:
+                    total += segment.locate(end_offset) - segment.locate(offset)
+                if segment.base_offset <= offset:
+                    break
+        return total
+
+    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
+        """The first record with this timestamp or a later one."""
+        with _storage_errors(f"can not read {self.directory}"):
+            return first_at_or_after(self._segments, timestamp, self.log_start_offset)
+
+    def offset_of_max_timestamp(self) -> TimestampOffset | None:
+        """The first of the records with the largest timestamp."""
+        largest = max((segment.max_timestamp for segment in self._segments), default=-1)
+        return None if largest < 0 else self.offset_for_timestamp(largest)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size for segment in self._segments)
+
+    @property
+    def segments(self) -> list[SegmentInfo]:
+        return [SegmentInfo.of(segment) for segment in self._segments]
+
+    # Leader epochs
+
+    @property
+    def latest_epoch(self) -> int:
+        return self._epochs.latest
+
+    def leader_epoch_for(self, offset: int) -> int:
+        return self._epochs.epoch_for(offset)
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """What OffsetForLeaderEpoch answers: (epoch, end offset), (-1, -1) if it is unknown."""
+        return self._epochs.end_offset_for(epoch, self.log_end_offset)
+
+    # Flushing
+
+    @property
+    def flush_required(self) -> bool:
+        """Records are to be shown to consumers only below `flushed_offset`."""
+        return self.config.flushes_by_count or self.config.flushes_by_age
+
+    @property
+    def flush_deadline_ms(self) -> int | None:
+        """When the next flush is due, 0 for at once, None if there is nothing that must be."""
+        config, flushed = self.config, self.flushed_offset
+        unflushed = self.log_end_offset - flushed
+        active = self._active
+        if self._failure is not None or active is None or unflushed <= 0:
+            return None
+        if flushed < active.base_offset:
+            return 0
+        if config.flushes_by_count and unflushed >= config.flush_messages:
+            return 0
+        return self._oldest_unflushed_ms + config.flush_ms if config.flushes_by_age else None
+
+    def flush_due(self, now_ms: int) -> bool:
+        deadline_ms = self.flush_deadline_ms
+        return deadline_ms is not None and deadline_ms <= now_ms
+
+    def prepare_flush(self, *, everything: bool = False) -> FlushJob | None:
+        """The job that syncs what is not synced yet; None if there is nothing, or one is under way.
+
+        Without flush settings only finished segments are synced, unless `everything` is asked for.
+        """
+        active = self._active
+        if self._flushing is not None or self._failure is not None or active is None:
+            return None
+        end = self.log_end_offset
+        if not (everything or self.flush_required):
+            end = active.base_offset
+        if end <= self.flushed_offset:
+            return None
+        handles = []
+        for segment in self._segments:
+            if self.flushed_offset < segment.next_offset and segment.base_offset < end:
+                handles.append(segment.log)
+                if segment is not active:
+                    indexes = (segment.offsets, segment.times)
+                    handles += [index.handle for index in indexes if index.spilled]
+        directories = []
+        if not self._names_synced:
+            directories = [self.directory, self.directory.rpartition("/")[0] or "/"]
+        with _storage_errors(f"can not flush {self.directory}"):
+            job = FlushJob(
+                self._files.disk, [handle.duplicate() for handle in handles], directories, end
+            )
+        self._names_synced = True
+        self._flushing = job
+        return job
+
+    def complete_flush(self, job: FlushJob) -> None:
+        """Take back a job that has run. StorageError if the disk failed to sync.
+
+        After a failed sync nobody knows what is on the disk, and asking again may get a wrong yes.
+        So the log then takes no more appends until it is opened, and thereby checked, again.
+        """
+        self._flushing = None
+        if job.error is not None:
+            self._failure = f"{self.directory} could not be synced: {job.error}"
+            raise StorageError(self._failure) from job.error
+        # Truncation may have taken away what was synced.
+        flushed = min(job.end_offset, self.log_end_offset)
+        if flushed > self.flushed_offset:
+            self.flushed_offset = flushed
+
+    # Removing
+
+    def apply_retention(self, now_ms: int, *, upto_offset: int | None = None) -> DeleteJob | None:
+        """Delete the segments that `retention_ms` and `retention_bytes` no longer keep.
+
+        None at or behind `upto_offset`, the high watermark. The active segment goes too when all
+        of it is too old; then an empty one is begun before.
+        """
+        if "delete" not in self.config.cleanup_policy:
+            return None
+        if upto_offset is None:
+            upto_offset = self.log_end_offset
+        with _storage_errors(f"can not apply retention to {self.directory}"):
+            expired = expired_segments(
+                self._segments, self.config, now_ms, upto_offset, self._files.disk
+            )
+        return self._delete_oldest(len(expired), now_ms)
+
+    def delete_records_before(self, offset: int) -> DeleteJob | None:
+        """Make `offset` the first one; segments wholly below it are deleted."""
+        if not 0 <= offset <= self.log_end_offset:
+            raise OffsetOutOfRange(offset, self.log_start_offset, self.log_end_offset)
+        if offset <= self.log_start_offset:
+            return None
+        previous, self.log_start_offset = self.log_start_offset, offset
+        try:
+            self.checkpoint()
+        except StorageError:
+            self.log_start_offset = previous
+            raise
+        below = sum(segment.next_offset <= offset for segment in self._segments[:-1])
+        return self._delete_oldest(below, self._opened_ms)
+
+    def _delete_oldest(self, count: int, now_ms: int) -> DeleteJob | None:
+        if count == 0:
+            return None
+        if count == len(self._segments):
+            # The new segment's name keeps the log's end while nothing else is there.
+            self._roll(now_ms)
+        deleted, self._segments[:count] = self._segments[:count], []
+        self.log_start_offset = max(self.log_start_offset, self._segments[0].base_offset)
+        self._epochs.truncate_before(self.log_start_offset)
+        self._drop_snapshots(below=self.log_start_offset)
+        return set_aside(self._files.disk, deleted)
+
+    def truncate_to(self, offset: int) -> None:
+        """Cut the log so that it ends at `offset`, a boundary between batches, or earlier.
+
+        A follower does that with what its new leader never had.
+        """
+        if offset >= self.log_end_offset:
+            return
+        disk = self._files.disk
+        with _storage_errors(f"can not truncate {self.directory}"):
+            while len(self._segments) > 1 and self._segments[-1].base_offset >= offset:
+                removed = self._segments.pop()
+                removed.close()
+                for path in removed.paths():
+                    disk.unlink(path)
+            last = self._active = self._segments[-1]
+            position = last.locate(offset)
+            # The state file must not vouch for the old content, should the size come back.
+            disk.unlink(f"{self.directory}/log.state")
+            last.log.file().truncate(position)
+            last.size = position
+            last.rebuild_indexes()
+            while self._snapshots and self._snapshots[-1] > offset:
+                snapshot = segment_path(self.directory, self._snapshots.pop(), SNAPSHOT_SUFFIX)
+                disk.unlink(snapshot)
+        self.log_end_offset = max(last.next_offset, last.base_offset)
+        self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
+        self.flushed_offset = min(self.flushed_offset, self.log_end_offset)
+        self._epochs.truncate_from(self.log_end_offset)
+        self._producers = None
+
+    # Remembering
+
+    def checkpoint(self) -> None:
+        """Write `log.state`: log start offset, epochs, and the segments that are on the disk."""
+        synced = {
+            segment.base_offset: SegmentState.of(segment)
+            for segment in self._segments
+            if segment.next_offset <= self.flushed_offset
+            and segment.offsets.is_spilled
+            and segment.times.is_spilled
+        }
+        state = LogState(self.log_start_offset, self._epochs.entries(), synced)
+        with _storage_errors(f"can not write the state of {self.directory}"):
+            write_state(self._files.disk, self.directory, state)
+
+    def close(self) -> None:
+        """Sync everything and remember it, so that the next `open` has nothing to scan.
+
+        Jobs must have been completed before. StorageError if the disk refuses: then the next open
+        scans, as after a crash.
+        """
+        try:
+            if self._torn:
+                self._mend()
+            for segment in self._segments:
+                segment.spill_indexes()
+            if self._producers is not None:
+                self._write_snapshot(self._producers)
+            job = self.prepare_flush(everything=True)
+            if job is not None:
+                job.run()
+                self.complete_flush(job)
+            if self._segments:
+                self.checkpoint()
+        finally:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Let go of the files and nothing else, as a crash would."""
+        for segment in self._segments:
+            segment.close()
+
+
+@contextmanager
+def _storage_errors(what: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"{what}: {error}") from error

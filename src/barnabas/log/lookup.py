@@ -1,0 +1,61 @@
+"""Offsets by timestamp, exact to the record.
+
+The time index and the headers lead to the first batch that can hold the answer; only that batch is
+decoded. A header may promise a larger timestamp than its records have, so the search then goes on.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from barnabas.log.errors import StorageError
+from barnabas.log.segment import Segment
+from barnabas.records.batch import BatchHeader
+from barnabas.records.decode import decode_batch
+from barnabas.records.errors import RecordsError
+from barnabas.records.record import Record
+
+
+class TimestampOffset(NamedTuple):
+    """A record found by its timestamp."""
+
+    offset: int
+    timestamp: int
+    leader_epoch: int
+
+
+def first_at_or_after(
+    segments: Iterable[Segment], timestamp: int, log_start_offset: int
+) -> TimestampOffset | None:
+    """The first record from `log_start_offset` on whose timestamp is `timestamp` or later."""
+    for segment in segments:
+        if segment.max_timestamp < timestamp:
+            continue
+        start = max(_earliest_candidate(segment, timestamp), log_start_offset)
+        for position, header in segment.headers(segment.locate(start)):
+            if header.max_timestamp < timestamp:
+                continue
+            for record in _records(segment, position, header):
+                if record.timestamp >= timestamp and record.offset >= log_start_offset:
+                    return TimestampOffset(
+                        record.offset, record.timestamp, header.partition_leader_epoch
+                    )
+    return None
+
+
+def _earliest_candidate(segment: Segment, timestamp: int) -> int:
+    """An offset before which no batch reaches `timestamp`."""
+    try:
+        entry = segment.times.floor(0, timestamp)
+    except OSError:
+        entry = None
+    if entry is None or not 0 <= entry[1] < segment.next_offset - segment.base_offset:
+        return segment.base_offset
+    return segment.base_offset + entry[1]
+
+
+def _records(segment: Segment, position: int, header: BatchHeader) -> list[Record]:
+    data = segment.log.file().read(header.size, position)
+    try:
+        return decode_batch(data)
+    except RecordsError as error:
+        raise StorageError(f"{segment.log.path} at position {position}: {error}") from error

@@ -1,0 +1,203 @@
+"""Opening the directory of a partition, whatever is in it.
+
+Segments that `log.state` vouches for are taken as they are; every other one is scanned, cut back to
+its last valid batch, and gets new indexes. Behind a cut, further unvouched segments are dropped:
+what follows a lost record must not be served as if it followed the one before.
+
+What interrupted work left behind is cleared away: `.deleted`, `.cleaned` and `.tmp` files, indexes
+without their log, and segments that a compaction had merged into their predecessor. (Compaction
+replaces a segment by one atomic rename, so old and new never coexist under one name.)
+"""
+
+from typing import NamedTuple
+
+from barnabas.log.deletion import DELETED_SUFFIX
+from barnabas.log.epochs import LeaderEpochs
+from barnabas.log.handles import OpenFiles
+from barnabas.log.producers import SNAPSHOT_SUFFIX
+from barnabas.log.scan import Flaw, scan_batches
+from barnabas.log.segment import INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX, Segment
+from barnabas.log.state import STATE_FILE, LogState, SegmentState, read_state
+
+CLEANED_SUFFIX = ".cleaned"
+_TMP_SUFFIX = ".tmp"
+_NAME_DIGITS = 20
+_MAX_RELATIVE_OFFSET = 2**31 - 1
+
+
+class RecoveryReport(NamedTuple):
+    """What an opening had to repair."""
+
+    scanned_bytes: int
+    cut_bytes: int
+    dropped_segments: int
+    flaw: str
+
+
+class Recovered(NamedTuple):
+    """The parts from which a log is put together."""
+
+    segments: list[Segment]
+    epochs: LeaderEpochs
+    log_start_offset: int
+    synced_offset: int
+    """Everything below is known to be on the disk."""
+    snapshots: list[int]
+    report: RecoveryReport | None
+
+
+def recover(files: OpenFiles, directory: str, index_interval_bytes: int, now_ms: int) -> Recovered:
+    """Read what is there; the directory must exist. OSError if the disk can not even be read."""
+    listing = files.disk.list_files(directory)
+    state = read_state(files.disk, directory) if STATE_FILE in listing else None
+    return _Recovery(files, directory, index_interval_bytes, now_ms, listing, state).run()
+
+
+def _number(name: str, suffix: str) -> int | None:
+    digits = name[: -len(suffix)]
+    if name.endswith(suffix) and len(digits) == _NAME_DIGITS and digits.isdecimal():
+        return int(digits)
+    return None
+
+
+class _Recovery:
+    """One opening; exists so that its steps can share what they know."""
+
+    def __init__(
+        self,
+        files: OpenFiles,
+        directory: str,
+        index_interval_bytes: int,
+        now_ms: int,
+        listing: dict[str, int],
+        state: LogState | None,
+    ) -> None:
+        self._files = files
+        self._disk = files.disk
+        self._directory = directory
+        self._index_interval_bytes = index_interval_bytes
+        self._now_ms = now_ms
+        self._listing = listing
+        self._vouched = state.segments if state else {}
+        self._epochs = LeaderEpochs(state.epochs if state else None)
+        self._log_start_offset = state.log_start_offset if state else 0
+        self._first_scanned: int | None = None
+        self._scanned_bytes = 0
+        self._cut_bytes = 0
+        self._dropped_segments = 0
+        self._flaw = ""
+
+    def run(self) -> Recovered:
+        if not self._listing:
+            return Recovered([], self._epochs, 0, 0, [], None)
+        self._clear_leftovers()
+        segments = self._load_segments()
+        if segments and segments[-1].next_offset < self._log_start_offset:
+            # Records were deleted up to a point that the crash then took away as well.
+            for segment in segments:
+                self._remove(segment, dropped=True)
+            segments = []
+        end = segments[-1].next_offset if segments else self._log_start_offset
+        start = max(self._log_start_offset, segments[0].base_offset if segments else 0)
+        self._epochs.truncate_from(end)
+        report = None
+        if self._scanned_bytes or self._dropped_segments:
+            report = RecoveryReport(
+                self._scanned_bytes, self._cut_bytes, self._dropped_segments, self._flaw
+            )
+        synced = end if self._first_scanned is None else min(self._first_scanned, end)
+        return Recovered(segments, self._epochs, start, synced, self._usable_snapshots(end), report)
+
+    def _clear_leftovers(self) -> None:
+        for name in list(self._listing):
+            leftover = name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, _TMP_SUFFIX))
+            for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
+                base_offset = _number(name, suffix)
+                if base_offset is not None:
+                    leftover = f"{base_offset:020d}{LOG_SUFFIX}" not in self._listing
+            if leftover:
+                self._disk.unlink(f"{self._directory}/{name}")
+                del self._listing[name]
+
+    def _load_segments(self) -> list[Segment]:
+        numbers = (_number(name, LOG_SUFFIX) for name in self._listing)
+        base_offsets = sorted(number for number in numbers if number is not None)
+        segments: list[Segment] = []
+        was_cut = False
+        for base_offset in base_offsets:
+            segment = Segment(
+                self._files,
+                self._directory,
+                base_offset,
+                self._index_interval_bytes,
+                self._now_ms,
+            )
+            size = self._listing[f"{base_offset:020d}{LOG_SUFFIX}"]
+            vouched = self._vouched.get(base_offset)
+            if vouched is not None and vouched.size == size:
+                self._adopt(segment, vouched)
+            elif was_cut:
+                self._remove(segment, dropped=True)
+                continue
+            else:
+                was_cut = self._scan(segment, size)
+            merged = bool(segments) and segments[-1].next_offset > base_offset
+            emptied = segment.size == 0 and base_offset != base_offsets[-1]
+            if merged or emptied:
+                self._remove(segment, dropped=False)
+            else:
+                segments.append(segment)
+        return segments
+
+    def _adopt(self, segment: Segment, vouched: SegmentState) -> None:
+        vouched.apply(segment)
+        for index, entry_size in ((segment.offsets, 8), (segment.times, 12)):
+            name = index.handle.path.rpartition("/")[2]
+            if self._listing.get(name, 0) != index.spilled * entry_size:
+                segment.rebuild_indexes()
+                return
+
+    def _scan(self, segment: Segment, size: int) -> bool:
+        """Take in the valid batches of a segment and cut off the rest. True if there was a rest."""
+        flaw: Flaw | None = None
+        for found in scan_batches(segment.log.file(), size):
+            if isinstance(found, Flaw):
+                flaw = found
+                break
+            header = found.header
+            relative_offset = header.base_offset - segment.base_offset
+            if found.flaw is not None or not 0 <= relative_offset <= _MAX_RELATIVE_OFFSET:
+                flaw = Flaw(found.position, found.flaw or f"base offset {header.base_offset}")
+                break
+            self._epochs.assign(header.partition_leader_epoch, header.base_offset)
+            segment.note(found.position, header, header.base_offset, header.max_timestamp)
+        self._scanned_bytes += size
+        if self._first_scanned is None:
+            self._first_scanned = segment.base_offset
+        segment.spill_indexes()
+        if flaw is None:
+            return False
+        segment.cut_back()
+        self._cut_bytes += size - segment.size
+        self._flaw = self._flaw or (
+            f"{segment.log.path} at position {flaw.position}: {flaw.reason}"
+        )
+        return True
+
+    def _remove(self, segment: Segment, *, dropped: bool) -> None:
+        self._dropped_segments += dropped
+        segment.close()
+        for path in segment.paths():
+            self._disk.unlink(path)
+
+    def _usable_snapshots(self, end: int) -> list[int]:
+        usable = []
+        for name in self._listing:
+            offset = _number(name, SNAPSHOT_SUFFIX)
+            if offset is None:
+                continue
+            if offset <= end:
+                usable.append(offset)
+            else:
+                self._disk.unlink(f"{self._directory}/{name}")
+        return sorted(usable)

@@ -1,0 +1,252 @@
+"""One segment: a run of record batches in one file, with its two sparse indexes.
+
+    00000000000000000000.log        whole batches, back to back, exactly as they are sent
+    00000000000000000000.index      see `index`
+    00000000000000000000.timeindex
+
+The name is the base offset. Batches stand in the order of their offsets; between two batches
+offsets may be missing (compaction removes them). A segment knows its own size: bytes of the file
+beyond `size` are what a failed append left there, and nobody reads them.
+"""
+
+from collections.abc import Iterator
+from struct import Struct
+
+from barnabas.log.errors import StorageError
+from barnabas.log.handles import Handle, OpenFiles
+from barnabas.log.index import OFFSET_ENTRY, TIME_ENTRY, SparseIndex
+from barnabas.records.batch import (
+    HEADER_SIZE,
+    LENGTH_PREFIX,
+    BatchHeader,
+    batch_size,
+    parse_header,
+)
+
+LOG_SUFFIX = ".log"
+INDEX_SUFFIX = ".index"
+TIME_INDEX_SUFFIX = ".timeindex"
+
+_HOP_CHUNK = 16 * 1024
+_MAX_HINTS = 64
+_EMPTY = memoryview(b"")
+_base_offset_at = Struct(">q").unpack_from
+
+
+def segment_path(directory: str, base_offset: int, suffix: str = LOG_SUFFIX) -> str:
+    return f"{directory}/{base_offset:020d}{suffix}"
+
+
+class Segment:
+    """A run of batches from `base_offset` up to, not including, `next_offset`."""
+
+    __slots__ = (
+        "_hints",
+        "_index_interval_bytes",
+        "_unindexed_bytes",
+        "base_offset",
+        "created_ms",
+        "first_timestamp",
+        "log",
+        "max_timestamp",
+        "max_timestamp_offset",
+        "next_offset",
+        "offsets",
+        "size",
+        "times",
+    )
+
+    def __init__(
+        self,
+        files: OpenFiles,
+        directory: str,
+        base_offset: int,
+        index_interval_bytes: int,
+        created_ms: int,
+    ) -> None:
+        self.base_offset = base_offset
+        self.created_ms = created_ms
+        """When this object was made: the age of a segment whose batches have no timestamps."""
+        self.next_offset = base_offset
+        self.size = 0
+        self.first_timestamp = -1
+        """Of the first batch; -1 when it is not known (yet)."""
+        self.max_timestamp = -1
+        self.max_timestamp_offset = base_offset
+        """Base offset of the first batch that has the max timestamp."""
+        self.log = Handle(files, segment_path(directory, base_offset))
+        self.offsets = SparseIndex(
+            Handle(files, segment_path(directory, base_offset, INDEX_SUFFIX)), OFFSET_ENTRY
+        )
+        self.times = SparseIndex(
+            Handle(files, segment_path(directory, base_offset, TIME_INDEX_SUFFIX)), TIME_ENTRY
+        )
+        self._index_interval_bytes = index_interval_bytes
+        self._unindexed_bytes = 0
+        # Where recent reads ended: the next read of the same consumer begins there, so a consumer
+        # that follows along needs no search.
+        self._hints: dict[int, int] = {}
+
+    def paths(self) -> tuple[str, str, str]:
+        return self.log.path, self.offsets.handle.path, self.times.handle.path
+
+    def note(self, position: int, header: BatchHeader, base_offset: int, timestamp: int) -> None:
+        """Take a batch that stands at `position` into the segment's books."""
+        if timestamp > self.max_timestamp:
+            self.max_timestamp = timestamp
+            self.max_timestamp_offset = base_offset
+        if position == 0:
+            self.first_timestamp = timestamp
+        size = header.batch_length + LENGTH_PREFIX
+        if self._unindexed_bytes > self._index_interval_bytes:
+            self.offsets.add(base_offset - self.base_offset, position)
+            self._add_time_entry()
+            self._unindexed_bytes = 0
+        self._unindexed_bytes += size
+        self.size = position + size
+        self.next_offset = base_offset + header.last_offset_delta + 1
+
+    def _add_time_entry(self) -> None:
+        last = self.times.last()
+        if last is None or last[0] < self.max_timestamp:
+            self.times.add(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
+
+    def spill_indexes(self) -> bool:
+        """Bring both indexes to their files. False if the disk refused."""
+        return self.offsets.spill() and self.times.spill()
+
+    def rebuild_indexes(self) -> None:
+        """Make the indexes anew from the batches' headers."""
+        size, next_offset = self.size, self.next_offset
+        self.forget_batches()
+        for position, header in self.headers(0, upto_position=size):
+            self.note(position, header, header.base_offset, header.max_timestamp)
+        self.size, self.next_offset = size, next_offset
+
+    def forget_batches(self) -> None:
+        """Back to an empty segment in memory; the files are left alone."""
+        self.offsets.clear()
+        self.times.clear()
+        self._hints.clear()
+        self._unindexed_bytes = 0
+        self.size = 0
+        self.next_offset = self.base_offset
+        self.first_timestamp = self.max_timestamp = -1
+        self.max_timestamp_offset = self.base_offset
+
+    def headers(
+        self, position: int, *, upto_position: int | None = None
+    ) -> Iterator[tuple[int, BatchHeader]]:
+        """Hop from header to header, from the batch at `position` on."""
+        end = self.size if upto_position is None else upto_position
+        chunk, chunk_at = b"", position
+        while position < end:
+            if position + HEADER_SIZE > chunk_at + len(chunk):
+                chunk, chunk_at = self.log.file().read(_HOP_CHUNK, position), position
+                if len(chunk) < HEADER_SIZE:
+                    raise StorageError(f"{self.log.path} ends before position {position}")
+            header = parse_header(chunk, position - chunk_at)
+            if header.batch_length < HEADER_SIZE - LENGTH_PREFIX:
+                raise StorageError(f"{self.log.path} is damaged at position {position}")
+            yield position, header
+            position += header.size
+
+    def locate(self, offset: int) -> int:
+        """Where the first batch that ends at or behind `offset` starts; `size` if none does."""
+        position = self._hints.get(offset)
+        if position is not None:
+            return position
+        if offset <= self.base_offset:
+            return 0
+        if offset >= self.next_offset:
+            return self.size
+        for position, header in self.headers(self._floor_position(offset)):
+            if header.next_offset > offset:
+                return position
+        return self.size
+
+    def _floor_position(self, offset: int) -> int:
+        """A place at or before the batch with `offset`, from the index."""
+        try:
+            entry = self.offsets.floor(0, offset - self.base_offset)
+        except OSError:
+            entry = (-1, -1)
+        if entry is None:
+            return 0
+        relative_offset, position = entry
+        if 0 <= position < self.size:
+            start = self.log.file().read(8, position)
+            if len(start) == 8 and _base_offset_at(start)[0] == self.base_offset + relative_offset:
+                return position
+        self.rebuild_indexes()
+        entry = self.offsets.floor(0, offset - self.base_offset)
+        return 0 if entry is None else entry[1]
+
+    def hint(self, offset: int, position: int) -> None:
+        """Remember where the batch that starts with `offset` is, or will be."""
+        hints = self._hints
+        if len(hints) >= _MAX_HINTS:
+            del hints[next(iter(hints))]
+        hints[offset] = position
+
+    def read(self, offset: int, max_bytes: int, upto_offset: int, *, min_one: bool) -> memoryview:
+        """Whole batches from the one with `offset` on; see `Log.read`."""
+        start = self.locate(offset)
+        if upto_offset >= self.next_offset:
+            upto_offset, stop = self.next_offset, self.size
+        else:
+            stop = self.locate(upto_offset)
+        if stop - start <= max_bytes:
+            if stop <= start:
+                return _EMPTY
+            data = self.log.file().read(stop - start, start)
+            if len(data) != stop - start:
+                raise StorageError(f"{self.log.path} is shorter than its {self.size} bytes")
+            self.hint(upto_offset, stop)
+            return memoryview(data)
+        return self._read_part(start, max_bytes, min_one=min_one)
+
+    def _read_part(self, start: int, max_bytes: int, *, min_one: bool) -> memoryview:
+        """As many whole batches as `max_bytes` hold; the caller knows that more follow."""
+        # A few bytes more than allowed, so that the header behind the cut is seen too.
+        data = self.log.file().read(max(max_bytes, 0) + LENGTH_PREFIX, start)
+        if len(data) < LENGTH_PREFIX:
+            raise StorageError(f"{self.log.path} ends before position {start}")
+        first_size = batch_size(data)
+        if first_size > max_bytes:
+            if not min_one:
+                return _EMPTY
+            whole = self.log.file().read(first_size, start)
+            if len(whole) != first_size:
+                raise StorageError(f"{self.log.path} ends inside the batch at {start}")
+            return memoryview(whole)
+        cut = self._last_indexed_boundary(data, start, max_bytes)
+        while cut + LENGTH_PREFIX <= len(data):
+            end = cut + batch_size(data, cut)
+            if end > max_bytes or end <= cut:
+                break
+            cut = end
+        if cut + 8 <= len(data):
+            self.hint(_base_offset_at(data, cut)[0], start + cut)
+        return memoryview(data)[:cut]
+
+    def _last_indexed_boundary(self, data: bytes, start: int, max_bytes: int) -> int:
+        """Skip most hops of a long read: a batch boundary in `data` that the index knows, or 0."""
+        try:
+            entry = self.offsets.floor(1, start + max_bytes)
+        except OSError:
+            return 0
+        if entry is None or entry[1] <= start:
+            return 0
+        cut = entry[1] - start
+        found = _base_offset_at(data, cut)[0] if cut + 8 <= len(data) else -1
+        return cut if found == self.base_offset + entry[0] else 0
+
+    def cut_back(self) -> None:
+        """Remove from the file what a failed append left behind the last batch."""
+        self.log.file().truncate(self.size)
+
+    def close(self) -> None:
+        self.log.close()
+        self.offsets.handle.close()
+        self.times.handle.close()

@@ -1,0 +1,86 @@
+"""`log.state`: what a partition remembers about itself between two lives, as one JSON file.
+
+    log_start_offset   records below are deleted, though their segment may still be there
+    epochs             (leader epoch, start offset) pairs
+    segments           the segments that are known to be whole on the disk, with their vital numbers
+
+The file is never needed, only believed: **a segment is trusted if it is listed here with exactly
+the size it has now, and every other segment is scanned.** Only synced segments are listed. So a
+clean stop (everything listed) opens without a scan, a crash costs a scan of the segments that were
+not synced, and there is no marker to forget to remove: the first append makes the entry wrong.
+"""
+
+import json
+from typing import NamedTuple
+
+from barnabas.log.segment import Segment
+from barnabas.log.storage import Disk
+
+STATE_FILE = "log.state"
+_VERSION = 1
+
+
+class SegmentState(NamedTuple):
+    base_offset: int
+    size: int
+    next_offset: int
+    first_timestamp: int
+    max_timestamp: int
+    max_timestamp_offset: int
+    index_entries: int
+    time_index_entries: int
+
+    @classmethod
+    def of(cls, segment: Segment) -> "SegmentState":
+        return cls(
+            segment.base_offset,
+            segment.size,
+            segment.next_offset,
+            segment.first_timestamp,
+            segment.max_timestamp,
+            segment.max_timestamp_offset,
+            segment.offsets.spilled,
+            segment.times.spilled,
+        )
+
+    def apply(self, segment: Segment) -> None:
+        segment.size = self.size
+        segment.next_offset = self.next_offset
+        segment.first_timestamp = self.first_timestamp
+        segment.max_timestamp = self.max_timestamp
+        segment.max_timestamp_offset = self.max_timestamp_offset
+        segment.offsets.spilled = self.index_entries
+        segment.times.spilled = self.time_index_entries
+
+
+class LogState(NamedTuple):
+    log_start_offset: int
+    epochs: list[tuple[int, int]]
+    segments: dict[int, SegmentState]
+
+
+def write_state(disk: Disk, directory: str, state: LogState) -> None:
+    content = {
+        "version": _VERSION,
+        "log_start_offset": state.log_start_offset,
+        "epochs": state.epochs,
+        "segments": list(state.segments.values()),
+    }
+    data = json.dumps(content, separators=(",", ":")).encode()
+    disk.replace_file(f"{directory}/{STATE_FILE}", data)
+
+
+def read_state(disk: Disk, directory: str) -> LogState | None:
+    """The state as last written, or None if there is none that can be understood."""
+    try:
+        content = json.loads(disk.read_file(f"{directory}/{STATE_FILE}"))
+        if content["version"] != _VERSION:
+            return None
+        segments = [SegmentState(*map(int, numbers)) for numbers in content["segments"]]
+        return LogState(
+            int(content["log_start_offset"]),
+            [(int(epoch), int(start)) for epoch, start in content["epochs"]],
+            {segment.base_offset: segment for segment in segments},
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
