@@ -1,6 +1,7 @@
 """One partition on disk: segments, indexes, recovery, retention, compaction."""
 
 from barnabas.log.append import AppendInfo
+from barnabas.log.compaction import CompactionJob
 from barnabas.log.config import LogConfig
 from barnabas.log.deletion import DeleteJob, SegmentInfo
 from barnabas.log.directory import DataDirectory
@@ -19,6 +20,7 @@ from barnabas.log.storage import Disk, File, OsDisk
 
 __all__ = [
     "AppendInfo",
+    "CompactionJob",
     "DataDirectory",
     "DeleteJob",
     "DirectoryLocked",

@@ -57,19 +57,18 @@ class DeleteJob:
             self.error = error
 
 
-def set_aside(disk: Disk, segments: list[Segment]) -> DeleteJob:
-    """Take the files of these segments, already out of their log, out of the directory's names."""
-    paths: list[str] = []
-    for segment in segments:
-        segment.close()
-        for path in segment.paths():
-            deleted = f"{path}{DELETED_SUFFIX}"
-            try:
-                disk.rename(path, deleted)
-            except FileNotFoundError:
-                continue  # an index that was never written
-            except OSError:
-                paths.append(path)  # then it goes under its own name
-            else:
-                paths.append(deleted)
-    return DeleteJob(disk, paths, [SegmentInfo.of(segment) for segment in segments])
+def set_aside(disk: Disk, segment: Segment) -> list[str]:
+    """Take a segment's files out of the directory's names; returns the names they have now.
+
+    The log file is the last to go: if OSError stops this, the segment is still there, and it makes
+    new indexes when it misses them.
+    """
+    segment.close()
+    deleted = []
+    for path in reversed(segment.paths()):
+        try:
+            disk.rename(path, f"{path}{DELETED_SUFFIX}")
+        except FileNotFoundError:
+            continue  # an index that was never written
+        deleted.append(f"{path}{DELETED_SUFFIX}")
+    return deleted

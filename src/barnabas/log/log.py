@@ -18,17 +18,19 @@ from contextlib import contextmanager
 from operator import attrgetter
 
 from barnabas.log.append import AppendInfo, Batches, assign_offsets
+from barnabas.log.compaction import CompactionJob, sources_of, swap_in
 from barnabas.log.config import LogConfig
 from barnabas.log.deletion import DeleteJob, SegmentInfo, set_aside
 from barnabas.log.errors import OffsetOutOfRange, StorageError
 from barnabas.log.flush import FlushJob
 from barnabas.log.handles import OpenFiles
 from barnabas.log.lookup import TimestampOffset, first_at_or_after
-from barnabas.log.producers import SNAPSHOT_SUFFIX, ProducerTable
+from barnabas.log.producers import ProducerTable
 from barnabas.log.recovery import Recovered, recover
 from barnabas.log.retention import expired_segments
-from barnabas.log.segment import Segment, segment_path
-from barnabas.log.state import LogState, SegmentState, write_state
+from barnabas.log.segment import Segment
+from barnabas.log.snapshots import Snapshots
+from barnabas.log.state import STATE_FILE, LogState, SegmentState, write_state
 from barnabas.log.storage import Disk
 from barnabas.records.batch import BatchHeader
 
@@ -42,6 +44,7 @@ class Log:
 
     __slots__ = (
         "_active",
+        "_compacted_offset",
         "_epochs",
         "_failure",
         "_files",
@@ -80,9 +83,11 @@ class Log:
         )
         self.flushed_offset = recovered.synced_offset
         self._epochs = recovered.epochs
-        self._snapshots = recovered.snapshots
+        self._snapshots = Snapshots(files.disk, directory, recovered.snapshots)
         self._producers: ProducerTable | None = None
         self._files = files
+        self._compacted_offset = 0
+        """Finished segments below need no compaction before another one is finished."""
         self._opened_ms = now_ms
         self._oldest_unflushed_ms = now_ms
         self._flushing: FlushJob | None = None
@@ -179,7 +184,7 @@ class Log:
             segment.log.create().truncate(0)
         if self._active is not None:
             self._active.spill_indexes()
-            self._write_snapshot(producers)
+            self._snapshots.write(end, producers)
         self._segments.append(segment)
         self._active = segment
         self._names_synced = False
@@ -219,53 +224,20 @@ class Log:
             self._producers.expire(now_ms, self.config.producer_id_expiration_ms)
 
     def _load_producers(self) -> ProducerTable:
-        """The newest good snapshot, and every batch behind it."""
-        if self._producers is not None:
-            return self._producers
-        table, upto = ProducerTable(), self.log_start_offset
-        for offset in reversed(self._snapshots):
-            path = segment_path(self.directory, offset, SNAPSHOT_SUFFIX)
-            try:
-                loaded = ProducerTable.from_snapshot(self._files.disk.read_file(path))
-            except OSError:
-                continue
-            if loaded is not None:
-                table, upto = loaded, offset
-                break
-        with _storage_errors(f"can not read {self.directory}"):
-            self._replay_producers(table, upto)
-        self._producers = table
+        """The newest snapshot, and every batch behind it, read when first needed."""
+        table = self._producers
+        if table is None:
+            with _storage_errors(f"can not read {self.directory}"):
+                table, upto = self._snapshots.newest()
+                for segment in self._segments:
+                    if segment.next_offset <= upto:
+                        continue
+                    for _, header in segment.headers(segment.locate(upto)):
+                        if header.producer_id >= 0:
+                            time_ms = header.max_timestamp if header.is_log_append_time else -1
+                            table.update(header, header.base_offset, time_ms, self._opened_ms)
+            self._producers = table
         return table
-
-    def _replay_producers(self, table: ProducerTable, from_offset: int) -> None:
-        for segment in self._segments:
-            if segment.next_offset <= from_offset:
-                continue
-            for _, header in segment.headers(segment.locate(from_offset)):
-                if header.producer_id >= 0:
-                    time_ms = header.max_timestamp if header.is_log_append_time else -1
-                    table.update(header, header.base_offset, time_ms, self._opened_ms)
-
-    def _write_snapshot(self, producers: ProducerTable) -> None:
-        end = self.log_end_offset
-        if self._snapshots and self._snapshots[-1] == end:
-            return
-        path = segment_path(self.directory, end, SNAPSHOT_SUFFIX)
-        try:
-            self._files.disk.replace_file(path, producers.snapshot())
-        except OSError:
-            return  # a shortcut only: the headers tell the same
-        self._snapshots.append(end)
-
-    def _drop_snapshots(self, *, below: int) -> None:
-        """Snapshots of deleted segments go; the newest stays, for it knows their producers."""
-        while len(self._snapshots) > 1 and self._snapshots[0] < below:
-            path = segment_path(self.directory, self._snapshots[0], SNAPSHOT_SUFFIX)
-            try:
-                self._files.disk.unlink(path)
-            except OSError:
-                return
-            del self._snapshots[0]
 
     # Reading
 
@@ -462,11 +434,39 @@ class Log:
         if count == len(self._segments):
             # The new segment's name keeps the log's end while nothing else is there.
             self._roll(now_ms)
-        deleted, self._segments[:count] = self._segments[:count], []
-        self.log_start_offset = max(self.log_start_offset, self._segments[0].base_offset)
-        self._epochs.truncate_before(self.log_start_offset)
-        self._drop_snapshots(below=self.log_start_offset)
-        return set_aside(self._files.disk, deleted)
+        disk = self._files.disk
+        deleted: list[SegmentInfo] = []
+        paths: list[str] = []
+        with _storage_errors(f"can not remove segments of {self.directory}"):
+            try:
+                for segment in self._segments[:count]:
+                    paths += set_aside(disk, segment)
+                    deleted.append(SegmentInfo.of(segment))
+            finally:
+                del self._segments[: len(deleted)]
+                first_offset = self._segments[0].base_offset
+                self.log_start_offset = max(self.log_start_offset, first_offset)
+                self._epochs.truncate_before(self.log_start_offset)
+                self._snapshots.drop_below(self.log_start_offset)
+        return DeleteJob(disk, paths, deleted)
+
+    def plan_compaction(self, now_ms: int) -> CompactionJob | None:
+        """The job that compacts the finished segments; None if none was finished since the last."""
+        if "compact" not in self.config.cleanup_policy:
+            return None
+        sources = sources_of(self._segments, self.config, now_ms)
+        if not sources or sources[-1].next_offset <= self._compacted_offset:
+            return None
+        return CompactionJob(self._files.disk, self.directory, sources, self.config, now_ms)
+
+    def complete_compaction(self, job: CompactionJob) -> DeleteJob | None:
+        """Take back a job that has run. StorageError if it failed; the log is whole either way."""
+        if job.error is not None:
+            raise StorageError(f"can not compact {self.directory}: {job.error}") from job.error
+        with _storage_errors(f"can not compact {self.directory}"):
+            deletion = swap_in(self._files, self.directory, self._segments, job, self.config)
+        self._compacted_offset = job.sources[-1].next_offset
+        return deletion
 
     def truncate_to(self, offset: int) -> None:
         """Cut the log so that it ends at `offset`, a boundary between batches, or earlier.
@@ -485,13 +485,11 @@ class Log:
             last = self._active = self._segments[-1]
             position = last.locate(offset)
             # The state file must not vouch for the old content, should the size come back.
-            disk.unlink(f"{self.directory}/log.state")
+            disk.unlink(f"{self.directory}/{STATE_FILE}")
             last.log.file().truncate(position)
             last.size = position
             last.rebuild_indexes()
-            while self._snapshots and self._snapshots[-1] > offset:
-                snapshot = segment_path(self.directory, self._snapshots.pop(), SNAPSHOT_SUFFIX)
-                disk.unlink(snapshot)
+            self._snapshots.drop_above(offset)
         self.log_end_offset = max(last.next_offset, last.base_offset)
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
         self.flushed_offset = min(self.flushed_offset, self.log_end_offset)
@@ -525,7 +523,7 @@ class Log:
             for segment in self._segments:
                 segment.spill_indexes()
             if self._producers is not None:
-                self._write_snapshot(self._producers)
+                self._snapshots.write(self.log_end_offset, self._producers)
             job = self.prepare_flush(everything=True)
             if job is not None:
                 job.run()

@@ -63,6 +63,7 @@ class Segment:
         base_offset: int,
         index_interval_bytes: int,
         created_ms: int,
+        extra_suffix: str = "",
     ) -> None:
         self.base_offset = base_offset
         self.created_ms = created_ms
@@ -74,12 +75,13 @@ class Segment:
         self.max_timestamp = -1
         self.max_timestamp_offset = base_offset
         """Base offset of the first batch that has the max timestamp."""
-        self.log = Handle(files, segment_path(directory, base_offset))
+        stem = segment_path(directory, base_offset, "")
+        self.log = Handle(files, f"{stem}{LOG_SUFFIX}{extra_suffix}")
         self.offsets = SparseIndex(
-            Handle(files, segment_path(directory, base_offset, INDEX_SUFFIX)), OFFSET_ENTRY
+            Handle(files, f"{stem}{INDEX_SUFFIX}{extra_suffix}"), OFFSET_ENTRY
         )
         self.times = SparseIndex(
-            Handle(files, segment_path(directory, base_offset, TIME_INDEX_SUFFIX)), TIME_ENTRY
+            Handle(files, f"{stem}{TIME_INDEX_SUFFIX}{extra_suffix}"), TIME_ENTRY
         )
         self._index_interval_bytes = index_interval_bytes
         self._unindexed_bytes = 0
