@@ -111,7 +111,8 @@ def is_set(field: Field, value: str) -> str:
     fallback = plain_default(field)
     if fallback == "None":
         return f"{value} is not None"
-    if fallback in ("[]", '""', 'b""', "False", "0"):
+    can_be_null = field.nullable.low <= field.nullable.high
+    if fallback in ("[]", '""', 'b""', "False", "0") and not can_be_null:
         return value
     if fallback == "True":
         return f"not {value}"

@@ -362,7 +362,7 @@ class OffsetFetchRequest(Request[OffsetFetchResponse]):
                 offset_fetch_request_topic.encode(w, version)
         elif self.group_id:
             raise UnsupportedFieldError("OffsetFetchRequest", "group_id", version)
-        elif self.topics:
+        elif self.topics != []:
             raise UnsupportedFieldError("OffsetFetchRequest", "topics", version)
         if version >= 8:
             w.compact_array(len(self.groups))
