@@ -1,0 +1,1 @@
+"""The client side of the protocol: connections, metadata, producing, consuming, administration."""

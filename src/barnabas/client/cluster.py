@@ -1,0 +1,278 @@
+"""The way to the right broker: bootstrap, metadata, leaders, coordinators, and trying again.
+
+Several connections may lead to one broker, one for each `Channel`. A broker answers in order, so a
+heartbeat behind a long-polling fetch, or a fetch behind a join, would wait for it.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from enum import Enum
+from time import monotonic
+from types import TracebackType
+from typing import Self, TypeVar
+
+from barnabas.client.address import Address, parse_addresses
+from barnabas.client.backoff import pauses
+from barnabas.client.connection import DEFAULT_REQUEST_TIMEOUT_MS, Connection
+from barnabas.client.errors import (
+    BarnabasError,
+    BrokerError,
+    BrokerUnreachable,
+    broker_error,
+    check,
+)
+from barnabas.client.metadata import (
+    NO_LEADER,
+    Broker,
+    ClusterImage,
+    Topic,
+    TopicPartition,
+    image_of,
+)
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+
+_SINGLE_KEY_COORDINATOR = 3  # from version 4 on, one request may ask for several groups
+_AUTO_CREATE_WAIT_MS = 5_000
+
+T = TypeVar("T")
+
+
+class Channel(Enum):
+    """What a connection is for."""
+
+    GENERAL = "general"
+    FETCH = "fetch"
+    GROUP = "group"
+
+
+class Cluster:
+    """A cluster as seen from one client. Use it as an async context manager.
+
+    `retry_timeout_ms` bounds how long an operation is tried again while brokers are away or
+    leadership moves.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        *,
+        client_id: str = "barnabas",
+        connect_timeout_ms: int = 5_000,
+        request_timeout_ms: int = DEFAULT_REQUEST_TIMEOUT_MS,
+        retry_timeout_ms: int = 30_000,
+    ) -> None:
+        self.client_id = client_id
+        self.request_timeout_ms = request_timeout_ms
+        self.retry_timeout_ms = retry_timeout_ms
+        self._bootstrap = parse_addresses(bootstrap)
+        self._connect_timeout_ms = connect_timeout_ms
+        self._image = ClusterImage(None, -1, {}, {})
+        self._connections: dict[tuple[Address, Channel], Connection] = {}
+        self._opening: defaultdict[tuple[Address, Channel], asyncio.Lock]
+        self._opening = defaultdict(asyncio.Lock)
+        self._coordinators: dict[str, int] = {}
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self.refresh([])
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close every connection."""
+        connections = list(self._connections.values())
+        self._connections.clear()
+        await asyncio.gather(*(connection.close() for connection in connections))
+
+    # -- metadata ------------------------------------------------------------------------------
+
+    @property
+    def cluster_id(self) -> str | None:
+        return self._image.cluster_id
+
+    @property
+    def controller_id(self) -> int:
+        return self._image.controller_id
+
+    @property
+    def brokers(self) -> dict[int, Broker]:
+        return self._image.brokers
+
+    async def refresh(
+        self, topics: Iterable[str] | None, *, auto_create: bool = False
+    ) -> dict[str, Topic]:
+        """Ask any broker about these topics (None: all), and remember what it says."""
+        request = MetadataRequest(
+            topics=None if topics is None else [MetadataRequestTopic(name=name) for name in topics],
+            allow_auto_topic_creation=auto_create,
+        )
+        connection = await self.any_connection()
+        response = await connection.send(request, timeout_ms=self.request_timeout_ms)
+        check(response.error_code, "cluster metadata")
+        image = image_of(response)
+        self._image = image._replace(topics={**self._image.topics, **image.topics})
+        return image.topics
+
+    async def topic(self, name: str, *, auto_create: bool = False) -> Topic:
+        """What is known about a topic, asked for if nothing is.
+
+        Raises `BrokerError` if there is no such topic. With `auto_create` the broker is asked to
+        make it, and gets some time to do so.
+        """
+        known = self._image.topics.get(name)
+        if known is not None and not known.error_code:
+            return known
+        deadline = monotonic() + (_AUTO_CREATE_WAIT_MS if auto_create else 0) / 1000
+        for pause in pauses():
+            topic = (await self.refresh([name], auto_create=auto_create))[name]
+            if not topic.error_code:
+                return topic
+            error = broker_error(topic.error_code, f"topic {name}")
+            if not error.retriable or monotonic() + pause > deadline:
+                raise error
+            await asyncio.sleep(pause)
+        raise AssertionError("pauses never end")
+
+    async def topics(self, names: Sequence[str]) -> dict[str, Topic]:
+        """Fresh metadata of these topics; raises `BrokerError` if one does not exist."""
+        topics = await self.refresh(names)
+        for name in names:
+            check(topics[name].error_code, f"topic {name}")
+        return {name: topics[name] for name in names}
+
+    async def leader(self, partition: TopicPartition) -> int:
+        """The node that leads a partition, by the metadata at hand."""
+        topic = await self.topic(partition.topic)
+        if not 0 <= partition.partition < len(topic.partitions):
+            raise broker_error(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                f"partition {partition}",
+                f"{partition.topic} has {len(topic.partitions)} partitions, counted from 0",
+            )
+        leader = topic.partitions[partition.partition].leader
+        if leader == NO_LEADER:
+            raise broker_error(ErrorCode.LEADER_NOT_AVAILABLE, f"partition {partition}")
+        return leader
+
+    async def by_leader(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[int, list[TopicPartition]]:
+        """Group partitions by the node that leads them."""
+        grouped: defaultdict[int, list[TopicPartition]] = defaultdict(list)
+        for partition in partitions:
+            grouped[await self.leader(partition)].append(partition)
+        return grouped
+
+    # -- connections ---------------------------------------------------------------------------
+
+    async def connection(self, node_id: int, channel: Channel = Channel.GENERAL) -> Connection:
+        """The connection to a broker, opened if there is none."""
+        broker = self._image.brokers.get(node_id)
+        if broker is None:
+            raise broker_error(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {node_id}", "it is away")
+        try:
+            return await self._connect(broker.address, channel)
+        except BrokerUnreachable as error:
+            raise BrokerUnreachable.at_advertised(
+                node_id, str(broker.address), str(error)
+            ) from error
+
+    async def any_connection(self) -> Connection:
+        """A connection to some broker: one that is open, else a known one, else a bootstrap one."""
+        for (_, channel), connection in self._connections.items():
+            if channel is Channel.GENERAL and not connection.closed:
+                return connection
+        known = [broker.address for broker in self._image.brokers.values()]
+        tried: list[tuple[str, str]] = []
+        for address in dict.fromkeys((*known, *self._bootstrap)):
+            try:
+                return await self._connect(address, Channel.GENERAL)
+            except BrokerUnreachable as error:
+                tried.append((str(address), str(error)))
+        raise BrokerUnreachable.at_bootstrap(tried)
+
+    async def controller(self) -> Connection:
+        """The connection to the broker that takes changes of topics and configs."""
+        if self.controller_id in self.brokers:
+            return await self.connection(self.controller_id)
+        return await self.any_connection()
+
+    async def coordinator(self, group_id: str, channel: Channel = Channel.GENERAL) -> Connection:
+        """The connection to the broker that coordinates a group."""
+        if group_id not in self._coordinators:
+            asked = await self.any_connection()
+            response = await asked.send(
+                FindCoordinatorRequest(key=group_id), max_version=_SINGLE_KEY_COORDINATOR
+            )
+            check(response.error_code, f"group {group_id}", response.error_message)
+            if response.node_id not in self.brokers:
+                await self.refresh([])
+            self._coordinators[group_id] = response.node_id
+        return await self.connection(self._coordinators[group_id], channel)
+
+    async def _connect(self, address: Address, channel: Channel) -> Connection:
+        key = (address, channel)
+        async with self._opening[key]:
+            connection = self._connections.get(key)
+            if connection is None or connection.closed:
+                connection = await Connection.open(
+                    address.host,
+                    address.port,
+                    client_id=self.client_id,
+                    timeout_ms=self._connect_timeout_ms,
+                )
+                self._connections[key] = connection
+            return connection
+
+    # -- trying again --------------------------------------------------------------------------
+
+    async def retrying(
+        self, attempt: Callable[[], Awaitable[T]], *, topics: Iterable[str] = ()
+    ) -> T:
+        """Make attempts until one succeeds, fails for good, or the time is over.
+
+        Metadata of `topics` is refreshed before each further attempt and coordinators are looked
+        up anew. That something does not exist is taken as final here.
+        """
+        deadline = monotonic() + self.retry_timeout_ms / 1000
+        for pause in pauses():
+            try:
+                return await attempt()
+            except BarnabasError as error:
+                if not worth_retrying(error) or monotonic() + pause > deadline:
+                    raise
+            await asyncio.sleep(pause)
+            await self.forget(topics)
+        raise AssertionError("pauses never end")
+
+    async def forget(self, topics: Iterable[str] = (), group_id: str | None = None) -> None:
+        """Ask anew who leads and coordinates; a cluster that is away is asked again later."""
+        if group_id is None:
+            self._coordinators.clear()
+        else:
+            self._coordinators.pop(group_id, None)
+        try:
+            await self.refresh(topics)
+        except BarnabasError as error:
+            if not error.retriable:
+                raise
+
+
+def worth_retrying(error: BarnabasError) -> bool:
+    """Whether another attempt may help, except that what does not exist is taken as final."""
+    if isinstance(error, BrokerError) and error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        return False
+    return error.retriable

@@ -1,0 +1,146 @@
+"""Configurations of topics and brokers."""
+
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from typing import NamedTuple
+
+from barnabas.client.cluster import Cluster
+from barnabas.client.connection import Connection
+from barnabas.client.errors import InvalidArgument, check
+from barnabas.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from barnabas.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+
+_SET = 0
+_DELETE = 1
+
+
+class ResourceType(IntEnum):
+    """What has a configuration."""
+
+    TOPIC = 2
+    BROKER = 4
+
+
+class ConfigSource(IntEnum):
+    """Where a value comes from."""
+
+    UNKNOWN = 0
+    TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+    DYNAMIC_BROKER_LOGGER = 6
+    CLIENT_METRICS = 7
+    GROUP = 8
+
+
+class ConfigEntry(NamedTuple):
+    """One configuration; a sensitive one hides its value behind None."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    read_only: bool
+    sensitive: bool
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it was set for this very topic or broker and is no inherited or built-in one."""
+        return self.source in (
+            ConfigSource.TOPIC,
+            ConfigSource.DYNAMIC_BROKER,
+            ConfigSource.DYNAMIC_DEFAULT_BROKER,
+            ConfigSource.STATIC_BROKER,
+        )
+
+
+async def describe_configs(
+    cluster: Cluster, resource_type: ResourceType, names: Iterable[str]
+) -> dict[str, list[ConfigEntry]]:
+    """All configurations of these topics or brokers, by name."""
+    described: dict[str, list[ConfigEntry]] = {}
+
+    async def attempt() -> None:
+        if resource_type is ResourceType.TOPIC:
+            await _describe(await cluster.any_connection(), resource_type, names, described)
+        else:
+            for name in names:
+                await _describe(await _broker(cluster, name), resource_type, [name], described)
+
+    await cluster.retrying(attempt)
+    return described
+
+
+async def alter_configs(
+    cluster: Cluster,
+    resource_type: ResourceType,
+    name: str,
+    *,
+    settings: Mapping[str, str] | None = None,
+    deletions: Iterable[str] = (),
+) -> None:
+    """Change some configurations and leave the others alone."""
+    configs = [AlterableConfig(key, _SET, value) for key, value in (settings or {}).items()]
+    configs += [AlterableConfig(key, _DELETE, None) for key in deletions]
+    request = IncrementalAlterConfigsRequest(
+        resources=[AlterConfigsResource(resource_type, name, configs)]
+    )
+
+    async def attempt() -> None:
+        if resource_type is ResourceType.BROKER:
+            connection = await _broker(cluster, name)
+        else:
+            connection = await cluster.controller()
+        response = await connection.send(request)
+        for result in response.responses:
+            what = f"{resource_type.name.lower()} {result.resource_name}"
+            check(result.error_code, what, result.error_message)
+
+    await cluster.retrying(attempt)
+
+
+async def _broker(cluster: Cluster, name: str) -> Connection:
+    if not name.isdecimal() or int(name) not in cluster.brokers:
+        known = ", ".join(str(node_id) for node_id in sorted(cluster.brokers))
+        raise InvalidArgument(f"there is no broker {name!r}: the cluster has {known}")
+    return await cluster.connection(int(name))
+
+
+async def _describe(
+    connection: Connection,
+    resource_type: ResourceType,
+    names: Iterable[str],
+    described: dict[str, list[ConfigEntry]],
+) -> None:
+    request = DescribeConfigsRequest(
+        resources=[DescribeConfigsResource(resource_type, name, None) for name in names]
+    )
+    response = await connection.send(request)
+    for result in response.results:
+        what = f"{resource_type.name.lower()} {result.resource_name}"
+        check(result.error_code, what, result.error_message)
+        described[result.resource_name] = sorted(
+            ConfigEntry(
+                config.name,
+                config.value,
+                _source_of(config.config_source),
+                config.read_only,
+                config.is_sensitive,
+            )
+            for config in result.configs
+        )
+
+
+def _source_of(source: int) -> ConfigSource:
+    try:
+        return ConfigSource(source)
+    except ValueError:
+        return ConfigSource.UNKNOWN

@@ -1,0 +1,254 @@
+"""The consumer: partitions with positions in, records out.
+
+One fetch is under way to every leader. When it answers, the next one goes out before the records
+are handed over, so the network works while the application does. An answer counts only if it was
+asked for from the position that the partition still has: seeking needs no other precaution.
+
+A batch may begin before the position, because a broker sends whole batches; the records before it
+are dropped. Control batches move the position and show no records. Reads uncommitted: the filter
+for aborted transactions is left out, and so are fetch sessions.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Mapping
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from barnabas.client.backoff import pause_before
+from barnabas.client.cluster import Channel, Cluster
+from barnabas.client.errors import (
+    BarnabasError,
+    CorruptRecords,
+    InvalidArgument,
+    check,
+)
+from barnabas.client.metadata import TopicPartition
+from barnabas.client.offsets import list_offsets
+from barnabas.records.batch import Buffer
+from barnabas.records.decode import decode_batch, iter_batches
+from barnabas.records.errors import RecordsError
+from barnabas.records.record import Record
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    PartitionData,
+)
+
+_TOPICS_BY_NAME = 12  # from version 13 on, topics go by their ids
+_GIVE_UP_AFTER = 8  # attempts without any success, about 5 s with the pauses between them
+
+
+class Fetched(NamedTuple):
+    """Records of one partition, in order, and the offset up to which the broker has more."""
+
+    partition: TopicPartition
+    records: list[Record]
+    high_watermark: int
+
+
+class _Answer(NamedTuple):
+    partition: TopicPartition
+    asked_offset: int
+    data: PartitionData
+
+
+class Consumer:
+    """Reads the partitions it is told to, from the offsets it is told to.
+
+    `out_of_range` is the time (EARLIEST or LATEST) to start again at when a position is no longer
+    in the log; without it that is an error.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        out_of_range: int | None = None,
+        max_wait_ms: int = 500,
+        min_bytes: int = 1,
+        max_bytes: int = 50 * 1024 * 1024,
+        partition_max_bytes: int = 1024 * 1024,
+    ) -> None:
+        self._cluster = cluster
+        self._out_of_range = out_of_range
+        self._max_wait_ms = max_wait_ms
+        self._min_bytes = min_bytes
+        self._max_bytes = max_bytes
+        self._partition_max_bytes = partition_max_bytes
+        self._positions: dict[TopicPartition, int] = {}
+        self._paused: set[TopicPartition] = set()
+        self._fetches: dict[int, asyncio.Task[list[_Answer]]] = {}
+        self._failures = 0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Stop fetching."""
+        tasks = list(self._fetches.values())
+        self._fetches.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # -- positions -----------------------------------------------------------------------------
+
+    def assign(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Read exactly these partitions, each from its offset."""
+        for partition, offset in offsets.items():
+            _check_offset(partition, offset)
+        self._positions = dict(offsets)
+        self._paused.clear()
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Go on reading an assigned partition elsewhere."""
+        _check_offset(partition, offset)
+        if partition not in self._positions:
+            raise InvalidArgument(f"partition {partition} is not assigned to this consumer")
+        self._positions[partition] = offset
+
+    def pause(self, partition: TopicPartition) -> None:
+        """Fetch no more of a partition until partitions are assigned anew."""
+        self._paused.add(partition)
+
+    @property
+    def positions(self) -> Mapping[TopicPartition, int]:
+        """The offset of the next record that `poll` will return, for each assigned partition."""
+        return self._positions
+
+    # -- fetching ------------------------------------------------------------------------------
+
+    async def poll(self, timeout_ms: int = 1_000) -> list[Fetched]:
+        """Wait until there are records, at most about `timeout_ms`.
+
+        Brokers that are away are tried again for some seconds before this raises.
+        """
+        try:
+            await self._start_fetches()
+            if not self._fetches:
+                await asyncio.sleep(timeout_ms / 1000)
+                return []
+            fetched = await self._finish_fetches(timeout_ms)
+            if fetched:
+                await self._start_fetches()
+        except BarnabasError as error:
+            await self._after_failure(error)
+            return []
+        return fetched
+
+    async def _start_fetches(self) -> None:
+        wanted = [each for each in self._positions if each not in self._paused]
+        for node_id, partitions in (await self._cluster.by_leader(wanted)).items():
+            if node_id not in self._fetches:
+                offsets = {each: self._positions[each] for each in partitions}
+                self._fetches[node_id] = asyncio.create_task(self._fetch(node_id, offsets))
+
+    async def _finish_fetches(self, timeout_ms: int) -> list[Fetched]:
+        """Take in the answers that are there; an error counts only if nothing else came."""
+        done, _ = await asyncio.wait(
+            self._fetches.values(),
+            timeout=timeout_ms / 1000,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        fetched: list[Fetched] = []
+        failure: BarnabasError | None = None
+        for node_id, task in list(self._fetches.items()):
+            if task not in done:
+                continue
+            del self._fetches[node_id]
+            try:
+                for answer in task.result():
+                    fetched += await self._accept(answer)
+                self._failures = 0
+            except BarnabasError as error:
+                failure = error
+        if failure is not None and not fetched:
+            raise failure
+        return fetched
+
+    async def _after_failure(self, error: BarnabasError) -> None:
+        """Pause and look around, or raise what cannot be helped."""
+        self._failures += 1
+        if not error.retriable or self._failures > _GIVE_UP_AFTER:
+            raise error
+        await asyncio.sleep(pause_before(self._failures))
+        await self._cluster.forget({each.topic for each in self._positions})
+
+    async def _fetch(self, node_id: int, offsets: Mapping[TopicPartition, int]) -> list[_Answer]:
+        topics: defaultdict[str, list[FetchPartition]] = defaultdict(list)
+        for (topic, partition), offset in offsets.items():
+            topics[topic].append(
+                FetchPartition(
+                    partition=partition,
+                    fetch_offset=offset,
+                    partition_max_bytes=self._partition_max_bytes,
+                )
+            )
+        request = FetchRequest(
+            max_wait_ms=self._max_wait_ms,
+            min_bytes=self._min_bytes,
+            max_bytes=self._max_bytes,
+            topics=[FetchTopic(topic=name, partitions=each) for name, each in topics.items()],
+        )
+        connection = await self._cluster.connection(node_id, Channel.FETCH)
+        response = await connection.send(
+            request,
+            max_version=_TOPICS_BY_NAME,
+            timeout_ms=self._max_wait_ms + self._cluster.request_timeout_ms,
+        )
+        check(response.error_code, f"fetch from broker {node_id}")
+        named = [
+            (TopicPartition(answers.topic, answer.partition_index), answer)
+            for answers in response.responses
+            for answer in answers.partitions
+        ]
+        return [_Answer(name, offsets[name], data) for name, data in named if name in offsets]
+
+    async def _accept(self, answer: _Answer) -> list[Fetched]:
+        """Hand over what came for a position that still holds, and move the position behind it."""
+        partition, offset, data = answer
+        if self._positions.get(partition) != offset or partition in self._paused:
+            return []
+        if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and self._out_of_range is not None:
+            start = await list_offsets(self._cluster, {partition: self._out_of_range})
+            self._positions[partition] = start[partition].offset
+            return []
+        check(data.error_code, f"partition {partition}", f"reading from offset {offset}")
+        records, following = _decode(partition, offset, data.records or b"")
+        self._positions[partition] = following
+        return [Fetched(partition, records, data.high_watermark)] if records else []
+
+
+def _decode(partition: TopicPartition, start: int, data: Buffer) -> tuple[list[Record], int]:
+    """The records from `start` on, and the offset behind them."""
+    records: list[Record] = []
+    following = start
+    try:
+        for header, batch in iter_batches(data):
+            if not header.is_control:
+                decoded = decode_batch(batch)
+                if header.base_offset < start:
+                    decoded = [record for record in decoded if record.offset >= start]
+                records += decoded
+            following = max(following, header.next_offset)
+    except RecordsError as error:
+        raise CorruptRecords(
+            f"partition {partition}: the batch at offset {following} is damaged ({error})"
+        ) from error
+    return records, following
+
+
+def _check_offset(partition: TopicPartition, offset: int) -> None:
+    if offset < 0:
+        raise InvalidArgument(f"partition {partition}: offset {offset} is negative")

@@ -1,0 +1,316 @@
+"""The producer: records in, batches out, a future for every record.
+
+Records of one partition keep their order, across retries too, because only one batch of a
+partition is under way at a time; batches of many partitions share a request to their leader. A
+batch that is refused as too large is cut in halves, down to single records.
+
+Without idempotence (which is left out for now) a batch whose answer got lost is sent again and may
+be stored twice: at least once, in order.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from time import monotonic, time
+from types import TracebackType
+from typing import Self
+
+from barnabas.client.accumulator import Accumulator, Delivery, Lane
+from barnabas.client.backoff import pause_before
+from barnabas.client.cluster import Cluster
+from barnabas.client.errors import (
+    BarnabasError,
+    BrokerError,
+    DeliveryTimedOut,
+    InvalidArgument,
+    broker_error,
+)
+from barnabas.client.metadata import Topic, TopicPartition
+from barnabas.client.partitioner import StickyPartitioner, partition_for_key
+from barnabas.records.compression import Compression
+from barnabas.records.record import Headers
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+
+ACKS_ALL = -1
+_TOPICS_BY_NAME = 12  # from version 13 on, topics go by their ids
+
+
+@dataclass(slots=True)
+class DeliveryCount:
+    """How many records arrived, how many were given up, and why the first of them was."""
+
+    delivered: int = 0
+    failed: int = 0
+    first_error: BarnabasError | None = None
+
+
+class Producer:
+    """Use it as an async context manager: leaving it sends what is left.
+
+    `batch_bytes` is also about what one partition can have under way, so it bounds throughput at
+    `batch_bytes` for each round trip.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        acks: int = ACKS_ALL,
+        compression: Compression = Compression.NONE,
+        linger_ms: float = 5,
+        batch_bytes: int = 128 * 1024,
+        buffer_bytes: int = 32 * 1024 * 1024,
+        request_bytes: int = 1024 * 1024,
+        delivery_timeout_ms: int = 120_000,
+        auto_create: bool = True,
+    ) -> None:
+        if acks not in (ACKS_ALL, 0, 1):
+            raise InvalidArgument(f"acks={acks}: it must be 0, 1 or -1 (all)")
+        self.count = DeliveryCount()
+        self._cluster = cluster
+        self._acks = acks
+        self._compression = compression
+        self._request_bytes = request_bytes
+        self._delivery_timeout_ms = delivery_timeout_ms
+        self._auto_create = auto_create
+        self._accumulator = Accumulator(
+            batch_bytes=batch_bytes, buffer_bytes=buffer_bytes, linger_ms=linger_ms
+        )
+        self._sticky = StickyPartitioner()
+        self._topics: dict[str, Topic] = {}
+        self._flushing = 0
+        self._wake = asyncio.Event()
+        self._progress = asyncio.Event()
+        self._requests: set[asyncio.Task[None]] = set()
+        self._sender: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._sender = asyncio.create_task(self._send_forever())
+        return self
+
+    async def __aexit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if error_type is None or not issubclass(error_type, asyncio.CancelledError):
+                await self.flush()
+        finally:
+            tasks = [*self._requests, *([self._sender] if self._sender else [])]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        *,
+        key: bytes | None = None,
+        headers: Headers = (),
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> "asyncio.Future[Delivery]":
+        """Queue a record and return the future of its delivery.
+
+        Waits only for room in the buffer, and once per topic for its metadata. Raises at once for
+        what can never be delivered: an unknown topic or partition.
+        """
+        accumulator = self._accumulator
+        if not accumulator.has_room:
+            await accumulator.wait_for_room()
+        known = self._topics.get(topic)
+        if known is None:
+            known = await self._cluster.topic(topic, auto_create=self._auto_create)
+            self._topics[topic] = known
+        if partition is None:
+            if key is None:
+                partition = self._sticky.partition(known)
+            else:
+                partition = partition_for_key(key, len(known.partitions))
+        elif not 0 <= partition < len(known.partitions):
+            raise broker_error(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                f"partition {partition} of {topic}",
+                f"{topic} has {len(known.partitions)} partitions, counted from 0",
+            )
+        if timestamp_ms is None:
+            timestamp_ms = int(time() * 1000)
+        row = (timestamp_ms, key, value, headers)
+        added = accumulator.add(TopicPartition(topic, partition), row, monotonic())
+        if added.opened:
+            self._wake.set()
+        if added.filled:
+            self._wake.set()
+            if key is None:
+                self._sticky.advance(known)
+            await asyncio.sleep(0)  # a caller in a tight loop would else keep the sender waiting
+        return added.future
+
+    async def flush(self) -> None:
+        """Send everything now and wait until each record is delivered or given up."""
+        self._flushing += 1
+        try:
+            while not self._accumulator.is_empty:
+                self._progress.clear()
+                self._wake.set()
+                await self._progress.wait()
+        finally:
+            self._flushing -= 1
+
+    # -- sending -------------------------------------------------------------------------------
+
+    async def _send_forever(self) -> None:
+        while True:
+            self._wake.clear()
+            now = monotonic()
+            self._expire(now)
+            ready = list(self._accumulator.ready(now, flushing=self._flushing > 0))
+            if ready:
+                await self._dispatch(ready)
+            await self._sleep_until(self._accumulator.next_ready_at())
+
+    async def _sleep_until(self, when: float | None) -> None:
+        timeout = None if when is None else max(when - monotonic(), 0.001)
+        try:
+            async with asyncio.timeout(timeout):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
+
+    async def _dispatch(self, ready: list[Lane]) -> None:
+        by_leader: defaultdict[int, list[Lane]] = defaultdict(list)
+        for lane in ready:
+            try:
+                by_leader[await self._cluster.leader(lane.partition)].append(lane)
+            except BarnabasError as error:
+                await self._settle_failure([lane], error)
+        for node_id, lanes in by_leader.items():
+            for group in _groups(lanes, self._request_bytes):
+                for lane in group:
+                    lane.in_flight = True
+                    lane.batches[0].closed = True
+                    self._sticky.leave(lane.partition)
+                task = asyncio.create_task(self._request(node_id, group))
+                self._requests.add(task)
+                task.add_done_callback(self._requests.discard)
+
+    async def _request(self, node_id: int, lanes: list[Lane]) -> None:
+        topics: defaultdict[str, list[PartitionProduceData]] = defaultdict(list)
+        for lane in lanes:
+            topics[lane.partition.topic].append(
+                PartitionProduceData(
+                    lane.partition.partition, lane.batches[0].encode(self._compression)
+                )
+            )
+        request = ProduceRequest(
+            acks=self._acks,
+            timeout_ms=self._cluster.request_timeout_ms,
+            topic_data=[
+                TopicProduceData(name=name, partition_data=d) for name, d in topics.items()
+            ],
+        )
+        try:
+            connection = await self._cluster.connection(node_id)
+            if self._acks == 0:
+                await connection.post(request, max_version=_TOPICS_BY_NAME)
+                for lane in lanes:
+                    self.count.delivered += self._accumulator.delivered(lane, -1, -1)
+            else:
+                response = await connection.send(
+                    request,
+                    max_version=_TOPICS_BY_NAME,
+                    timeout_ms=self._cluster.request_timeout_ms,
+                )
+                await self._settle(lanes, response)
+        except BarnabasError as error:
+            await self._settle_failure(lanes, error)
+        finally:
+            self._progress.set()
+            self._wake.set()
+
+    async def _settle(self, lanes: list[Lane], response: ProduceResponse) -> None:
+        answers = {
+            TopicPartition(topic.name, partition.index): partition
+            for topic in response.responses
+            for partition in topic.partition_responses
+        }
+        for lane in lanes:
+            answer = answers.get(lane.partition)
+            if answer is None:
+                error = broker_error(-1, f"partition {lane.partition}", "the broker left it out")
+                await self._settle_failure([lane], error)
+            elif answer.error_code == ErrorCode.NONE:
+                self.count.delivered += self._accumulator.delivered(
+                    lane, answer.base_offset, answer.log_append_time_ms
+                )
+            elif self._can_split(lane, answer):
+                self._accumulator.split_first(lane)
+            else:
+                error = broker_error(
+                    answer.error_code, f"partition {lane.partition}", answer.error_message
+                )
+                await self._settle_failure([lane], error)
+
+    def _can_split(self, lane: Lane, answer: PartitionProduceResponse) -> bool:
+        too_large = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
+        return answer.error_code in too_large and len(lane.batches[0].rows) > 1
+
+    async def _settle_failure(self, lanes: list[Lane], error: BarnabasError) -> None:
+        """Put batches off for another attempt, or give them up."""
+        now = monotonic()
+        for lane in lanes:
+            if error.retriable and not self._expired(lane, now):
+                lane.in_flight = False
+                lane.batches[0].attempts += 1
+                lane.retry_at = now + pause_before(lane.batches[0].attempts)
+            else:
+                self._give_up(lane, error)
+        if error.retriable:
+            try:
+                await self._cluster.refresh({lane.partition.topic for lane in lanes})
+            except BarnabasError:
+                return  # the next attempt finds out, and it comes after a pause
+
+    def _expired(self, lane: Lane, now: float) -> bool:
+        return (now - lane.batches[0].created_at) * 1000 >= self._delivery_timeout_ms
+
+    def _expire(self, now: float) -> None:
+        for lane in list(self._accumulator.ready(now, flushing=True)):
+            if self._expired(lane, now):
+                error = DeliveryTimedOut(
+                    f"partition {lane.partition}: not delivered in {self._delivery_timeout_ms} ms"
+                )
+                self._give_up(lane, error)
+
+    def _give_up(self, lane: Lane, error: BarnabasError) -> None:
+        self.count.failed += self._accumulator.failed(lane, error)
+        if self.count.first_error is None:
+            self.count.first_error = error
+        if isinstance(error, BrokerError) and not error.retriable:
+            self._topics.pop(lane.partition.topic, None)
+        self._progress.set()
+
+
+def _groups(lanes: list[Lane], request_bytes: int) -> Iterator[list[Lane]]:
+    """Cut `lanes` into requests of at most `request_bytes`, a single larger batch aside."""
+    group: list[Lane] = []
+    size = 0
+    for lane in lanes:
+        if group and size + lane.batches[0].size > request_bytes:
+            yield group
+            group, size = [], 0
+        group.append(lane)
+        size += lane.batches[0].size
+    if group:
+        yield group
