@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from aiokafka.record import default_records as aiokafka_records
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka.record import default_records as kafka_python_records
 
@@ -32,6 +32,7 @@ ROWS = st.lists(st.tuples(st.integers(1, 2**45), BLOB, BLOB, HEADERS), min_size=
 
 
 @pytest.mark.parametrize(("module", "compression"), FOREIGN)
+@settings(max_examples=25)
 @given(rows=ROWS, padding=st.sampled_from([0, 200, 70_000]))
 def test_we_read_what_they_write(
     module: Any, compression: Compression, rows: list[Row], padding: int
@@ -53,6 +54,7 @@ def test_we_read_what_they_write(
 
 
 @pytest.mark.parametrize(("module", "compression"), FOREIGN)
+@settings(max_examples=25)
 @given(rows=ROWS, padding=st.sampled_from([0, 200, 140_000]))
 def test_they_read_what_we_write(
     module: Any, compression: Compression, rows: list[Row], padding: int

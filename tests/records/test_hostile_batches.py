@@ -79,8 +79,14 @@ def test_malformed_records_are_corrupt(payload: bytes, compression: Compression)
 def test_a_value_may_not_reach_into_the_next_record() -> None:
     second = record(0, 1, -1, -1, 0)
     first = record(0, 0, -1, 4, b"ab")
-    with pytest.raises(CorruptBatch, match="longer than its record"):
+    with pytest.raises(CorruptBatch, match="from where its length says"):
         decode_batch(with_payload(first + second, record_count=2))
+
+
+def test_a_record_may_not_hide_inside_another() -> None:
+    hidden = record(0, 1, -1, -1, 0)
+    with pytest.raises(CorruptBatch, match="from where its length says"):
+        decode_batch(with_payload(record(0, 0, -1, -1, 0, hidden), record_count=2))
 
 
 @pytest.mark.parametrize("record_count", [-1, -(2**31), 2, 1000, INT32_MAX])
@@ -94,6 +100,11 @@ def test_wrong_record_counts_are_corrupt_and_cost_nothing(record_count: int) -> 
     finally:
         tracemalloc.stop()
     assert peak < 100_000
+
+
+def test_a_negative_count_without_records_is_corrupt() -> None:
+    with pytest.raises(CorruptBatch, match="-1 records"):
+        decode_batch(with_payload(b"", record_count=-1))
 
 
 def test_a_batch_without_records_is_empty() -> None:

@@ -43,7 +43,8 @@ _LZ4_END = _LE_UINT32.pack(0)
 # A copy element of three bytes makes at most 64: no snappy block grows more than that.
 _SNAPPY_GROWTH = 64 / 3
 
-_FIRST_OUTPUT_BYTES = 256 * 1024
+_SCRATCH_BYTES = 1024 * 1024
+_scratches: list[bytearray] = []
 _OUTPUT_GROWTH = 4
 _OUTPUT_IS_FULL = "failed to write whole buffer"
 
@@ -82,51 +83,91 @@ def decompress(codec: int, data: Buffer, limit: int) -> Buffer:
     Raises `DecompressionBomb` if there is more, `CorruptPayload` if `data` is not of that codec
     and `UnsupportedCompression` if there is no such codec.
     """
+    if codec == Compression.NONE:
+        _check_limit(data, limit)
+        return data
+    scratch = _take_scratch()
+    try:
+        output, size = _decompress(codec, data, limit, scratch)
+        result = memoryview(output)[:size]
+        return bytes(result) if output is scratch else result
+    finally:
+        _scratches.append(scratch)
+
+
+def decompressed_size(codec: int, data: Buffer, limit: int) -> int:
+    """The size of what `decompress` returns, raising as it does, without making that object."""
+    if codec == Compression.NONE:
+        _check_limit(data, limit)
+        return len(data)
+    scratch = _take_scratch()
+    try:
+        return _decompress(codec, data, limit, scratch)[1]
+    finally:
+        _scratches.append(scratch)
+
+
+def _take_scratch() -> bytearray:
+    """An output buffer whose pages are there already: fresh ones cost more than lz4's own work.
+
+    One is kept for each thread that has ever been in here at the same time as others.
+    """
+    try:
+        return _scratches.pop()
+    except IndexError:
+        return bytearray(_SCRATCH_BYTES)
+
+
+def _check_limit(data: Buffer, limit: int) -> None:
+    if len(data) > limit:
+        raise DecompressionBomb(f"{len(data)} bytes of records, the limit is {limit}")
+
+
+def _decompress(codec: int, data: Buffer, limit: int, scratch: bytearray) -> tuple[bytearray, int]:
+    """Decompress into `scratch`, or a larger buffer if need be; return which, and the size."""
     match codec:
-        case Compression.NONE:
-            if len(data) > limit:
-                raise DecompressionBomb(f"{len(data)} bytes of records, the limit is {limit}")
-            return data
         case Compression.GZIP:
-            return _decompress_growing(cramjam.gzip.decompress_into, data, limit)
+            return _decompress_growing(cramjam.gzip.decompress_into, data, limit, scratch)
         case Compression.SNAPPY:
-            return _decompress_snappy(memoryview(data), limit)
+            return _decompress_snappy(memoryview(data), limit, scratch)
         case Compression.LZ4:
-            return _decompress_growing(cramjam.lz4.decompress_into, data, limit)
+            return _decompress_growing(cramjam.lz4.decompress_into, data, limit, scratch)
         case Compression.ZSTD:
-            return _decompress_growing(cramjam.zstd.decompress_into, data, limit)
+            return _decompress_growing(cramjam.zstd.decompress_into, data, limit, scratch)
     raise UnsupportedCompression(f"compression id {codec} is unknown")
 
 
 def _decompress_growing(
-    decompress_into: Callable[[Buffer, bytearray], int], data: Buffer, limit: int
-) -> memoryview:
-    """Decompress into a buffer that is made four times larger as long as it is too small.
+    decompress_into: Callable[[Buffer, Buffer], int],
+    data: Buffer,
+    limit: int,
+    scratch: bytearray,
+) -> tuple[bytearray, int]:
+    """Decompress into buffers each four times as large as the one before, until one suffices.
 
-    Four times the input is enough for most batches. The failed attempts add up to at most a third
-    of the last one, and no attempt writes more than `limit` bytes.
+    The failed attempts add up to at most a third of the last one, and none writes more than
+    `limit` bytes.
     """
-    size = min(limit, max(_FIRST_OUTPUT_BYTES, _OUTPUT_GROWTH * len(data)))
+    output = scratch
+    size = min(limit, len(output))
     while True:
-        output = bytearray(size)
         try:
-            written = decompress_into(data, output)
+            return output, decompress_into(data, memoryview(output)[:size])
         except cramjam.DecompressionError as error:
             if _OUTPUT_IS_FULL not in str(error):
                 raise CorruptPayload(str(error)) from error
             if size == limit:
                 raise DecompressionBomb(_exceeds(len(data), limit)) from error
-            size = min(limit, size * _OUTPUT_GROWTH)
-            del output  # before the next one is made: one buffer at a time
-        else:
-            return memoryview(output)[:written]
+        size = min(limit, size * _OUTPUT_GROWTH)
+        output = scratch  # lets go of the last one before the next is made
+        output = bytearray(size)
 
 
 def _exceeds(size: int, limit: int) -> str:
     return f"{size} compressed bytes would decompress to more than {limit} bytes"
 
 
-def _decompress_snappy(data: memoryview, limit: int) -> memoryview:
+def _decompress_snappy(data: memoryview, limit: int, scratch: bytearray) -> tuple[bytearray, int]:
     """Decompress one raw block or xerial chunks, their claimed sizes checked before allocating."""
     is_xerial = data[: len(_XERIAL_MAGIC)] == _XERIAL_MAGIC
     blocks = _xerial_chunks(data) if is_xerial else [data]
@@ -134,15 +175,16 @@ def _decompress_snappy(data: memoryview, limit: int) -> memoryview:
     total = sum(sizes)
     if total > limit:
         raise DecompressionBomb(_exceeds(len(data), limit))
-    output = memoryview(bytearray(total))
+    output = scratch if total <= len(scratch) else bytearray(total)
+    view = memoryview(output)
     at = 0
     for block, size in zip(blocks, sizes, strict=True):
         try:
-            cramjam.snappy.decompress_raw_into(block, output[at : at + size])
+            cramjam.snappy.decompress_raw_into(block, view[at : at + size])
         except cramjam.DecompressionError as error:
             raise CorruptPayload(str(error)) from error
         at += size
-    return output
+    return output, total
 
 
 def _snappy_size(block: memoryview) -> int:

@@ -108,7 +108,7 @@ def _decode_payload(header: BatchHeader, data: bytes) -> list[Record]:
     for _ in range(header.record_count):
         length, at = decode_varint(data, at)
         record_end = at + length
-        if length < MIN_RECORD_SIZE - 1 or record_end > end:
+        if record_end > end:
             raise CorruptBatch(f"a record of {length} bytes, {end - at} are left")
         at += 1  # the attributes, unused so far
 
@@ -142,16 +142,17 @@ def _decode_payload(header: BatchHeader, data: bytes) -> list[Record]:
             value = data[at : at + n]
             at += n
 
-        # Slices never fail. A key or value that reached behind the record shows here at the latest.
-        if at >= record_end:
-            raise CorruptBatch("a key or value is longer than its record")
         headers = _NO_HEADERS
         if data[at] == 0:
             at += 1
         else:
             headers, at = _decode_headers(data, at, record_end)
+        # This is where a length that is too small, or negative, shows, and a key or value that
+        # reaches into the next record: slices never fail, and `at` only grows.
         if at != record_end:
-            raise CorruptBatch(f"a record ends {record_end - at} bytes before its length says")
+            raise CorruptBatch(
+                f"a record ends {at - record_end:+d} bytes from where its length says"
+            )
         records.append(
             new(
                 Record,

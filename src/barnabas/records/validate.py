@@ -16,7 +16,7 @@ from barnabas.records.batch import (
     compute_crc,
     parse_header,
 )
-from barnabas.records.compression import Compression, decompress
+from barnabas.records.compression import Compression, decompressed_size
 from barnabas.records.decode import MIN_BATCH_LENGTH, MIN_RECORD_SIZE
 from barnabas.records.errors import CorruptBatch, DecompressionBomb, InvalidBatch
 from barnabas.records.record import NO_TIMESTAMP
@@ -126,7 +126,7 @@ def _check_producer(header: BatchHeader) -> None:
 def _check_payload(header: BatchHeader, records: memoryview, limit: int) -> int:
     """Decompress the records and return how many bytes they are."""
     try:
-        return len(decompress(header.compression, records[HEADER_SIZE:], limit))
+        return decompressed_size(header.compression, records[HEADER_SIZE:], limit)
     except DecompressionBomb as bomb:
         raise InvalidBatch(ErrorCode.MESSAGE_TOO_LARGE, str(bomb)) from bomb
     except CorruptBatch as corrupt:
