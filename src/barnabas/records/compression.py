@@ -10,7 +10,8 @@ A batch compresses its records as one block, everything behind the 61 bytes of i
              put together here from single blocks
     zstd     one or more zstd frames
 
-`decompress` never holds more than about `limit` bytes of output, whatever sizes the input claims.
+`decompress` never holds more than `limit` bytes of output and a scratch buffer of 1 MiB, whatever
+sizes the input claims; zstd's decoder keeps a window beside it, no larger than the output so far.
 Dictionaries are left out: Kafka has none.
 """
 
