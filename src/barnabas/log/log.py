@@ -30,7 +30,7 @@ from barnabas.log.recovery import Recovered, recover
 from barnabas.log.retention import expired_segments
 from barnabas.log.segment import Segment
 from barnabas.log.snapshots import Snapshots
-from barnabas.log.state import STATE_FILE, LogState, SegmentState, write_state
+from barnabas.log.state import LogState, SegmentState, write_state
 from barnabas.log.storage import Disk
 from barnabas.records.batch import BatchHeader
 
@@ -475,25 +475,22 @@ class Log:
         """
         if offset >= self.log_end_offset:
             return
-        disk = self._files.disk
         with _storage_errors(f"can not truncate {self.directory}"):
             while len(self._segments) > 1 and self._segments[-1].base_offset >= offset:
                 removed = self._segments.pop()
                 removed.close()
                 for path in removed.paths():
-                    disk.unlink(path)
+                    self._files.disk.unlink(path)
+            self._files.disk.sync_directory(self.directory)
             last = self._active = self._segments[-1]
-            position = last.locate(offset)
-            # The state file must not vouch for the old content, should the size come back.
-            disk.unlink(f"{self.directory}/{STATE_FILE}")
-            last.log.file().truncate(position)
-            last.size = position
-            last.rebuild_indexes()
+            self.flushed_offset = min(self.flushed_offset, last.base_offset)
+            self._epochs.truncate_from(offset)
+            # Now the state must not vouch for this segment, should it grow to its old size again.
+            self.checkpoint()
+            last.truncate(last.locate(offset))
             self._snapshots.drop_above(offset)
-        self.log_end_offset = max(last.next_offset, last.base_offset)
+        self.log_end_offset = last.next_offset
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
-        self.flushed_offset = min(self.flushed_offset, self.log_end_offset)
-        self._epochs.truncate_from(self.log_end_offset)
         self._producers = None
 
     # Remembering

@@ -97,6 +97,9 @@ class _Recovery:
             for segment in segments:
                 self._remove(segment, dropped=True)
             segments = []
+        if self._dropped_segments:
+            # Or a loss of power could bring them back, behind batches that took their offsets.
+            self._disk.sync_directory(self._directory)
         end = segments[-1].next_offset if segments else self._log_start_offset
         start = max(self._log_start_offset, segments[0].base_offset if segments else 0)
         self._epochs.truncate_from(end)
@@ -151,6 +154,9 @@ class _Recovery:
 
     def _adopt(self, segment: Segment, vouched: SegmentState) -> None:
         vouched.apply(segment)
+        if self._first_scanned is not None:
+            for _, header in segment.headers(0):
+                self._epochs.assign(header.partition_leader_epoch, header.base_offset)
         for index, entry_size in ((segment.offsets, 8), (segment.times, 12)):
             name = index.handle.path.rpartition("/")[2]
             if self._listing.get(name, 0) != index.spilled * entry_size:
@@ -159,6 +165,11 @@ class _Recovery:
 
     def _scan(self, segment: Segment, size: int) -> bool:
         """Take in the valid batches of a segment and cut off the rest. True if there was a rest."""
+        if self._first_scanned is None:
+            # From here on the headers say which epoch began where: the state may know of an epoch
+            # whose first batches were lost and came again at other offsets.
+            self._first_scanned = segment.base_offset
+            self._epochs.truncate_from(segment.base_offset)
         flaw: Flaw | None = None
         for found in scan_batches(segment.log.file(), size):
             if isinstance(found, Flaw):
@@ -172,12 +183,10 @@ class _Recovery:
             self._epochs.assign(header.partition_leader_epoch, header.base_offset)
             segment.note(found.position, header, header.base_offset, header.max_timestamp)
         self._scanned_bytes += size
-        if self._first_scanned is None:
-            self._first_scanned = segment.base_offset
         segment.spill_indexes()
         if flaw is None:
             return False
-        segment.cut_back()
+        segment.truncate(segment.size)
         self._cut_bytes += size - segment.size
         self._flaw = self._flaw or (
             f"{segment.log.path} at position {flaw.position}: {flaw.reason}"

@@ -120,12 +120,27 @@ class Segment:
     def rebuild_indexes(self) -> None:
         """Make the indexes anew from the batches' headers."""
         size, next_offset = self.size, self.next_offset
-        self.forget_batches()
+        try:
+            self._take_in(size)
+        finally:  # a header that can not be read makes the segment no shorter
+            self.size, self.next_offset = size, next_offset
+
+    def truncate(self, position: int) -> None:
+        """Cut the segment at `position`, where a batch starts.
+
+        Synced at once, or a loss of power could bring back what was cut off, under new batches.
+        """
+        file = self.log.file()
+        file.truncate(position)
+        file.sync()
+        self._take_in(position)
+
+    def _take_in(self, size: int) -> None:
+        self._forget_batches()
         for position, header in self.headers(0, upto_position=size):
             self.note(position, header, header.base_offset, header.max_timestamp)
-        self.size, self.next_offset = size, next_offset
 
-    def forget_batches(self) -> None:
+    def _forget_batches(self) -> None:
         """Back to an empty segment in memory; the files are left alone."""
         self.offsets.clear()
         self.times.clear()

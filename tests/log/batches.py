@@ -1,0 +1,56 @@
+"""Batches for the tests of a log, made and read with the package's own codec."""
+
+from collections.abc import Sequence
+
+from barnabas.log import AppendInfo, Log
+from barnabas.records.batch import BatchHeader, parse_header
+from barnabas.records.compression import Compression
+from barnabas.records.decode import decode_records
+from barnabas.records.encode import encode_batch
+from barnabas.records.record import Record
+
+Row = tuple[int, bytes | None, bytes | None]
+
+
+def batch(
+    rows: Sequence[Row],
+    *,
+    compression: Compression = Compression.NONE,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+) -> tuple[memoryview, list[tuple[int, BatchHeader]]]:
+    """A produced batch as `Log.append` wants it: a writable buffer, and where its batch is."""
+    data = encode_batch(
+        [(timestamp, key, value, ()) for timestamp, key, value in rows],
+        compression=compression,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+    )
+    return memoryview(data), [(0, parse_header(data))]
+
+
+def put(
+    log: Log, *values: bytes, timestamp: int = 1000, epoch: int = 0, now: int = 0
+) -> AppendInfo:
+    """Append one batch of these values, all with one timestamp."""
+    return log.append(*batch([(timestamp, None, value) for value in values]), epoch, now)
+
+
+def read_all(log: Log, max_bytes: int = 1 << 20) -> list[Record]:
+    """Every record from the log's start to its end, by following reads as a consumer does."""
+    records: list[Record] = []
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        data = log.read(offset, max_bytes)
+        found = [record for record in decode_records(data) if record.offset >= offset]
+        if not found:
+            break
+        records += found
+        offset = found[-1].offset + 1
+    return records
+
+
+def values(log: Log) -> list[bytes | None]:
+    return [record.value for record in read_all(log)]
