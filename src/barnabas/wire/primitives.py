@@ -18,6 +18,9 @@ INT16 = Struct(">h")
 INT32 = Struct(">i")
 INT64 = Struct(">q")
 
+_unpack_int16 = INT16.unpack_from
+_unpack_int32 = INT32.unpack_from
+
 DEFAULT_MAX_ELEMENTS = 1_000_000
 """Array elements one message may hold, all arrays together."""
 
@@ -58,9 +61,12 @@ class Reader:
         start = self.position
         stop = start + length
         if length < 0 or stop > self.end:
-            raise WireError(f"{length} bytes promised, {self.end - start} there")
+            raise self._missing(length)
         self.position = stop
         return self.buffer[start:stop]
+
+    def _missing(self, length: int) -> WireError:
+        return WireError(f"{length} bytes promised, {self.remaining} there")
 
     def run(self, fields: Struct) -> tuple[Any, ...]:
         """A run of fixed-width fields."""
@@ -71,30 +77,32 @@ class Reader:
     def int16(self) -> int:
         start = self.position
         self.position = start + 2
-        return int(INT16.unpack_from(self.buffer, start)[0])
+        value: int = _unpack_int16(self.buffer, start)[0]
+        return value
 
     def int32(self) -> int:
         start = self.position
         self.position = start + 4
-        return int(INT32.unpack_from(self.buffer, start)[0])
+        value: int = _unpack_int32(self.buffer, start)[0]
+        return value
 
     def uvarint(self) -> int:
         """An unsigned variable-length integer of at most 32 bits."""
         position = self.position
-        buffer = self.buffer
         if position >= self.end:
             raise WireError("a variable-length integer is missing")
-        byte = buffer[position]
-        position += 1
-        if byte < 0x80:
-            self.position = position
-            return byte
+        byte = self.buffer[position]
+        self.position = position + 1
+        return byte if byte < 0x80 else self._long_uvarint(byte)
+
+    def _long_uvarint(self, byte: int) -> int:
+        position = self.position
         value = byte & 0x7F
         shift = 7
         while shift <= 28:
             if position >= self.end:
                 raise WireError("a variable-length integer ends too early")
-            byte = buffer[position]
+            byte = self.buffer[position]
             position += 1
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
@@ -106,11 +114,16 @@ class Reader:
     # -- strings ---------------------------------------------------------------------------------
 
     def _text(self, length: int) -> str:
-        return str(self.take(length), "utf-8")
+        start = self.position
+        stop = start + length
+        if length < 0 or stop > self.end:
+            raise self._missing(length)
+        self.position = stop
+        return str(self.buffer[start:stop], "utf-8")
 
     def string(self) -> str:
         length = self.int16()
-        if length < 0:
+        if length == -1:
             raise WireError("a string that must not be null is null")
         return self._text(length)
 
@@ -131,20 +144,20 @@ class Reader:
     # -- bytes (copied: they outlive the receive buffer) -------------------------------------------
 
     def binary(self) -> bytes:
-        length = self.int32()
-        if length < 0:
+        data = self.nullable_binary()
+        if data is None:
             raise WireError("bytes that must not be null are null")
-        return bytes(self.take(length))
+        return data
 
     def nullable_binary(self) -> bytes | None:
         length = self.int32()
         return None if length == -1 else bytes(self.take(length))
 
     def compact_binary(self) -> bytes:
-        length = self.uvarint()
-        if length == 0:
+        data = self.compact_nullable_binary()
+        if data is None:
             raise WireError("bytes that must not be null are null")
-        return bytes(self.take(length - 1))
+        return data
 
     def compact_nullable_binary(self) -> bytes | None:
         length = self.uvarint()
@@ -218,6 +231,10 @@ class Reader:
 
     def skip_tags(self) -> None:
         """Pass over tagged fields none of which is known."""
+        start = self.position
+        if start < self.end and self.buffer[start] == 0:  # as in nearly every message
+            self.position = start + 1
+            return
         for _ in range(self.uvarint()):
             _, self.position = self.tag()
 
