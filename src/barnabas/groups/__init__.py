@@ -1,0 +1,8 @@
+"""Consumer groups and committed offsets: the classic group protocol as a pure state machine."""
+
+from barnabas.groups.config import GroupConfig
+from barnabas.groups.decision import Decision, Record, Reply
+from barnabas.groups.partitioning import partition_of_group
+from barnabas.groups.shard import GroupShard
+
+__all__ = ["Decision", "GroupConfig", "GroupShard", "Record", "Reply", "partition_of_group"]

@@ -1,0 +1,103 @@
+"""OffsetCommit: remember how far a group has read.
+
+Members of the current generation may commit, except between join and sync, when they do not know
+yet what they own. Whoever commits without a member id and a generation (a consumer that assigns
+its partitions itself, or an admin tool) may do so while the group has no members.
+"""
+
+from collections.abc import Callable
+
+from barnabas.groups.decision import Decision
+from barnabas.groups.group import Group
+from barnabas.groups.names import check_group_id
+from barnabas.groups.state import GroupState
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.group_records import OffsetCommitValue
+from barnabas.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+
+CheckCommit = Callable[[OffsetCommitRequestTopic, int], ErrorCode]
+
+_SIGNS_OF_LIFE = (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS)
+
+
+def check_commit(group: Group, request: OffsetCommitRequest) -> ErrorCode:
+    generation_id = request.generation_id_or_member_epoch
+    if group.state is GroupState.DEAD:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if generation_id >= 0 and group.is_void:
+        return ErrorCode.ILLEGAL_GENERATION
+    if generation_id < 0 and group.state is GroupState.EMPTY:
+        return check_group_id(group.group_id)
+    error = group.check_member_of_generation(
+        request.member_id, request.group_instance_id, generation_id
+    )
+    if error is ErrorCode.NONE and group.state is GroupState.COMPLETING_REBALANCE:
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return error
+
+
+def commit(
+    group: Group,
+    request: OffsetCommitRequest,
+    token: object,
+    check_partition: CheckCommit,
+    decision: Decision,
+    now_ms: int,
+) -> None:
+    error = check_commit(group, request)
+    if request.member_id in group.members and error in _SIGNS_OF_LIFE:
+        group.touch(request.member_id, now_ms)
+
+    def errors(
+        topic: OffsetCommitRequestTopic, partition: OffsetCommitRequestPartition
+    ) -> ErrorCode:
+        return (
+            check_partition(topic, partition.partition_index)
+            or error
+            or _check_metadata(group, partition)
+        )
+
+    response = OffsetCommitResponse()
+    failed = OffsetCommitResponse()
+    for topic in request.topics:
+        results: list[OffsetCommitResponsePartition] = []
+        failures: list[OffsetCommitResponsePartition] = []
+        for partition in topic.partitions:
+            index = partition.partition_index
+            code = errors(topic, partition)
+            results.append(OffsetCommitResponsePartition(index, code))
+            if code is ErrorCode.NONE:
+                value = _value(partition, request.retention_time_ms, now_ms)
+                record = group.offsets.propose(group.group_id, topic.name, index, value)
+                decision.records.append(record)
+                code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+            failures.append(OffsetCommitResponsePartition(index, code))
+        response.topics.append(OffsetCommitResponseTopic(topic.name, topic.topic_id, results))
+        failed.topics.append(OffsetCommitResponseTopic(topic.name, topic.topic_id, failures))
+    decision.hold(token, committed=response, failed=failed)
+
+
+def _check_metadata(group: Group, partition: OffsetCommitRequestPartition) -> ErrorCode:
+    size = len((partition.committed_metadata or "").encode())
+    if size > group.config.offset_metadata_max_bytes:
+        return ErrorCode.OFFSET_METADATA_TOO_LARGE
+    return ErrorCode.NONE
+
+
+def _value(
+    partition: OffsetCommitRequestPartition, retention_time_ms: int, now_ms: int
+) -> OffsetCommitValue:
+    return OffsetCommitValue(
+        offset=partition.committed_offset,
+        leader_epoch=partition.committed_leader_epoch,
+        metadata=partition.committed_metadata or "",
+        commit_timestamp=now_ms,
+        expire_timestamp=now_ms + retention_time_ms if retention_time_ms >= 0 else -1,
+    )

@@ -1,0 +1,50 @@
+"""What the coordinator decides: records to persist, replies to send, replies that must wait.
+
+`replies` depend on nothing that is not yet persisted, so they may be sent at once. A reply that
+announces something the records make true is held back with both its endings, and `GroupShard`
+picks one when it learns whether the records were committed.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from barnabas.wire.message import Response
+
+
+class Record(NamedTuple):
+    """One record of the group's partition of `__consumer_offsets`; no value means a tombstone."""
+
+    key: bytes
+    value: bytes | None
+
+
+class Reply(NamedTuple):
+    """An answer to the request that came with `token`."""
+
+    token: object
+    response: Response
+
+
+class HeldReply(NamedTuple):
+    """An answer that depends on whether the decision's records become committed."""
+
+    token: object
+    committed: Response
+    failed: Response
+
+
+@dataclass(slots=True)
+class Decision:
+    records: list[Record] = field(default_factory=list)
+    replies: list[Reply] = field(default_factory=list)
+    held: list[HeldReply] = field(default_factory=list)
+
+    def reply(self, token: object, response: Response) -> None:
+        self.replies.append(Reply(token, response))
+
+    def hold(self, token: object, *, committed: Response, failed: Response) -> None:
+        """Answer once the records are persisted, or at once when there are none."""
+        if self.records:
+            self.held.append(HeldReply(token, committed, failed))
+        else:
+            self.reply(token, committed)

@@ -1,0 +1,74 @@
+"""Deleting committed offsets and whole groups.
+
+A deletion reaches commits that were decided before it and are not persisted yet, because their
+records stand before its tombstones in the log.
+"""
+
+from collections.abc import Callable, Collection
+
+from barnabas.groups.decision import Decision
+from barnabas.groups.group import Group
+from barnabas.groups.offsets import tombstone
+from barnabas.groups.records import group_record
+from barnabas.groups.state import GroupState
+from barnabas.groups.subscription import CONSUMER_PROTOCOL_TYPE
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+CheckDelete = Callable[[str, int], ErrorCode]
+
+
+def delete_offsets(
+    group: Group | None,
+    request: OffsetDeleteRequest,
+    token: object,
+    check_partition: CheckDelete,
+    decision: Decision,
+) -> None:
+    """Offsets of topics that members are subscribed to stay; they would be committed again."""
+    if group is None or group.state is GroupState.DEAD:
+        decision.reply(token, OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND))
+        return
+    if group.members and group.protocol_type != CONSUMER_PROTOCOL_TYPE:
+        decision.reply(token, OffsetDeleteResponse(error_code=ErrorCode.NON_EMPTY_GROUP))
+        return
+    subscribed = group.subscribed_topics()
+    response = OffsetDeleteResponse()
+    for topic in request.topics:
+        in_use = subscribed is None or topic.name in subscribed
+        results = []
+        for partition in topic.partitions:
+            index = partition.partition_index
+            code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if in_use else ErrorCode.NONE
+            code = check_partition(topic.name, index) or code
+            if code is ErrorCode.NONE and group.offsets.is_reachable(topic.name, index):
+                decision.records.append(tombstone(group.group_id, topic.name, index))
+            results.append(OffsetDeleteResponsePartition(index, code))
+        response.topics.append(OffsetDeleteResponseTopic(topic.name, results))
+    failed = OffsetDeleteResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    decision.hold(token, committed=response, failed=failed)
+
+
+def delete_group(group: Group | None, decision: Decision) -> ErrorCode:
+    """Until its tombstones are persisted the group is dead, and nothing else can happen to it."""
+    if group is None or group.state is GroupState.DEAD:
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    if group.state is not GroupState.EMPTY:
+        return ErrorCode.NON_EMPTY_GROUP
+    group.state = GroupState.DEAD
+    for topic, partition in group.offsets.reachable():
+        decision.records.append(tombstone(group.group_id, topic, partition))
+    decision.records.append(group_record(group.group_id, None))
+    return ErrorCode.NONE
+
+
+def forget_topics(group: Group, names: Collection[str], decision: Decision) -> None:
+    """Topics were deleted: if one of the name is made again, it starts without offsets."""
+    for topic, partition in group.offsets.reachable():
+        if topic in names:
+            decision.records.append(tombstone(group.group_id, topic, partition))

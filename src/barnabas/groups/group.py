@@ -1,0 +1,248 @@
+"""One group: its members, its generation, its parked requests and its committed offsets.
+
+What is persisted is `image`, the last generation that was completed, and `offsets`; both change
+only when a committed record is replayed. Everything else is the rebalance on its way to the next
+generation. It is forgotten in a restart, which takes the group back to `image`.
+
+Invariants: `joining` is not empty only in PREPARING_REBALANCE, `syncing` only in
+COMPLETING_REBALANCE; both name members only. `leader_id` is a member, or None when there is none.
+A member id is never in `members` and `pending_members` at once.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from barnabas.groups.config import GroupConfig
+from barnabas.groups.member import Member
+from barnabas.groups.offsets import CommittedOffsets
+from barnabas.groups.state import GroupState
+from barnabas.groups.subscription import CONSUMER_PROTOCOL_TYPE, subscribed_topics
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.group_records import GroupMetadataValue
+
+
+class Group:
+    __slots__ = (
+        "awaited_syncs",
+        "config",
+        "generation_id",
+        "group_id",
+        "image",
+        "initial_delay_left_ms",
+        "join_deadline_ms",
+        "joining",
+        "leader_id",
+        "members",
+        "newcomers",
+        "offsets",
+        "pending_members",
+        "protocol_name",
+        "protocol_type",
+        "retention_check_ms",
+        "state",
+        "state_since_ms",
+        "static_members",
+        "supporters",
+        "sync_deadline_ms",
+        "syncing",
+    )
+
+    def __init__(self, group_id: str, config: GroupConfig) -> None:
+        self.group_id = group_id
+        self.config = config
+        self.image: GroupMetadataValue | None = None
+        self.offsets = CommittedOffsets()
+
+        self.state = GroupState.EMPTY
+        self.state_since_ms = -1
+        self.generation_id = 0
+        self.protocol_type: str | None = None
+        self.protocol_name: str | None = None
+        self.leader_id: str | None = None
+
+        self.members: dict[str, Member] = {}
+        self.static_members: dict[str, str] = {}
+        """Member id by group instance id."""
+        self.supporters: Counter[str] = Counter()
+        """How many members support a protocol."""
+        self.pending_members: dict[str, int] = {}
+        """Ids that were given out and not yet used to join, with when they expire."""
+
+        self.joining: dict[str, object] = {}
+        """Tokens of parked joins, by member id."""
+        self.syncing: dict[str, object] = {}
+        """Tokens of parked syncs, by member id."""
+        self.awaited_syncs: set[str] = set()
+        """Members of this generation that have not asked for their assignment yet."""
+
+        self.join_deadline_ms: int | None = None
+        self.sync_deadline_ms: int | None = None
+        self.retention_check_ms: int | None = None
+        self.initial_delay_left_ms: int | None = None
+        """In the first rebalance of an empty group: for how long it may still be extended."""
+        self.newcomers = False
+        """Somebody has arrived since the initial delay was last extended."""
+
+    # -- members -----------------------------------------------------------------------------------
+
+    def add(self, member: Member, protocol_type: str) -> None:
+        if not self.members:
+            self.protocol_type = protocol_type
+        if self.leader_id is None:
+            self.leader_id = member.member_id
+        self.members[member.member_id] = member
+        self.supporters.update(member.protocols.keys())
+        if member.group_instance_id is not None:
+            self.static_members[member.group_instance_id] = member.member_id
+
+    def remove(self, member_id: str) -> Member:
+        """Its parked requests must have been answered."""
+        member = self.members.pop(member_id)
+        self._withdraw_support(member)
+        self.awaited_syncs.discard(member_id)
+        if member.group_instance_id is not None:
+            del self.static_members[member.group_instance_id]
+        if self.leader_id == member_id:
+            self.leader_id = next(iter(self.members), None)
+        return member
+
+    def change_protocols(self, member: Member, protocols: dict[str, bytes]) -> None:
+        self._withdraw_support(member)
+        member.protocols = protocols
+        self.supporters.update(protocols.keys())
+
+    def _withdraw_support(self, member: Member) -> None:
+        self.supporters.subtract(member.protocols.keys())
+        for name in member.protocols:
+            if not self.supporters[name]:
+                del self.supporters[name]
+
+    def check_member(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
+        """Whether the one who calls itself that is a member, and not one that was replaced."""
+        if group_instance_id is not None:
+            holder = self.static_members.get(group_instance_id)
+            if holder is None:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+            if holder != member_id:
+                return ErrorCode.FENCED_INSTANCE_ID
+        return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
+
+    def check_member_of_generation(
+        self, member_id: str, group_instance_id: str | None, generation_id: int
+    ) -> ErrorCode:
+        if self.state is GroupState.DEAD:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        error = self.check_member(member_id, group_instance_id)
+        if error is ErrorCode.NONE and generation_id != self.generation_id:
+            return ErrorCode.ILLEGAL_GENERATION
+        return error
+
+    def touch(self, member_id: str, now_ms: int) -> None:
+        """A sign of life; while a request is parked the session clock stands still anyway."""
+        if member_id not in self.joining and member_id not in self.syncing:
+            self.members[member_id].touch(now_ms)
+
+    @property
+    def has_all_joined(self) -> bool:
+        return len(self.joining) == len(self.members) and not self.pending_members
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """As long as the most patient member asks for."""
+        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+
+    # -- protocols ---------------------------------------------------------------------------------
+
+    def supports(self, protocol_type: str, protocols: Mapping[str, bytes]) -> bool:
+        """Whether somebody who offers these protocols can be a member."""
+        if not protocol_type or not protocols:
+            return False
+        if not self.members:
+            return True
+        everybody = len(self.members)
+        return protocol_type == self.protocol_type and any(
+            self.supporters[name] == everybody for name in protocols
+        )
+
+    def select_protocol(self) -> str:
+        """Every member votes among the protocols all support; a tie goes to the older member's."""
+        everybody = len(self.members)
+        candidates = {name for name, count in self.supporters.items() if count == everybody}
+        votes = Counter(member.vote(candidates) for member in self.members.values())
+        return votes.most_common(1)[0][0]
+
+    def subscribed_topics(self) -> frozenset[str] | None:
+        """The topics consumers of the group want; None when nobody can tell."""
+        if not self.members:
+            return frozenset()
+        if self.protocol_type != CONSUMER_PROTOCOL_TYPE:
+            return None
+        topics: set[str] = set()
+        for member in self.members.values():
+            for metadata in member.protocols.values():
+                subscribed = subscribed_topics(metadata)
+                if subscribed is None:
+                    return None
+                topics |= subscribed
+        return frozenset(topics)
+
+    # -- what is persisted -------------------------------------------------------------------------
+
+    def snapshot(self, assignments: Mapping[str, bytes], now_ms: int) -> GroupMetadataValue:
+        """This generation as a record keeps it."""
+        protocol_name = self.protocol_name
+        return GroupMetadataValue(
+            protocol_type=self.protocol_type or "",
+            generation=self.generation_id,
+            protocol=protocol_name,
+            leader=self.leader_id,
+            current_state_timestamp=now_ms,
+            members=[
+                member.to_record(protocol_name, assignments.get(member.member_id, b""))
+                for member in self.members.values()
+                if protocol_name is not None
+            ],
+        )
+
+    def restore(self, now_ms: int) -> None:
+        """Live on from `image` after a restart; sessions begin anew."""
+        self.retention_check_ms = now_ms + self.config.offsets_retention_check_interval_ms
+        image = self.image
+        if image is None:
+            return
+        self.generation_id = image.generation
+        self.state_since_ms = image.current_state_timestamp
+        self.protocol_type = image.protocol_type or None
+        self.protocol_name = image.protocol
+        for record in image.members:
+            member = Member.from_record(record, image.protocol or "")
+            member.touch(now_ms)
+            self.add(member, image.protocol_type)
+        if self.members:
+            self.state = GroupState.STABLE
+            if image.leader in self.members:
+                self.leader_id = image.leader
+
+    @property
+    def is_void(self) -> bool:
+        """Nothing would be lost if the group were forgotten."""
+        return (
+            self.state is GroupState.EMPTY
+            and self.image is None
+            and not self.pending_members
+            and not self.offsets
+        )
+
+    # -- time --------------------------------------------------------------------------------------
+
+    def next_deadline_ms(self) -> int | None:
+        return min(self._deadlines(), default=None)
+
+    def _deadlines(self) -> Iterator[int]:
+        yield from self.pending_members.values()
+        for member in self.members.values():
+            if member.deadline_ms is not None:
+                yield member.deadline_ms
+        for deadline_ms in (self.join_deadline_ms, self.sync_deadline_ms, self.retention_check_ms):
+            if deadline_ms is not None:
+                yield deadline_ms

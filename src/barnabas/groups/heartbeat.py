@@ -1,0 +1,19 @@
+"""Heartbeat: a member is alive, and learns whether it has to join again."""
+
+from barnabas.groups.group import Group
+from barnabas.groups.state import GroupState
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.heartbeat import HeartbeatRequest
+
+
+def heartbeat(group: Group, request: HeartbeatRequest, now_ms: int) -> ErrorCode:
+    """Between join and sync a heartbeat is as good as in a stable group; some clients send it."""
+    error = group.check_member_of_generation(
+        request.member_id, request.group_instance_id, request.generation_id
+    )
+    if error is not ErrorCode.NONE:
+        return error
+    group.touch(request.member_id, now_ms)
+    if group.state is GroupState.PREPARING_REBALANCE:
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return ErrorCode.NONE

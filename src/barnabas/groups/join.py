@@ -1,0 +1,231 @@
+"""JoinGroup: become a member, or take part in the rebalance.
+
+A dynamic member comes without an id. From version 4 on it is given one and has to come again with
+it, so that a client whose connection breaks meanwhile leaves no ghost in the group; before, it
+becomes a member at once. A static member is recognised by its group instance id: when it comes
+back without a member id it takes the place of its former self, and if the group is stable and it
+wants the same as before, nobody else notices.
+
+That last condition is stricter than Kafka's, which looks only at whether another protocol would
+be chosen, and so leaves a restarted member without the topics that it newly subscribes to.
+"""
+
+from dataclasses import dataclass
+
+from barnabas.groups.config import GroupConfig
+from barnabas.groups.decision import Decision
+from barnabas.groups.group import Group
+from barnabas.groups.member import Member
+from barnabas.groups.names import MAX_NAME_LENGTH, check_group_id, is_instance_id
+from barnabas.groups.rebalance import (
+    drop_member,
+    joined,
+    rebalance,
+    replace_static_member,
+)
+from barnabas.groups.records import group_record
+from barnabas.groups.state import GroupState
+from barnabas.groups.subscription import wants_the_same
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+
+_MEMBER_ID_REQUIRED_FROM = 4
+_SKIP_ASSIGNMENT_FROM = 9
+
+
+@dataclass(slots=True)
+class Join:
+    """A join request and where it came from."""
+
+    request: JoinGroupRequest
+    protocols: dict[str, bytes]
+    token: object
+    client_id: str
+    client_host: str
+    api_version: int
+    new_member_id: str
+    """The id to give out if one is needed."""
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """Version 0 knows only one timeout."""
+        timeout_ms = self.request.rebalance_timeout_ms
+        return timeout_ms if timeout_ms >= 0 else self.request.session_timeout_ms
+
+
+def check_request(it: Join, config: GroupConfig) -> ErrorCode:
+    """What is wrong with the request whatever the group."""
+    request = it.request
+    if not request.group_id:
+        return ErrorCode.INVALID_GROUP_ID
+    timeout_ms = request.session_timeout_ms
+    if not config.group_min_session_timeout_ms <= timeout_ms <= config.group_max_session_timeout_ms:
+        return ErrorCode.INVALID_SESSION_TIMEOUT
+    if request.group_instance_id is not None and not is_instance_id(request.group_instance_id):
+        return ErrorCode.INVALID_REQUEST
+    if any(len(name) > MAX_NAME_LENGTH for name in (request.protocol_type, *it.protocols)):
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    return check_group_id(request.group_id)
+
+
+def join(group: Group, it: Join, decision: Decision, now_ms: int) -> None:
+    request = it.request
+    error = _check(group, it)
+    if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
+        _turn_away(group, request.member_id, decision, now_ms)
+    if error is not ErrorCode.NONE:
+        decision.reply(it.token, refused(request, error))
+    elif not request.member_id:
+        _join_without_id(group, it, decision, now_ms)
+    elif request.member_id in group.pending_members:
+        del group.pending_members[request.member_id]
+        _add(group, it, request.member_id, decision, now_ms)
+    else:
+        _rejoin(group, it, group.members[request.member_id], decision, now_ms)
+
+
+def refused(request: JoinGroupRequest, error: ErrorCode) -> JoinGroupResponse:
+    return JoinGroupResponse(error_code=error, member_id=request.member_id)
+
+
+def _check(group: Group, it: Join) -> ErrorCode:
+    request = it.request
+    if group.state is GroupState.DEAD:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if not _has_room(group, request):
+        return ErrorCode.GROUP_MAX_SIZE_REACHED
+    if not group.supports(request.protocol_type, it.protocols):
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    is_pending = request.member_id in group.pending_members and request.group_instance_id is None
+    if not request.member_id or is_pending:
+        return ErrorCode.NONE
+    return group.check_member(request.member_id, request.group_instance_id)
+
+
+def _has_room(group: Group, request: JoinGroupRequest) -> bool:
+    """While a rebalance is prepared, places are for those who come first."""
+    max_size = group.config.group_max_size
+    member_id = request.member_id or group.static_members.get(request.group_instance_id or "")
+    if group.state is GroupState.PREPARING_REBALANCE:
+        return member_id in group.joining or len(group.joining) < max_size
+    return member_id in group.members or len(group.members) < max_size
+
+
+def _turn_away(group: Group, member_id: str, decision: Decision, now_ms: int) -> None:
+    group.pending_members.pop(member_id, None)
+    if member_id in group.members:
+        drop_member(group, member_id, decision)
+    if group.state is GroupState.PREPARING_REBALANCE:
+        rebalance(group, decision, now_ms)
+
+
+def _join_without_id(group: Group, it: Join, decision: Decision, now_ms: int) -> None:
+    request = it.request
+    if request.group_instance_id is not None:
+        former_id = group.static_members.get(request.group_instance_id)
+        if former_id is None:
+            _add(group, it, it.new_member_id, decision, now_ms)
+        else:
+            _take_over(group, it, group.members[former_id], decision, now_ms)
+    elif it.api_version >= _MEMBER_ID_REQUIRED_FROM:
+        group.pending_members[it.new_member_id] = now_ms + request.session_timeout_ms
+        group.newcomers = True
+        decision.reply(
+            it.token,
+            JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=it.new_member_id),
+        )
+    else:
+        _add(group, it, it.new_member_id, decision, now_ms)
+
+
+def _add(group: Group, it: Join, member_id: str, decision: Decision, now_ms: int) -> None:
+    request = it.request
+    member = Member(
+        member_id=member_id,
+        group_instance_id=request.group_instance_id,
+        client_id=it.client_id,
+        client_host=it.client_host,
+        session_timeout_ms=request.session_timeout_ms,
+        rebalance_timeout_ms=it.rebalance_timeout_ms,
+        protocols=it.protocols,
+        is_new=True,
+    )
+    group.add(member, request.protocol_type)
+    group.newcomers = True
+    _park_and_rebalance(group, it, member, decision, now_ms)
+
+
+def _rejoin(group: Group, it: Join, member: Member, decision: Decision, now_ms: int) -> None:
+    """A member comes again: because it was asked to, lost the answer, or wants something else."""
+    changed = list(member.protocols.items()) != list(it.protocols.items())
+    match group.state:
+        case GroupState.COMPLETING_REBALANCE:
+            answer_at_once = not changed
+        case GroupState.STABLE:
+            # The leader comes again when it has seen something that calls for a new assignment.
+            answer_at_once = not changed and member.member_id != group.leader_id
+        case _:
+            answer_at_once = False
+    if answer_at_once:
+        group.touch(member.member_id, now_ms)
+        decision.reply(it.token, joined(group, member))
+    else:
+        _update(group, it, member)
+        _park_and_rebalance(group, it, member, decision, now_ms)
+
+
+def _update(group: Group, it: Join, member: Member) -> None:
+    group.change_protocols(member, it.protocols)
+    member.session_timeout_ms = it.request.session_timeout_ms
+    member.rebalance_timeout_ms = it.rebalance_timeout_ms
+    member.client_id = it.client_id
+    member.client_host = it.client_host
+
+
+def _park_and_rebalance(
+    group: Group, it: Join, member: Member, decision: Decision, now_ms: int
+) -> None:
+    member_id = member.member_id
+    if member_id in group.joining:
+        # The client has come again, so it no longer waits for this answer; it gets one anyway.
+        displaced = refused(it.request, ErrorCode.REBALANCE_IN_PROGRESS)
+        decision.reply(group.joining[member_id], displaced)
+    group.joining[member_id] = it.token
+    member.deadline_ms = now_ms + group.config.new_member_join_timeout_ms if member.is_new else None
+    rebalance(group, decision, now_ms)
+
+
+def _take_over(group: Group, it: Join, member: Member, decision: Decision, now_ms: int) -> None:
+    """A static member has come back as somebody new."""
+    former_leader_id = group.leader_id or ""
+    former_metadata = member.protocols.get(group.protocol_name or "")
+    replace_static_member(group, member, it.new_member_id, decision)
+    _update(group, it, member)
+    if not _goes_on_as_before(group, member, former_metadata):
+        _park_and_rebalance(group, it, member, decision, now_ms)
+        return
+    member.touch(now_ms)
+    assignments = {other.member_id: other.assignment for other in group.members.values()}
+    decision.records.append(group_record(group.group_id, group.snapshot(assignments, now_ms)))
+    response = joined(group, member)
+    if it.api_version >= _SKIP_ASSIGNMENT_FROM:
+        response.skip_assignment = group.leader_id == member.member_id
+    else:
+        # An older client that finds itself the leader would assign anew, and in vain: it is told
+        # of its former self as the leader, and so asks for its assignment as a follower.
+        response.leader = former_leader_id
+        response.members = []
+    decision.hold(
+        it.token,
+        committed=response,
+        failed=refused(it.request, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    )
+
+
+def _goes_on_as_before(group: Group, member: Member, former_metadata: bytes | None) -> bool:
+    protocol_name = group.protocol_name
+    if group.state is not GroupState.STABLE or protocol_name is None or former_metadata is None:
+        return False
+    return group.select_protocol() == protocol_name and wants_the_same(
+        group.protocol_type, former_metadata, member.protocols[protocol_name]
+    )

@@ -1,0 +1,198 @@
+"""The way from one generation to the next.
+
+A rebalance has two halves. First everybody has to join (again): joins are parked until all
+members are there or the rebalance timeout has passed, then a new generation begins and the joins
+are answered. Then the leader has to say who gets what: see `sync`. Whoever does not take part in
+time is dropped; only static members may miss the first half.
+"""
+
+from barnabas.groups.decision import Decision
+from barnabas.groups.group import Group
+from barnabas.groups.member import Member
+from barnabas.groups.records import group_record
+from barnabas.groups.state import GroupState
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
+from barnabas.wire.messages.sync_group import SyncGroupResponse
+
+_QUIET = (GroupState.EMPTY, GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
+
+_STATIC_MEMBERS_CHECK_MS = 1_000
+"""A group that waits for static members is looked at no more often, however short its timeout."""
+
+
+def rebalance(group: Group, decision: Decision, now_ms: int) -> None:
+    """Something has changed: begin to rebalance, or go on if that was what we waited for."""
+    if group.state in _QUIET:
+        _prepare(group, decision, now_ms, ErrorCode.REBALANCE_IN_PROGRESS)
+    elif group.state is GroupState.PREPARING_REBALANCE:
+        _complete_join_if_all_joined(group, decision, now_ms)
+
+
+def persist_failed(group: Group, generation_id: int, decision: Decision, now_ms: int) -> None:
+    """A record of this generation was not persisted, so the generation must not live on.
+
+    Members are told to look for the coordinator again and to rejoin; the generation they arrive
+    at will be persisted in its turn. A group without members has nobody to wait for, so it tries
+    again after a while instead of at once.
+    """
+    if group.generation_id != generation_id or group.state not in _QUIET:
+        return
+    if group.members:
+        _prepare(group, decision, now_ms, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    else:
+        group.state = GroupState.PREPARING_REBALANCE
+        group.join_deadline_ms = now_ms + group.config.persist_retry_ms
+
+
+def _prepare(group: Group, decision: Decision, now_ms: int, error: ErrorCode) -> None:
+    syncing, group.syncing = group.syncing, {}
+    for member_id, token in syncing.items():
+        decision.reply(token, SyncGroupResponse(error_code=error))
+        group.touch(member_id, now_ms)
+    group.awaited_syncs.clear()
+    group.sync_deadline_ms = None
+    was_empty = group.state is GroupState.EMPTY
+    group.state = GroupState.PREPARING_REBALANCE
+    timeout_ms = group.rebalance_timeout_ms
+    delay_ms = group.config.group_initial_rebalance_delay_ms
+    if was_empty and delay_ms:
+        group.newcomers = False
+        group.initial_delay_left_ms = max(timeout_ms - delay_ms, 0)
+        group.join_deadline_ms = now_ms + min(delay_ms, timeout_ms)
+    else:
+        group.join_deadline_ms = now_ms + timeout_ms
+        _complete_join_if_all_joined(group, decision, now_ms)
+
+
+def _complete_join_if_all_joined(group: Group, decision: Decision, now_ms: int) -> None:
+    if group.has_all_joined and group.initial_delay_left_ms is None:
+        complete_join(group, decision, now_ms)
+
+
+def join_time_is_up(group: Group, decision: Decision, now_ms: int) -> None:
+    left_ms = group.initial_delay_left_ms
+    if left_ms and group.newcomers:
+        group.newcomers = False
+        delay_ms = min(group.config.group_initial_rebalance_delay_ms, left_ms)
+        group.initial_delay_left_ms = left_ms - delay_ms
+        group.join_deadline_ms = now_ms + delay_ms
+    else:
+        complete_join(group, decision, now_ms)
+
+
+def complete_join(group: Group, decision: Decision, now_ms: int) -> None:
+    """Begin a new generation with those who have joined, and with static members."""
+    group.initial_delay_left_ms = None
+    for member in list(group.members.values()):
+        if member.member_id not in group.joining and not member.is_static:
+            group.remove(member.member_id)
+    if group.members and not group.joining:
+        # Only static members that are away: wait until one is back or their sessions have ended.
+        wait_ms = max(group.rebalance_timeout_ms, _STATIC_MEMBERS_CHECK_MS)
+        group.join_deadline_ms = now_ms + wait_ms
+        return
+    group.join_deadline_ms = None
+    group.generation_id += 1
+    group.state_since_ms = now_ms
+    if group.members:
+        _begin_generation(group, decision, now_ms)
+    else:
+        group.state = GroupState.EMPTY
+        group.protocol_name = None
+        decision.records.append(group_record(group.group_id, group.snapshot({}, now_ms)))
+
+
+def _begin_generation(group: Group, decision: Decision, now_ms: int) -> None:
+    group.state = GroupState.COMPLETING_REBALANCE
+    group.protocol_name = group.select_protocol()
+    if group.leader_id not in group.joining:
+        group.leader_id = next(iter(group.joining))
+    group.awaited_syncs = set(group.members)
+    group.sync_deadline_ms = now_ms + group.rebalance_timeout_ms
+    for member_id, token in group.joining.items():
+        member = group.members[member_id]
+        member.is_new = False
+        member.touch(now_ms)
+        decision.reply(token, joined(group, member))
+    group.joining.clear()
+
+
+def joined(group: Group, member: Member) -> JoinGroupResponse:
+    """The answer to a join: the current generation, and to its leader also who is in it."""
+    return JoinGroupResponse(
+        generation_id=group.generation_id,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        leader=group.leader_id or "",
+        member_id=member.member_id,
+        members=roster(group) if member.member_id == group.leader_id else [],
+    )
+
+
+def roster(group: Group) -> list[JoinGroupResponseMember]:
+    """What the leader needs in order to assign."""
+    protocol_name = group.protocol_name or ""
+    return [
+        JoinGroupResponseMember(
+            member.member_id, member.group_instance_id, member.protocols[protocol_name]
+        )
+        for member in group.members.values()
+    ]
+
+
+def drop_member(group: Group, member_id: str, decision: Decision) -> None:
+    """Remove a member; what it has parked is answered so that it joins anew if it still lives."""
+    _answer_parked(group, member_id, decision, ErrorCode.UNKNOWN_MEMBER_ID)
+    group.remove(member_id)
+
+
+def replace_static_member(
+    group: Group, member: Member, new_member_id: str, decision: Decision
+) -> None:
+    """A new incarnation takes the place of a static member; what the old one parked is fenced."""
+    old_member_id = member.member_id
+    _answer_parked(group, old_member_id, decision, ErrorCode.FENCED_INSTANCE_ID)
+    was_leader = group.leader_id == old_member_id
+    was_awaited = old_member_id in group.awaited_syncs
+    group.remove(old_member_id)
+    member.member_id = new_member_id
+    group.add(member, group.protocol_type or "")
+    if was_leader:
+        group.leader_id = new_member_id
+    if was_awaited:
+        group.awaited_syncs.add(new_member_id)
+
+
+def _answer_parked(group: Group, member_id: str, decision: Decision, error: ErrorCode) -> None:
+    if member_id in group.joining:
+        decision.reply(
+            group.joining.pop(member_id), JoinGroupResponse(error_code=error, member_id=member_id)
+        )
+    if member_id in group.syncing:
+        decision.reply(group.syncing.pop(member_id), SyncGroupResponse(error_code=error))
+
+
+def expire_members(group: Group, decision: Decision, now_ms: int) -> None:
+    """Drop those whose session has ended and ids that were never used."""
+    unused = [name for name, deadline in group.pending_members.items() if deadline <= now_ms]
+    for member_id in unused:
+        del group.pending_members[member_id]
+    dead = [
+        member.member_id
+        for member in group.members.values()
+        if member.deadline_ms is not None and member.deadline_ms <= now_ms
+    ]
+    for member_id in dead:
+        drop_member(group, member_id, decision)
+    if dead or (unused and group.state is GroupState.PREPARING_REBALANCE):
+        rebalance(group, decision, now_ms)
+
+
+def sync_time_is_up(group: Group, decision: Decision, now_ms: int) -> None:
+    """Drop those who have joined this generation and never asked for their assignment."""
+    group.sync_deadline_ms = None
+    if group.awaited_syncs:
+        for member_id in list(group.awaited_syncs):
+            drop_member(group, member_id, decision)
+        rebalance(group, decision, now_ms)

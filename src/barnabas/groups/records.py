@@ -1,0 +1,76 @@
+"""The records of `__consumer_offsets`, encoded as Kafka encodes them.
+
+A key is an int16 version and a message; the version says of which kind it is. A value is an int16
+version and a message.
+
+```
+key 0, 1   OffsetCommitKey (group, topic, partition)    value: OffsetCommitValue
+key 2      GroupMetadataKey (group)                     value: GroupMetadataValue
+key 3...   records of newer group protocols, which are not served here and are passed over
+```
+
+Offsets are written in version 3, or in version 1 when the client has set a retention of its own,
+because only that version can carry an expiry time. Groups are written in version 3.
+"""
+
+from barnabas.groups.decision import Record
+from barnabas.wire.message import Message
+from barnabas.wire.messages.group_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from barnabas.wire.primitives import INT16, Reader, Writer
+
+_OFFSET_KEY_VERSION = 1
+_OFFSET_VALUE_VERSION = 3
+_OFFSET_VALUE_VERSION_WITH_EXPIRY = 1
+_GROUP_KEY_VERSION = 2
+_GROUP_VALUE_VERSION = 3
+
+
+def encode(message: Message, version: int) -> bytes:
+    """An int16 version, then the message in that version."""
+    writer = Writer()
+    writer.buffer += INT16.pack(version)
+    message.encode(writer, version)
+    return writer.getvalue()
+
+
+def offset_record(key: OffsetCommitKey, value: OffsetCommitValue | None) -> Record:
+    encoded = None
+    if value is not None:
+        has_expiry = value.expire_timestamp >= 0
+        encoded = encode(
+            value, _OFFSET_VALUE_VERSION_WITH_EXPIRY if has_expiry else _OFFSET_VALUE_VERSION
+        )
+    return Record(encode(key, _OFFSET_KEY_VERSION), encoded)
+
+
+def group_record(group_id: str, value: GroupMetadataValue | None) -> Record:
+    return Record(
+        encode(GroupMetadataKey(group_id), _GROUP_KEY_VERSION),
+        None if value is None else encode(value, _GROUP_VALUE_VERSION),
+    )
+
+
+def decode_key(key: bytes) -> OffsetCommitKey | GroupMetadataKey | None:
+    """What the record is about; None for a kind that is not ours."""
+    reader = Reader(key)
+    version = reader.int16()
+    if 0 <= version <= _OFFSET_KEY_VERSION:
+        return OffsetCommitKey.decode(reader, version)
+    if version == _GROUP_KEY_VERSION:
+        return GroupMetadataKey.decode(reader, version)
+    return None
+
+
+def decode_offset(value: bytes) -> OffsetCommitValue:
+    reader = Reader(value)
+    return OffsetCommitValue.decode(reader, reader.int16())
+
+
+def decode_group(value: bytes) -> GroupMetadataValue:
+    reader = Reader(value)
+    return GroupMetadataValue.decode(reader, reader.int16())

@@ -1,0 +1,59 @@
+"""Expiry of committed offsets nobody uses any more, and of groups without any.
+
+Offsets of a group that had members expire when it has been empty, and they have not been
+committed anew, for the retention time. Offsets of a simple group, which never had members, expire
+that long after their commit; so do those of topics a stable group of consumers is no longer
+subscribed to. A client of an old version may have asked for a time of its own.
+"""
+
+from barnabas.groups.decision import Decision
+from barnabas.groups.deletion import delete_group
+from barnabas.groups.group import Group
+from barnabas.groups.offsets import tombstone
+from barnabas.groups.state import GroupState
+from barnabas.wire.messages.group_records import OffsetCommitValue
+
+
+def check_retention(group: Group, decision: Decision, now_ms: int) -> None:
+    group.retention_check_ms = now_ms + group.config.offsets_retention_check_interval_ms
+    if group.state is GroupState.DEAD:
+        return
+    in_use = _topics_in_use(group)
+    if in_use is None:
+        return
+    kept = 0
+    tombstones = []
+    for (topic, partition), value in group.offsets.committed():
+        since_ms = _unused_since_ms(group, value)
+        is_expired = topic not in in_use and _is_expired(group, value, since_ms, now_ms)
+        # A pending commit stands before the tombstone in the log and would be deleted by it.
+        if is_expired and not group.offsets.is_pending(topic, partition):
+            tombstones.append(tombstone(group.group_id, topic, partition))
+        else:
+            kept += 1
+    has_pending = group.pending_members or any(
+        group.offsets.get(*key) is None for key in group.offsets.reachable()
+    )
+    if group.state is GroupState.EMPTY and not kept and not has_pending:
+        delete_group(group, decision)
+    else:
+        decision.records += tombstones
+
+
+def _topics_in_use(group: Group) -> frozenset[str] | None:
+    """None stands for all of them: while a group rebalances nothing is certain."""
+    if group.state in (GroupState.EMPTY, GroupState.STABLE):
+        return group.subscribed_topics()
+    return None
+
+
+def _unused_since_ms(group: Group, value: OffsetCommitValue) -> int:
+    if group.state is GroupState.EMPTY and group.protocol_type is not None:
+        return max(group.state_since_ms, value.commit_timestamp)
+    return value.commit_timestamp
+
+
+def _is_expired(group: Group, value: OffsetCommitValue, since_ms: int, now_ms: int) -> bool:
+    if value.expire_timestamp >= 0:
+        return now_ms >= value.expire_timestamp
+    return now_ms - since_ms >= group.config.offsets_retention_ms

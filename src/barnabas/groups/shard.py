@@ -1,0 +1,311 @@
+"""The groups whose state lives in one partition of `__consumer_offsets`.
+
+The shard decides, the broker persists, the shard replays:
+
+    decision = shard.join_group(...)          # any request, or tick()
+    # send decision.replies; if there are decision.records, append them as one batch, then
+    decision = shard.committed(decision, ...) # or shard.failed(decision, ...), and go on from there
+
+Every decision that has records gets exactly one of `committed` and `failed`, in the order in
+which the records were appended; other requests may be decided in between. Whatever comes with a
+token is answered exactly once: at once, with the decision's own records, or, if parked, by a
+later decision.
+
+Left out: the newer consumer group protocol, and transactional offsets.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+
+from barnabas.groups import commit, deletion, describe, fetch, heartbeat, join, leave, sync
+from barnabas.groups.alarms import Alarms
+from barnabas.groups.config import GroupConfig
+from barnabas.groups.decision import Decision, Reply
+from barnabas.groups.group import Group
+from barnabas.groups.names import MAX_CLIENT_ID_IN_MEMBER_ID
+from barnabas.groups.rebalance import (
+    expire_members,
+    join_time_is_up,
+    persist_failed,
+    sync_time_is_up,
+)
+from barnabas.groups.records import decode_group, decode_key, decode_offset
+from barnabas.groups.retention import check_retention
+from barnabas.groups.state import GroupState
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
+from barnabas.wire.messages.describe_groups import DescribedGroup
+from barnabas.wire.messages.group_records import GroupMetadataKey, OffsetCommitKey
+from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from barnabas.wire.messages.leave_group import LeaveGroupRequest
+from barnabas.wire.messages.list_groups import ListedGroup
+from barnabas.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestTopic
+from barnabas.wire.messages.offset_delete import OffsetDeleteRequest
+from barnabas.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
+from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+
+def _any_commit(_topic: OffsetCommitRequestTopic, _partition: int) -> ErrorCode:
+    return ErrorCode.NONE
+
+
+def _any_partition(_topic: str, _partition: int) -> ErrorCode:
+    return ErrorCode.NONE
+
+
+class GroupShard:
+    __slots__ = ("_alarms", "_config", "_groups", "_new_member_suffix")
+
+    def __init__(self, config: GroupConfig, new_member_suffix: Callable[[], str]) -> None:
+        self._config = config
+        self._new_member_suffix = new_member_suffix
+        self._groups: dict[str, Group] = {}
+        self._alarms = Alarms()
+
+    # -- what was persisted ---------------------------------------------------------------------
+
+    def replay(self, key: bytes, value: bytes | None) -> None:
+        """Take in one record of the partition; kinds that are not ours are passed over."""
+        self._replay(decode_key(key), value)
+
+    def _replay(self, key: OffsetCommitKey | GroupMetadataKey | None, value: bytes | None) -> None:
+        if key is None:
+            return
+        group = self._groups[key.group] = self._group(key.group)
+        if isinstance(key, OffsetCommitKey):
+            offset = None if value is None else decode_offset(value)
+            group.offsets.replay(key.topic, key.partition, offset)
+        else:
+            group.image = None if value is None else decode_group(value)
+
+    def loaded(self, now_ms: int) -> None:
+        """The whole partition has been replayed: groups live on from there."""
+        for group in list(self._groups.values()):
+            group.restore(now_ms)
+            self._settle(group)
+
+    def unload(self, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> list[Reply]:
+        """Answer everything that is parked and forget everything; the shard is over."""
+        replies = []
+        for group in self._groups.values():
+            for member_id, token in group.joining.items():
+                replies.append(
+                    Reply(token, JoinGroupResponse(error_code=error, member_id=member_id))
+                )
+            unsynced = SyncGroupResponse(error_code=error)
+            replies += (Reply(token, unsynced) for token in group.syncing.values())
+        self._groups.clear()
+        self._alarms = Alarms()
+        return replies
+
+    def committed(self, decision: Decision, *, now_ms: int) -> Decision:
+        """The decision's records are persisted: replay them and say what follows."""
+        follow_up = Decision()
+        for record in decision.records:
+            key = decode_key(record.key)
+            assert key is not None
+            self._replay(key, record.value)
+            group = self._groups[key.group]
+            if isinstance(key, OffsetCommitKey):
+                if record.value is not None:
+                    group.offsets.settle(key.topic, key.partition)
+            elif record.value is None:
+                group = self._buried(group)
+            else:
+                sync.adopt(group, follow_up, now_ms)
+            if group.retention_check_ms is None:
+                interval_ms = self._config.offsets_retention_check_interval_ms
+                group.retention_check_ms = now_ms + interval_ms
+            self._settle(group)
+        follow_up.replies += (Reply(held.token, held.committed) for held in decision.held)
+        return follow_up
+
+    def failed(self, decision: Decision, *, now_ms: int) -> Decision:
+        """The decision's records could not be persisted: take back what they stood for."""
+        follow_up = Decision()
+        for record in decision.records:
+            key = decode_key(record.key)
+            assert key is not None
+            group = self._groups.get(key.group)
+            if group is None:
+                continue
+            if isinstance(key, OffsetCommitKey):
+                if record.value is not None:
+                    group.offsets.settle(key.topic, key.partition)
+            elif record.value is None:
+                group.state = GroupState.EMPTY
+            else:
+                generation_id = decode_group(record.value).generation
+                persist_failed(group, generation_id, follow_up, now_ms)
+            self._settle(group)
+        follow_up.replies += (Reply(held.token, held.failed) for held in decision.held)
+        return follow_up
+
+    # -- requests -------------------------------------------------------------------------------
+
+    def join_group(
+        self,
+        request: JoinGroupRequest,
+        *,
+        token: object,
+        client_id: str,
+        client_host: str,
+        api_version: int,
+        now_ms: int,
+    ) -> Decision:
+        decision = Decision()
+        name = request.group_instance_id or client_id[:MAX_CLIENT_ID_IN_MEMBER_ID]
+        attempt = join.Join(
+            request=request,
+            protocols={protocol.name: protocol.metadata for protocol in request.protocols},
+            token=token,
+            client_id=client_id,
+            client_host=client_host,
+            api_version=api_version,
+            new_member_id=f"{name}-{self._new_member_suffix()}",
+        )
+        error = join.check_request(attempt, self._config)
+        if error is ErrorCode.NONE and request.member_id and request.group_id not in self._groups:
+            error = ErrorCode.UNKNOWN_MEMBER_ID
+        if error is not ErrorCode.NONE:
+            decision.reply(token, join.refused(request, error))
+            return decision
+        group = self._group(request.group_id)
+        join.join(group, attempt, decision, now_ms)
+        self._settle(group)
+        return decision
+
+    def sync_group(self, request: SyncGroupRequest, *, token: object, now_ms: int) -> Decision:
+        decision = Decision()
+        group = self._groups.get(request.group_id)
+        if group is None:
+            decision.reply(token, SyncGroupResponse(error_code=_no_such_group(request.group_id)))
+        else:
+            sync.sync(group, request, token, decision, now_ms)
+            self._settle(group)
+        return decision
+
+    def heartbeat(self, request: HeartbeatRequest, *, now_ms: int) -> HeartbeatResponse:
+        group = self._groups.get(request.group_id)
+        if group is None:
+            return HeartbeatResponse(error_code=_no_such_group(request.group_id))
+        return HeartbeatResponse(error_code=heartbeat.heartbeat(group, request, now_ms))
+
+    def leave_group(
+        self, request: LeaveGroupRequest, *, token: object, api_version: int, now_ms: int
+    ) -> Decision:
+        decision = Decision()
+        group = self._groups.get(request.group_id)
+        leave.leave(group, request, token, api_version, decision, now_ms)
+        if group is not None:
+            self._settle(group)
+        return decision
+
+    def offset_commit(
+        self,
+        request: OffsetCommitRequest,
+        *,
+        token: object,
+        now_ms: int,
+        check_partition: commit.CheckCommit = _any_commit,
+    ) -> Decision:
+        decision = Decision()
+        group = self._group(request.group_id)
+        commit.commit(group, request, token, check_partition, decision, now_ms)
+        if request.group_id not in self._groups:
+            self._settle(group)
+        return decision
+
+    def offset_fetch(self, request: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+        return fetch.fetch(self._groups.get(request.group_id), request)
+
+    def offset_delete(
+        self,
+        request: OffsetDeleteRequest,
+        *,
+        token: object,
+        check_partition: deletion.CheckDelete = _any_partition,
+    ) -> Decision:
+        decision = Decision()
+        group = self._groups.get(request.group_id)
+        deletion.delete_offsets(group, request, token, check_partition, decision)
+        return decision
+
+    def delete_groups(self, group_ids: Sequence[str], *, token: object) -> Decision:
+        decision = Decision()
+        response = DeleteGroupsResponse()
+        failed = DeleteGroupsResponse()
+        for group_id in group_ids:
+            code = deletion.delete_group(self._groups.get(group_id), decision)
+            response.results.append(DeletableGroupResult(group_id, code))
+            if code is ErrorCode.NONE:
+                code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+            failed.results.append(DeletableGroupResult(group_id, code))
+        decision.hold(token, committed=response, failed=failed)
+        return decision
+
+    def topics_deleted(self, names: Collection[str]) -> Decision:
+        decision = Decision()
+        for group in self._groups.values():
+            deletion.forget_topics(group, names, decision)
+        return decision
+
+    def list_groups(
+        self, states_filter: Sequence[str] = (), types_filter: Sequence[str] = ()
+    ) -> list[ListedGroup]:
+        return describe.list_groups(self._groups.values(), states_filter, types_filter)
+
+    def describe_group(self, group_id: str, *, api_version: int) -> DescribedGroup:
+        return describe.describe(group_id, self._groups.get(group_id), api_version)
+
+    # -- time -----------------------------------------------------------------------------------
+
+    def next_deadline_ms(self) -> int | None:
+        """When `tick` has something to do; it may turn out to be nothing."""
+        return self._alarms.next_ms()
+
+    def tick(self, now_ms: int) -> Decision:
+        decision = Decision()
+        for group_id in self._alarms.due(now_ms):
+            group = self._groups[group_id]
+            expire_members(group, decision, now_ms)
+            if _is_past(group.join_deadline_ms, now_ms):
+                join_time_is_up(group, decision, now_ms)
+            if _is_past(group.sync_deadline_ms, now_ms):
+                sync_time_is_up(group, decision, now_ms)
+            if _is_past(group.retention_check_ms, now_ms):
+                check_retention(group, decision, now_ms)
+            self._settle(group)
+        return decision
+
+    # -- the groups -----------------------------------------------------------------------------
+
+    def _group(self, group_id: str) -> Group:
+        """The group, or a new one, which `_settle` takes in if there is something to it."""
+        return self._groups.get(group_id) or Group(group_id, self._config)
+
+    def _settle(self, group: Group) -> None:
+        """A group may have changed: keep it and look at it again in time, or forget it."""
+        group_id = group.group_id
+        if group.is_void:
+            self._groups.pop(group_id, None)
+            self._alarms.forget(group_id)
+            return
+        self._groups[group_id] = group
+        deadline_ms = group.next_deadline_ms()
+        if deadline_ms is not None:
+            self._alarms.set(group_id, deadline_ms)
+
+    def _buried(self, group: Group) -> Group:
+        """What is left of a deleted group: nothing, as deletion reaches all of its offsets."""
+        left = Group(group.group_id, self._config)
+        left.offsets = group.offsets
+        return left
+
+
+def _is_past(deadline_ms: int | None, now_ms: int) -> bool:
+    return deadline_ms is not None and deadline_ms <= now_ms
+
+
+def _no_such_group(group_id: str) -> ErrorCode:
+    return ErrorCode.UNKNOWN_MEMBER_ID if group_id else ErrorCode.INVALID_GROUP_ID

@@ -1,0 +1,83 @@
+"""SyncGroup: the leader says who gets what, everybody asks for their share.
+
+Syncs are parked until the leader's assignment is persisted; `adopt` hands it out. Whatever
+happens to the group meanwhile wins: when somebody joins or leaves before the assignment is
+persisted, all parked syncs are answered with REBALANCE_IN_PROGRESS, and the assignment, once
+persisted, is given to nobody. It stays the group's image until the next generation is persisted.
+"""
+
+from barnabas.groups.decision import Decision
+from barnabas.groups.group import Group
+from barnabas.groups.records import group_record
+from barnabas.groups.state import GroupState
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+
+def sync(
+    group: Group, request: SyncGroupRequest, token: object, decision: Decision, now_ms: int
+) -> None:
+    error = _check(group, request)
+    if error is not ErrorCode.NONE:
+        decision.reply(token, SyncGroupResponse(error_code=error))
+        return
+    member_id = request.member_id
+    group.awaited_syncs.discard(member_id)
+    if not group.awaited_syncs:
+        group.sync_deadline_ms = None
+    if group.state is GroupState.STABLE:
+        group.touch(member_id, now_ms)
+        decision.reply(token, _assigned(group, member_id))
+        return
+    is_repeated = member_id in group.syncing
+    if is_repeated:
+        # The client has come again, so it no longer waits for this answer; it gets one anyway.
+        displaced = SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
+        decision.reply(group.syncing[member_id], displaced)
+    group.syncing[member_id] = token
+    group.members[member_id].deadline_ms = None
+    if member_id == group.leader_id and not is_repeated:
+        assignments = {each.member_id: each.assignment for each in request.assignments}
+        decision.records.append(group_record(group.group_id, group.snapshot(assignments, now_ms)))
+
+
+def _check(group: Group, request: SyncGroupRequest) -> ErrorCode:
+    error = group.check_member_of_generation(
+        request.member_id, request.group_instance_id, request.generation_id
+    )
+    if error is not ErrorCode.NONE:
+        return error
+    if request.protocol_type not in (None, group.protocol_type):
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    if request.protocol_name not in (None, group.protocol_name):
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    if group.state is GroupState.PREPARING_REBALANCE:
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return ErrorCode.NONE
+
+
+def adopt(group: Group, decision: Decision, now_ms: int) -> None:
+    """The group's image has just been persisted: if it is what members wait for, hand it out."""
+    image = group.image
+    if (
+        image is None
+        or group.state is not GroupState.COMPLETING_REBALANCE
+        or image.generation != group.generation_id
+    ):
+        return
+    group.state = GroupState.STABLE
+    group.state_since_ms = image.current_state_timestamp
+    for record in image.members:
+        group.members[record.member_id].assignment = record.assignment
+    syncing, group.syncing = group.syncing, {}
+    for member_id, token in syncing.items():
+        group.touch(member_id, now_ms)
+        decision.reply(token, _assigned(group, member_id))
+
+
+def _assigned(group: Group, member_id: str) -> SyncGroupResponse:
+    return SyncGroupResponse(
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        assignment=group.members[member_id].assignment,
+    )
