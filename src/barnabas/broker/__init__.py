@@ -1,0 +1,1 @@
+"""The node: one process, one event loop. Network, dispatch, handlers, partitions."""

@@ -1,0 +1,82 @@
+"""A broker's settings: parsed once, read by name, some of them changeable while it runs."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+
+from barnabas.broker.settings import BROKER_CONFIGS
+from barnabas.controller.configs import BrokerSettings
+from barnabas.log import LogConfig
+from barnabas.metadata.config_values import ConfigValue, InvalidConfigError
+from barnabas.metadata.topic_configs import TOPIC_CONFIGS
+
+
+class ConfigError(ValueError):
+    """Settings a broker can't start with; the message names the fix."""
+
+
+class BrokerConfig:
+    """What the config file, the environment and the command line say, over the defaults."""
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        for name, text in properties.items():
+            if name not in BROKER_CONFIGS:
+                near = get_close_matches(name, BROKER_CONFIGS, 1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise ConfigError(f"there is no setting {name!r}{hint}")
+            try:
+                BROKER_CONFIGS[name].parse(text)
+            except InvalidConfigError as error:
+                raise ConfigError(str(error)) from None
+        self.static = dict(properties)
+        self._values: dict[str, ConfigValue] = {}
+        self.set_dynamic({})
+        self.settings = BrokerSettings(self.number("node.id"), BROKER_CONFIGS, self.static)
+
+    def set_dynamic(self, changed: Mapping[str, str]) -> None:
+        """Take over what was changed while running; everything else is as at the start."""
+        for name, config in BROKER_CONFIGS.items():
+            self._values[name] = config.parse(
+                changed.get(name, self.static.get(name, config.default))
+            )
+
+    def number(self, name: str) -> int:
+        value = self._values[name]
+        assert isinstance(value, int)
+        return value
+
+    def flag(self, name: str) -> bool:
+        return self._values[name] is True
+
+    def text(self, name: str) -> str | None:
+        value = self._values[name]
+        return None if value is None else str(value)
+
+    def topic_value(self, configs: Mapping[str, str], name: str) -> ConfigValue:
+        """One setting of a topic: its own, or the broker's default for it."""
+        config = TOPIC_CONFIGS[name]
+        if name in configs:
+            return config.parse(configs[name])
+        assert config.synonym is not None
+        return self._values[config.synonym]
+
+    def topic_number(self, configs: Mapping[str, str], name: str) -> int:
+        value = self.topic_value(configs, name)
+        assert isinstance(value, int)
+        return value
+
+    def log_config(self, configs: Mapping[str, str]) -> LogConfig:
+        """What the log of a topic with these settings has to know."""
+        return LogConfig(
+            segment_bytes=self.topic_number(configs, "segment.bytes"),
+            segment_ms=self.topic_number(configs, "segment.ms"),
+            index_interval_bytes=self.topic_number(configs, "index.interval.bytes"),
+            retention_ms=self.topic_number(configs, "retention.ms"),
+            retention_bytes=self.topic_number(configs, "retention.bytes"),
+            flush_messages=self.topic_number(configs, "flush.messages"),
+            flush_ms=self.topic_number(configs, "flush.ms"),
+            cleanup_policy=frozenset(str(self.topic_value(configs, "cleanup.policy")).split(",")),
+            message_timestamp_type=str(self.topic_value(configs, "message.timestamp.type")),
+            delete_retention_ms=self.topic_number(configs, "delete.retention.ms"),
+            min_compaction_lag_ms=self.topic_number(configs, "min.compaction.lag.ms"),
+            producer_id_expiration_ms=self.number("producer.id.expiration.ms"),
+        )

@@ -1,0 +1,150 @@
+"""From a frame to its handler and back to a frame.
+
+The route table says which versions of which API are served; ApiVersions answers from the same
+table, so nothing is advertised that is not served.
+"""
+
+import logging
+from asyncio import Future
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from barnabas.broker.net.connection import Answer, Connection
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.framing import (
+    RequestHeader,
+    decode_request,
+    decode_request_header,
+    encode_response,
+)
+from barnabas.wire.message import Request, Response
+from barnabas.wire.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+)
+from barnabas.wire.primitives import Reader, WireError
+
+logger = logging.getLogger(__name__)
+
+ContextT = TypeVar("ContextT")
+
+Outcome = Response | Future[Any] | None
+"""A response, one that will come, or none (a produce that wants no acknowledgement)."""
+
+
+@dataclass(slots=True)
+class RequestContext:
+    """Who asks, besides what is asked."""
+
+    header: RequestHeader
+    connection: Connection
+
+    @property
+    def version(self) -> int:
+        return self.header.api_version
+
+    @property
+    def client_id(self) -> str:
+        return self.header.client_id or ""
+
+    @property
+    def client_host(self) -> str:
+        return self.connection.client_host
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """An API, the versions of it that are served, and what serves them."""
+
+    request_type: type[Request[Any]]
+    handle: Callable[[Any, Any, RequestContext], Outcome]
+
+    @property
+    def api_key(self) -> int:
+        return self.request_type.API_KEY
+
+    @property
+    def min_version(self) -> int:
+        return self.request_type.MIN_VERSION
+
+    @property
+    def max_version(self) -> int:
+        return self.request_type.MAX_VERSION
+
+
+class Dispatcher(Generic[ContextT]):
+    """Finds the handler for each request and calls it with `node`."""
+
+    def __init__(self, node: ContextT, routes: Iterable[Route]) -> None:
+        self._node = node
+        self._routes = {
+            route.api_key: (route.request_type, route.handle, route.min_version, route.max_version)
+            for route in routes
+        }
+
+    def dispatch(self, frame: memoryview, connection: Connection) -> Answer | Future[Answer]:
+        """Handle one request. Raises `WireError` when it makes no sense."""
+        r = Reader(frame)
+        header = decode_request_header(r)
+        version = header.api_version
+        route = self._routes.get(header.api_key)
+        if route is None:
+            raise WireError(f"API {header.api_key} is not served")
+        request_type, handle, min_version, max_version = route
+        if not min_version <= version <= max_version:
+            return self._unsupported_version(header, request_type)
+        request = decode_request(r, request_type, version)
+        context = RequestContext(header, connection)
+        try:
+            outcome = handle(self._node, request, context)
+        except Exception as error:
+            # The one broad handler: a bug in one request must not take the broker down.
+            logger.exception("%s v%d failed", request_type.__name__, version)
+            raise WireError("an internal error; the broker's log has the details") from error
+        if outcome is None:
+            return None
+        if isinstance(outcome, Future):
+            return _encoded_later(outcome, header)
+        return encode_response(outcome, version, header.correlation_id)
+
+    def _unsupported_version(
+        self, header: RequestHeader, request_type: type[Request[Any]]
+    ) -> Answer:
+        """A client that asks ApiVersions in a version from the future learns what there is."""
+        if request_type is not ApiVersionsRequest:
+            raise WireError(f"{request_type.__name__} v{header.api_version} is not served")
+        own = ApiVersion(request_type.API_KEY, request_type.MIN_VERSION, request_type.MAX_VERSION)
+        response = ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, [own])
+        return encode_response(response, 0, header.correlation_id)
+
+
+def _encoded_later(outcome: "Future[Response | None]", header: RequestHeader) -> Future[Answer]:
+    encoded: Future[Answer] = outcome.get_loop().create_future()
+
+    def finish(done: "Future[Response | None]") -> None:
+        if encoded.cancelled():
+            return
+        if done.cancelled():
+            encoded.cancel()
+            return
+        error = done.exception()
+        if error is not None:
+            logger.error("API %d v%d failed", header.api_key, header.api_version, exc_info=error)
+            encoded.cancel()
+            return
+        response = done.result()
+        encoded.set_result(
+            None
+            if response is None
+            else encode_response(response, header.api_version, header.correlation_id)
+        )
+
+    def abandon(done: Future[Answer]) -> None:
+        if done.cancelled():
+            outcome.cancel()
+
+    outcome.add_done_callback(finish)
+    encoded.add_done_callback(abandon)
+    return encoded

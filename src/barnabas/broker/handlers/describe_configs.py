@@ -1,0 +1,93 @@
+"""DescribeConfigs, versions 1-4: settings of topics and brokers, and where each comes from."""
+
+from collections.abc import Iterable
+
+from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.node import Node
+from barnabas.controller.configs import (
+    DescribedConfig,
+    TopicDefaults,
+    described_broker_configs,
+    described_configs,
+)
+from barnabas.controller.decision import Refusal
+from barnabas.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+
+def handle(
+    node: Node, request: DescribeConfigsRequest, _: RequestContext
+) -> DescribeConfigsResponse:
+    return DescribeConfigsResponse(
+        results=[_describe(node, resource, request) for resource in request.resources]
+    )
+
+
+def _describe(
+    node: Node, resource: DescribeConfigsResource, request: DescribeConfigsRequest
+) -> DescribeConfigsResult:
+    result = DescribeConfigsResult(
+        resource_type=resource.resource_type, resource_name=resource.resource_name
+    )
+    try:
+        configs = _configs(node, resource)
+    except Refusal as refusal:
+        result.error_code = refusal.error_code
+        result.error_message = refusal.message
+        return result
+    wanted = resource.configuration_keys
+    result.configs = [
+        _entry(config, request) for config in configs if not wanted or config.name in wanted
+    ]
+    return result
+
+
+def _configs(node: Node, resource: DescribeConfigsResource) -> Iterable[DescribedConfig]:
+    name = resource.resource_name
+    settings = node.config.settings
+    if resource.resource_type == TOPIC_RESOURCE:
+        if name not in node.image.topics:
+            raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
+        return described_configs(
+            node.image.topic_configs(name), TopicDefaults(node.image, settings)
+        )
+    if resource.resource_type == BROKER_RESOURCE:
+        if name not in ("", str(node.node_id)):
+            raise Refusal(
+                ErrorCode.INVALID_REQUEST,
+                f"there is no broker {name!r}; this one is {node.node_id}",
+            )
+        return described_broker_configs(node.image, settings)
+    raise Refusal(
+        ErrorCode.INVALID_REQUEST,
+        f"resources of type {resource.resource_type} have no settings here",
+    )
+
+
+def _entry(
+    config: DescribedConfig, request: DescribeConfigsRequest
+) -> DescribeConfigsResourceResult:
+    return DescribeConfigsResourceResult(
+        name=config.name,
+        value=config.value,
+        read_only=config.read_only,
+        config_source=config.source,
+        synonyms=(
+            [
+                DescribeConfigsSynonym(synonym.name, synonym.value, synonym.source)
+                for synonym in config.synonyms
+            ]
+            if request.include_synonyms
+            else []
+        ),
+        config_type=config.config.type,
+        documentation=config.config.doc if request.include_documentation else None,
+    )

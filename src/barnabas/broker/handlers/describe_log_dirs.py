@@ -1,0 +1,53 @@
+"""DescribeLogDirs, versions 1-5: what the data directory holds and how much room is left."""
+
+import os
+
+from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.node import Node
+from barnabas.broker.partition import Partition
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+
+
+def handle(
+    node: Node, request: DescribeLogDirsRequest, _: RequestContext
+) -> DescribeLogDirsResponse:
+    by_name = node.partitions.by_name
+    if request.topics is None:
+        asked = {name: list(partitions) for name, partitions in by_name.items()}
+    else:
+        asked = {
+            topic.topic: [
+                partition
+                for partition in by_name.get(topic.topic, ())
+                if partition.index in set(topic.partitions)
+            ]
+            for topic in request.topics
+        }
+    path = node.data.path
+    try:
+        room = os.statvfs(path)
+    except OSError:
+        result = DescribeLogDirsResult(ErrorCode.KAFKA_STORAGE_ERROR, path)
+        return DescribeLogDirsResponse(results=[result])
+    result = DescribeLogDirsResult(
+        log_dir=path,
+        topics=[
+            DescribeLogDirsTopic(name, [_describe(partition) for partition in partitions])
+            for name, partitions in asked.items()
+            if partitions
+        ],
+        total_bytes=room.f_blocks * room.f_frsize,
+        usable_bytes=room.f_bavail * room.f_frsize,
+    )
+    return DescribeLogDirsResponse(results=[result])
+
+
+def _describe(partition: Partition) -> DescribeLogDirsPartition:
+    return DescribeLogDirsPartition(partition.index, partition.log.size_bytes)

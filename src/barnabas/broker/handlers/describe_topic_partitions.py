@@ -1,0 +1,71 @@
+"""DescribeTopicPartitions, version 0: topics page by page, in the order of their names."""
+
+from barnabas.broker.authorized_operations import ON_TOPIC
+from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.node import Node
+from barnabas.metadata.image import PartitionImage, TopicImage
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+
+_MAX_PARTITIONS = 2000
+
+
+def handle(
+    node: Node, request: DescribeTopicPartitionsRequest, _: RequestContext
+) -> DescribeTopicPartitionsResponse:
+    names = sorted({topic.name for topic in request.topics} or node.image.topics)
+    first_partition = 0
+    cursor = request.cursor
+    if cursor is not None:
+        names = [name for name in names if name >= cursor.topic_name]
+        if names and names[0] == cursor.topic_name:
+            first_partition = max(0, cursor.partition_index)
+    response = DescribeTopicPartitionsResponse()
+    left = min(max(1, request.response_partition_limit), _MAX_PARTITIONS)
+    for name in names:
+        topic = node.image.topics.get(name)
+        if topic is None:
+            response.topics.append(
+                DescribeTopicPartitionsResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
+            )
+            continue
+        if left == 0:
+            response.next_cursor = Cursor(name, first_partition)
+            break
+        shown = topic.partitions[first_partition : first_partition + left]
+        response.topics.append(_topic(topic, shown))
+        left -= len(shown)
+        if first_partition + len(shown) < len(topic.partitions):
+            response.next_cursor = Cursor(name, first_partition + len(shown))
+            break
+        first_partition = 0
+    return response
+
+
+def _topic(
+    topic: TopicImage, partitions: list[PartitionImage]
+) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=[
+            DescribeTopicPartitionsResponsePartition(
+                partition_index=partition.index,
+                leader_id=partition.leader,
+                leader_epoch=partition.leader_epoch,
+                replica_nodes=partition.replicas,
+                isr_nodes=partition.isr,
+                eligible_leader_replicas=[],
+                last_known_elr=[],
+            )
+            for partition in partitions
+        ],
+        topic_authorized_operations=ON_TOPIC,
+    )

@@ -1,0 +1,104 @@
+"""Metadata, versions 0-13: the brokers, and topics with their partitions.
+
+Topics are asked for by name or (version 12 on) by id; none named means all. A topic asked for by
+name is created when both client and broker allow it. Answers of topics are kept encoded.
+"""
+
+from barnabas.broker.authorized_operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
+from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.node import Node
+from barnabas.controller.decision import Refusal
+from barnabas.controller.topics import check_name
+from barnabas.log import StorageError
+from barnabas.metadata.image import TopicImage
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponseTopic,
+)
+from barnabas.wire.primitives import ZERO_UUID
+
+
+def handle(node: Node, request: MetadataRequest, context: RequestContext) -> MetadataResponse:
+    endpoint = node.endpoint(context.connection)
+    return MetadataResponse(
+        brokers=[MetadataResponseBroker(node.node_id, endpoint.host, endpoint.port, node.rack)],
+        cluster_id=node.cluster_id,
+        controller_id=node.node_id,
+        topics=_topics(node, request, context.version),
+        cluster_authorized_operations=(
+            ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
+        ),
+    )
+
+
+def _topics(node: Node, request: MetadataRequest, version: int) -> list[MetadataResponseTopic]:
+    with_operations = request.include_topic_authorized_operations
+    # Version 0 has no null: there an empty list asks for all.
+    if request.topics is None or (version == 0 and not request.topics):
+        return [
+            _describe(node, topic, with_operations=with_operations)
+            for topic in node.image.topics.values()
+        ]
+    created = _create_missing(node, request)
+    return [
+        _asked(node, asked, created, with_operations=with_operations) for asked in request.topics
+    ]
+
+
+def _create_missing(node: Node, request: MetadataRequest) -> dict[str, int]:
+    """Create named topics that are not there; the error code of each that could not be."""
+    if not request.allow_auto_topic_creation or not node.config.flag("auto.create.topics.enable"):
+        return {}
+    missing = dict.fromkeys(
+        asked.name
+        for asked in request.topics or ()
+        if asked.name is not None and asked.name not in node.image.topics
+    )
+    if not missing:
+        return {}
+    try:
+        return node.auto_create(list(missing))
+    except StorageError:
+        return dict.fromkeys(missing, ErrorCode.KAFKA_STORAGE_ERROR)
+
+
+def _asked(
+    node: Node, asked: MetadataRequestTopic, created: dict[str, int], *, with_operations: bool
+) -> MetadataResponseTopic:
+    if asked.name is not None:
+        topic = node.image.topics.get(asked.name)
+        error = created.get(asked.name) or _unknown(asked.name)
+    else:
+        topic = node.image.topics_by_id.get(asked.topic_id)
+        error = ErrorCode.UNKNOWN_TOPIC_ID
+    if topic is None:
+        return MetadataResponseTopic(error, asked.name, asked.topic_id)
+    if asked.topic_id not in (ZERO_UUID, topic.topic_id):
+        return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, asked.name, asked.topic_id)
+    return _describe(node, topic, with_operations=with_operations)
+
+
+def _unknown(name: str) -> ErrorCode:
+    try:
+        check_name(name)
+    except Refusal:
+        return ErrorCode.INVALID_TOPIC_EXCEPTION
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _describe(node: Node, topic: TopicImage, *, with_operations: bool) -> MetadataResponseTopic:
+    answer = node.topic_answers.of(topic)
+    if not with_operations:
+        return answer
+    return MetadataResponseTopic(
+        answer.error_code,
+        answer.name,
+        answer.topic_id,
+        answer.is_internal,
+        answer.partitions,
+        ON_TOPIC,
+    )

@@ -1,0 +1,59 @@
+"""OffsetCommit, versions 2-10. From version 10 on topics are named by id."""
+
+from asyncio import Future
+from typing import Any
+
+from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.node import Node
+from barnabas.log import StorageError
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+
+_BY_ID = 10
+
+
+def handle(
+    node: Node, request: OffsetCommitRequest, context: RequestContext
+) -> "OffsetCommitResponse | Future[Any]":
+    try:
+        groups = node.ensure_groups()
+    except StorageError:
+        return _failed(request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    if context.version >= _BY_ID:
+        for topic in request.topics:
+            image = node.image.topics_by_id.get(topic.topic_id)
+            topic.name = image.name if image is not None else ""
+
+    def check(topic: OffsetCommitRequestTopic, index: int) -> ErrorCode:
+        if not topic.name:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        if node.partitions.get(topic.name, index) is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.NONE
+
+    shard = groups.shard(request.group_id)
+    return groups.decide(
+        shard,
+        lambda token: shard.groups.offset_commit(
+            request, token=token, now_ms=groups.now_ms(), check_partition=check
+        ),
+    )
+
+
+def _failed(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(
+                topic.name,
+                topic.topic_id,
+                [OffsetCommitResponsePartition(p.partition_index, error) for p in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )

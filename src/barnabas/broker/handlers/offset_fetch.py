@@ -1,0 +1,111 @@
+"""OffsetFetch, versions 1-10: one group, or from version 8 on several; from 10 on by topic id."""
+
+from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.node import Node
+from barnabas.log import StorageError
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+_SEVERAL_GROUPS = 8
+_BY_ID = 10
+
+
+def handle(node: Node, request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:
+    if context.version >= _SEVERAL_GROUPS:
+        by_id = context.version >= _BY_ID
+        return OffsetFetchResponse(
+            groups=[_fetch(node, group, by_id=by_id) for group in request.groups]
+        )
+    topics = request.topics
+    group = OffsetFetchRequestGroup(
+        request.group_id,
+        topics=(
+            None
+            if topics is None
+            else [
+                OffsetFetchRequestTopics(topic.name, partition_indexes=topic.partition_indexes)
+                for topic in topics
+            ]
+        ),
+    )
+    return _one_group(_fetch(node, group, by_id=False))
+
+
+def _fetch(node: Node, group: OffsetFetchRequestGroup, *, by_id: bool) -> OffsetFetchResponseGroup:
+    try:
+        groups = node.ensure_groups()
+    except StorageError:
+        return OffsetFetchResponseGroup(
+            group.group_id, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE
+        )
+    unknown: list[OffsetFetchRequestTopics] = []
+    if by_id and group.topics is not None:
+        unknown = _name_topics(node, group)
+    answer = groups.shard(group.group_id).groups.offset_fetch(group)
+    if by_id:
+        for topic in answer.topics:
+            image = node.image.topics.get(topic.name)
+            if image is not None:
+                topic.topic_id = image.topic_id
+        answer.topics += map(_unknown_topic, unknown)
+    return answer
+
+
+def _name_topics(node: Node, group: OffsetFetchRequestGroup) -> list[OffsetFetchRequestTopics]:
+    """Give topics asked for by id their names; return those that have none."""
+    unknown = []
+    known = []
+    for topic in group.topics or ():
+        image = node.image.topics_by_id.get(topic.topic_id)
+        if image is None:
+            unknown.append(topic)
+        else:
+            topic.name = image.name
+            known.append(topic)
+    group.topics = known
+    return unknown
+
+
+def _unknown_topic(topic: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
+    return OffsetFetchResponseTopics(
+        topic_id=topic.topic_id,
+        partitions=[
+            OffsetFetchResponsePartitions(
+                index, -1, metadata="", error_code=ErrorCode.UNKNOWN_TOPIC_ID
+            )
+            for index in topic.partition_indexes
+        ],
+    )
+
+
+def _one_group(group: OffsetFetchResponseGroup) -> OffsetFetchResponse:
+    """The shape of versions before 8."""
+    return OffsetFetchResponse(
+        topics=[
+            OffsetFetchResponseTopic(
+                topic.name,
+                [
+                    OffsetFetchResponsePartition(
+                        p.partition_index,
+                        p.committed_offset,
+                        p.committed_leader_epoch,
+                        p.metadata,
+                        p.error_code,
+                    )
+                    for p in topic.partitions
+                ],
+            )
+            for topic in group.topics
+        ],
+        error_code=group.error_code,
+    )

@@ -1,0 +1,1 @@
+"""Sockets: listening, connections, frames."""

@@ -1,0 +1,214 @@
+"""One client's connection: frames in, answers out, in the order of the requests.
+
+A request whose answer is at hand is answered at once. One that has to wait (a long poll, a join)
+parks its answer; later requests are handled meanwhile, but answered after it. When too many are
+parked, or the client does not read its answers, the connection stops reading.
+"""
+
+import logging
+from asyncio import BufferedProtocol, Future, Transport
+from asyncio.transports import BaseTransport
+from collections import deque
+from typing import Protocol, cast
+
+from barnabas.broker.net.receive_buffer import FrameTooLargeError, ReceiveBuffer
+from barnabas.wire.primitives import Buffer, WireError
+
+logger = logging.getLogger(__name__)
+
+MAX_PARKED = 64
+_WRITE_HIGH_WATER = 1 << 20
+
+Answer = list[Buffer] | None
+"""The buffers of a response frame; None: the client wants no answer."""
+
+
+class Dispatch(Protocol):
+    """What handles a frame. Raises `WireError` when the frame makes no sense."""
+
+    def __call__(
+        self, frame: memoryview, connection: "Connection"
+    ) -> "Answer | Future[Answer]": ...
+
+
+class Door(Protocol):
+    """What lets connections in and keeps count of them."""
+
+    max_request_bytes: int
+
+    def enter(self, connection: "Connection") -> str | None:
+        """None, or why the connection is turned away."""
+
+    def leave(self, connection: "Connection") -> None: ...
+
+    def may_hold(self, connection: "Connection") -> bool:
+        """Whether the receive buffers, all together, are within their limit."""
+
+    def now(self) -> float: ...
+
+
+class Connection(BufferedProtocol):
+    """The protocol object that the event loop calls."""
+
+    __slots__ = (
+        "_answers",
+        "_closing",
+        "_dispatch",
+        "_door",
+        "_reading",
+        "_received",
+        "_transport",
+        "_writable",
+        "client_host",
+        "last_active",
+        "local_host",
+    )
+
+    def __init__(self, dispatch: Dispatch, door: Door) -> None:
+        self._dispatch = dispatch
+        self._door = door
+        self._received = ReceiveBuffer()
+        self._answers: deque[Answer | Future[Answer]] = deque()
+        self._transport: Transport | None = None
+        self._writable = True
+        self._reading = True
+        self._closing = False
+        self.client_host = "?"
+        self.local_host = "localhost"
+        self.last_active = door.now()
+
+    # -- called by the event loop ------------------------------------------------------------------
+
+    def connection_made(self, transport: BaseTransport) -> None:
+        self._transport = cast("Transport", transport)
+        peer = transport.get_extra_info("peername")
+        local = transport.get_extra_info("sockname")
+        if peer:
+            self.client_host = str(peer[0])
+        if local:
+            self.local_host = str(local[0])
+        self._transport.set_write_buffer_limits(high=_WRITE_HIGH_WATER)
+        refused = self._door.enter(self)
+        if refused is not None:
+            logger.warning("connection from %s refused: %s", self.client_host, refused)
+            self.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self._closing = True
+        self._transport = None
+        for answer in self._answers:
+            if isinstance(answer, Future):
+                answer.cancel()
+        self._answers.clear()
+        self._door.leave(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        del sizehint
+        return self._received.free()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._received.received(nbytes)
+        self.last_active = self._door.now()
+        self._handle_frames()
+        if self._received.capacity > 1 << 20 and not self._door.may_hold(self):
+            self.refuse("queued.max.request.bytes is used up")
+
+    def eof_received(self) -> bool:
+        return False
+
+    def pause_writing(self) -> None:
+        self._writable = False
+
+    def resume_writing(self) -> None:
+        self._writable = True
+        self._handle_frames()
+
+    # -- called by the broker ----------------------------------------------------------------------
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the client waits for an answer."""
+        return bool(self._answers)
+
+    @property
+    def held_bytes(self) -> int:
+        return self._received.capacity
+
+    def shrink(self) -> None:
+        self._received.shrink()
+
+    def close(self) -> None:
+        """Close after everything written has been sent."""
+        self._closing = True
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Close at once."""
+        self._closing = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    def refuse(self, why: str) -> None:
+        """End a connection whose client broke a rule; the log says which."""
+        if not self._closing:
+            logger.warning("connection from %s closed: %s", self.client_host, why)
+            self.close()
+
+    # -- frames ------------------------------------------------------------------------------------
+
+    def _handle_frames(self) -> None:
+        """Handle what has come, as long as its answers can be taken."""
+        received = self._received
+        max_bytes = self._door.max_request_bytes
+        while self._writable and len(self._answers) < MAX_PARKED and not self._closing:
+            try:
+                frame = received.next_frame(max_bytes)
+                if frame is None:
+                    break
+                answer = self._dispatch(frame, self)
+            except FrameTooLargeError as error:
+                self.refuse(f"a request of {error} bytes; socket.request.max.bytes is {max_bytes}")
+                return
+            except WireError as error:
+                self.refuse(str(error))
+                return
+            self._answer(answer)
+        self._set_reading(self._writable and len(self._answers) < MAX_PARKED)
+
+    def _set_reading(self, reading: bool) -> None:
+        if reading == self._reading or self._transport is None or self._closing:
+            return
+        self._reading = reading
+        if reading:
+            self._transport.resume_reading()
+        else:
+            self._transport.pause_reading()
+
+    def _answer(self, answer: Answer | Future[Answer]) -> None:
+        if isinstance(answer, Future):
+            self._answers.append(answer)
+            answer.add_done_callback(self._answered)
+        elif self._answers:
+            self._answers.append(answer)
+        elif answer is not None and self._transport is not None:
+            self._transport.writelines(answer)
+
+    def _answered(self, _: "Future[Answer]") -> None:
+        """Send every answer that has come and has no unanswered request before it."""
+        answers = self._answers
+        while answers:
+            answer = answers[0]
+            if isinstance(answer, Future):
+                if not answer.done():
+                    break
+                if answer.cancelled() or answer.exception() is not None:
+                    self.close()
+                    return
+                answer = answer.result()
+            answers.popleft()
+            if answer is not None and self._transport is not None:
+                self._transport.writelines(answer)
+        if self._received.pending or not self._reading:
+            self._handle_frames()

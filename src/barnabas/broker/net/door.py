@@ -1,0 +1,68 @@
+"""Who may come in: limits on connections and on the memory their requests hold, and reaping."""
+
+import logging
+from asyncio import AbstractEventLoop
+from collections import Counter
+
+from barnabas.broker.config import BrokerConfig
+from barnabas.broker.net.connection import Connection
+
+logger = logging.getLogger(__name__)
+
+
+class ConnectionDoor:
+    """Keeps all connections."""
+
+    def __init__(self, loop: AbstractEventLoop, config: BrokerConfig) -> None:
+        self.now = loop.time
+        self.connections: set[Connection] = set()
+        self._per_ip: Counter[str] = Counter()
+        self.configure(config)
+
+    def configure(self, config: BrokerConfig) -> None:
+        """Take over settings, at the start and whenever they change."""
+        self.max_request_bytes = config.number("socket.request.max.bytes")
+        self._max_connections = config.number("max.connections")
+        self._max_per_ip = config.number("max.connections.per.ip")
+        self._max_held_bytes = config.number("queued.max.request.bytes")
+        self._max_idle_s = config.number("connections.max.idle.ms") / 1000
+
+    def enter(self, connection: Connection) -> str | None:
+        host = connection.client_host
+        self.connections.add(connection)
+        self._per_ip[host] += 1
+        if len(self.connections) > self._max_connections:
+            return f"max.connections is {self._max_connections}"
+        if self._per_ip[host] > self._max_per_ip:
+            return f"max.connections.per.ip is {self._max_per_ip}"
+        return None
+
+    def leave(self, connection: Connection) -> None:
+        self.connections.discard(connection)
+        host = connection.client_host
+        self._per_ip[host] -= 1
+        if self._per_ip[host] <= 0:
+            del self._per_ip[host]
+
+    def may_hold(self, connection: Connection) -> bool:
+        del connection
+        return sum(c.held_bytes for c in self.connections) <= self._max_held_bytes
+
+    def sweep(self) -> None:
+        """Close what has been idle for too long; let quiet connections give back memory."""
+        now = self.now()
+        for connection in tuple(self.connections):
+            idle = now - connection.last_active
+            if connection.is_waiting:
+                continue
+            if idle > self._max_idle_s:
+                logger.info(
+                    "connection from %s closed: idle for %.0f s", connection.client_host, idle
+                )
+                connection.close()
+            elif idle > 1:
+                connection.shrink()
+
+    def close(self) -> None:
+        for connection in tuple(self.connections):
+            connection.close()

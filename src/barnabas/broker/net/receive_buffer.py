@@ -1,0 +1,85 @@
+"""The bytes a connection has received and not yet handled.
+
+The socket writes straight into it and frames are handed out as views, so a frame is never copied
+unless it straddles the end of the buffer. A view is valid until the next `free`.
+
+The buffer grows with the bytes that have come, never with what a length field claims.
+"""
+
+from struct import Struct
+
+_LENGTH = Struct(">i")
+
+INITIAL_BYTES = 16 * 1024
+KEPT_BYTES = 1 << 20
+"""A larger buffer is given back once its frame has been handled."""
+
+
+class FrameTooLargeError(ValueError):
+    """A frame is longer than is allowed, or has a negative length."""
+
+
+class ReceiveBuffer:
+    """A growing buffer with one frame after the other in it."""
+
+    __slots__ = ("_buffer", "_end", "_start", "_view")
+
+    def __init__(self) -> None:
+        self._buffer = bytearray(INITIAL_BYTES)
+        self._view = memoryview(self._buffer)
+        self._start = 0
+        self._end = 0
+
+    @property
+    def capacity(self) -> int:
+        return len(self._buffer)
+
+    @property
+    def pending(self) -> int:
+        """Bytes received and not handed out."""
+        return self._end - self._start
+
+    def free(self) -> memoryview:
+        """Room for the socket to write into; never empty."""
+        if self._start == self._end:
+            self._start = self._end = 0
+            if len(self._buffer) > KEPT_BYTES:
+                self._resize(INITIAL_BYTES)
+        elif self._end == len(self._buffer):
+            if self._start >= len(self._buffer) // 2:
+                self._resize(len(self._buffer))
+            else:
+                self._resize(2 * len(self._buffer))
+        return self._view[self._end :]
+
+    def received(self, count: int) -> None:
+        self._end += count
+
+    def next_frame(self, max_bytes: int) -> memoryview | None:
+        """The next whole frame without its length field, or None until more has come."""
+        start = self._start
+        have = self._end - start
+        if have < 4:
+            return None
+        (size,) = _LENGTH.unpack_from(self._buffer, start)
+        if not 0 <= size <= max_bytes:
+            raise FrameTooLargeError(size)
+        if have < size + 4:
+            return None
+        self._start = stop = start + 4 + size
+        return self._view[start + 4 : stop]
+
+    def shrink(self) -> None:
+        """Give back memory when nothing is pending: the connection is quiet."""
+        if self._start == self._end and len(self._buffer) > INITIAL_BYTES:
+            self._start = self._end = 0
+            self._resize(INITIAL_BYTES)
+
+    def _resize(self, size: int) -> None:
+        """Move what is pending to the front of a new buffer: views of the old one stay valid."""
+        pending = self._view[self._start : self._end]
+        self._buffer = bytearray(size)
+        self._view = memoryview(self._buffer)
+        self._end -= self._start
+        self._start = 0
+        self._view[: self._end] = pending

@@ -1,0 +1,192 @@
+"""A partition on this node: its log, its high watermark, and who waits for that to move.
+
+The high watermark is the offset up to which consumers may read. A topic that sets `flush.*` has
+it follow the flush; every other topic the append.
+"""
+
+from asyncio import Future, get_running_loop
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from barnabas.log import AppendInfo, Log
+from barnabas.records.batch import BatchHeader
+from barnabas.records.decode import decode_batch
+from barnabas.records.errors import InvalidBatch
+from barnabas.records.validate import validate_batches
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.primitives import Buffer
+
+
+class Watcher(Protocol):
+    """Somebody who wants to know when there is more to read, or nothing ever again."""
+
+    def partition_moved(self, partition: "Partition") -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class AppendLimits:
+    """What a topic's settings allow a producer to send."""
+
+    max_message_bytes: int
+    max_decompressed_bytes: int
+    timestamp_before_max_ms: int
+    timestamp_after_max_ms: int
+    needs_keys: bool
+    """Compaction goes by key, so a compacted topic takes no record without one."""
+
+
+class Partition:
+    """The leader's side of one partition."""
+
+    __slots__ = (
+        "_committing",
+        "_on_append",
+        "deleted",
+        "high_watermark",
+        "index",
+        "leader_epoch",
+        "limits",
+        "log",
+        "topic",
+        "topic_id",
+        "watchers",
+    )
+
+    def __init__(
+        self,
+        topic: str,
+        topic_id: bytes,
+        index: int,
+        log: Log,
+        leader_epoch: int,
+        limits: AppendLimits,
+        on_append: Callable[["Partition"], None],
+    ) -> None:
+        self.topic = topic
+        self.topic_id = topic_id
+        self.index = index
+        self.log = log
+        self.leader_epoch = leader_epoch
+        self.limits = limits
+        self.watchers: set[Watcher] = set()
+        self.deleted = False
+        # What is in the log at the start was flushed at the last close or survived the crash.
+        self.high_watermark = log.log_end_offset
+        self._on_append = on_append
+        self._committing: list[tuple[int, Future[None]]] = []
+
+    def append(self, records: Buffer | None, now_ms: int) -> AppendInfo:
+        """Store what a producer sent, in the producer's own buffer.
+
+        Raises `InvalidBatch` or `StorageError`; then nothing of it is stored.
+        """
+        limits = self.limits
+        view = memoryview(records or b"")
+        batches = validate_batches(
+            view,
+            max_batch_bytes=limits.max_message_bytes,
+            max_decompressed_bytes=limits.max_decompressed_bytes,
+        )
+        header = batches[0][1]
+        self._check(header, now_ms)
+        if header.producer_id >= 0:
+            original = self.log.find_duplicate(header)
+            if original is not None:
+                return original
+        if limits.needs_keys:
+            check_keys(view)
+        return self._store(view, batches, now_ms)
+
+    def append_internal(self, batch: bytearray, header: BatchHeader, now_ms: int) -> AppendInfo:
+        """Store a batch that the broker itself made. Raises `StorageError`."""
+        return self._store(memoryview(batch), [(0, header)], now_ms)
+
+    def _store(
+        self, view: memoryview, batches: list[tuple[int, BatchHeader]], now_ms: int
+    ) -> AppendInfo:
+        log = self.log
+        info = log.append(view, batches, self.leader_epoch, now_ms)
+        if log.flush_required:
+            self._on_append(self)
+        else:
+            self._advance(log.log_end_offset)
+        return info
+
+    def _check(self, header: BatchHeader, now_ms: int) -> None:
+        if header.is_transactional:
+            raise InvalidBatch(
+                ErrorCode.INVALID_TXN_STATE, "transactions are not supported by this broker"
+            )
+        if self.log.config.is_log_append_time or header.max_timestamp < 0:
+            return
+        limits = self.limits
+        if header.max_timestamp - now_ms > limits.timestamp_after_max_ms:
+            raise InvalidBatch(
+                ErrorCode.INVALID_TIMESTAMP,
+                f"a timestamp lies {header.max_timestamp - now_ms} ms ahead of the broker's "
+                f"clock; message.timestamp.after.max.ms is {limits.timestamp_after_max_ms}",
+            )
+        if now_ms - header.base_timestamp > limits.timestamp_before_max_ms:
+            raise InvalidBatch(
+                ErrorCode.INVALID_TIMESTAMP,
+                f"a timestamp lies {now_ms - header.base_timestamp} ms behind the broker's "
+                f"clock; message.timestamp.before.max.ms is {limits.timestamp_before_max_ms}",
+            )
+
+    # -- the high watermark ------------------------------------------------------------------------
+
+    def flushed(self) -> None:
+        """The log has reached the disk a little further."""
+        log = self.log
+        self._advance(log.flushed_offset if log.flush_required else log.log_end_offset)
+
+    def _advance(self, offset: int) -> None:
+        if offset <= self.high_watermark:
+            return
+        self.high_watermark = offset
+        if self.watchers:
+            self.notify()
+        if self._committing:
+            self._release(offset)
+
+    def notify(self) -> None:
+        """Tell everybody who watches; watchers come and go meanwhile."""
+        for watcher in tuple(self.watchers):
+            watcher.partition_moved(self)
+
+    def _release(self, offset: int) -> None:
+        waiting = []
+        for wanted, future in self._committing:
+            if wanted > offset:
+                waiting.append((wanted, future))
+            elif not future.done():
+                future.set_result(None)
+        self._committing = waiting
+
+    def committed(self, next_offset: int) -> Future[None] | None:
+        """Something to wait for until the high watermark reaches `next_offset`; None: it has."""
+        if next_offset <= self.high_watermark:
+            return None
+        future: Future[None] = get_running_loop().create_future()
+        self._committing.append((next_offset, future))
+        return future
+
+    def retire(self) -> None:
+        """The partition is gone; whoever watches shall look and see."""
+        self.deleted = True
+        self.notify()
+        self.watchers.clear()
+        for _, future in self._committing:
+            future.cancel()
+        self._committing.clear()
+
+
+def check_keys(batch: memoryview) -> None:
+    """Raise unless every record of the batch has a key."""
+    for record in decode_batch(batch):
+        if record.key is None:
+            raise InvalidBatch(
+                ErrorCode.INVALID_RECORD,
+                "a compacted topic takes only records with a key (cleanup.policy=compact)",
+            )

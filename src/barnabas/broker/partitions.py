@@ -1,0 +1,121 @@
+"""All partitions of this node, kept in step with the metadata image."""
+
+import logging
+from asyncio import AbstractEventLoop
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+
+from barnabas.broker.clock import now_ms
+from barnabas.broker.config import BrokerConfig
+from barnabas.broker.partition import AppendLimits, Partition
+from barnabas.log import DataDirectory, DeleteJob, Disk, Log, OpenFiles
+from barnabas.metadata.image import MetadataImage, TopicImage
+
+logger = logging.getLogger(__name__)
+
+
+class Partitions:
+    """Finds a partition by topic name or id; opens, reconfigures and deletes them."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        image: MetadataImage,
+        data: DataDirectory,
+        disk: Disk,
+        loop: AbstractEventLoop,
+        executor: Executor,
+        on_append: Callable[[Partition], None],
+    ) -> None:
+        self._config = config
+        self._image = image
+        self._data = data
+        self._disk = disk
+        self._files = OpenFiles(disk, limit=4096)
+        self._loop = loop
+        self._executor = executor
+        self._on_append = on_append
+        self.by_name: dict[str, list[Partition]] = {}
+        self.by_id: dict[bytes, list[Partition]] = {}
+
+    def __iter__(self) -> Iterator[Partition]:
+        for partitions in tuple(self.by_name.values()):
+            yield from tuple(partitions)
+
+    def get(self, topic: str, index: int) -> Partition | None:
+        partitions = self.by_name.get(topic, ())
+        return partitions[index] if 0 <= index < len(partitions) else None
+
+    def open_topic(self, topic: TopicImage) -> None:
+        """Open what the image says this topic has and is not open yet."""
+        partitions = self.by_name.setdefault(topic.name, [])
+        self.by_id[topic.topic_id] = partitions
+        configs = self._image.topic_configs(topic.name)
+        log_config = self._config.log_config(configs)
+        limits = self._limits(configs)
+        for image in topic.partitions[len(partitions) :]:
+            path = self._data.partition_path(topic.name, image.index)
+            log = Log.open(self._disk, path, log_config, now_ms(), files=self._files)
+            if log.recovery is not None:
+                logger.warning(
+                    "%s-%d was not closed: scanned %d bytes, cut %d",
+                    topic.name,
+                    image.index,
+                    log.recovery.scanned_bytes,
+                    log.recovery.cut_bytes,
+                )
+            partitions.append(
+                Partition(
+                    topic.name,
+                    topic.topic_id,
+                    image.index,
+                    log,
+                    image.leader_epoch,
+                    limits,
+                    self._on_append,
+                )
+            )
+
+    def reconfigure(self, topic: str) -> None:
+        """Settings of the topic, or the defaults behind them, have changed."""
+        configs = self._image.topic_configs(topic)
+        log_config = self._config.log_config(configs)
+        limits = self._limits(configs)
+        for partition in self.by_name.get(topic, ()):
+            partition.log.config = log_config
+            partition.limits = limits
+            partition.flushed()
+
+    def delete_topic(self, name: str, topic_id: bytes) -> None:
+        """Take the topic out of sight at once and off the disk in the background."""
+        self.by_id.pop(topic_id, None)
+        for partition in self.by_name.pop(name, ()):
+            partition.retire()
+            partition.log.abandon()
+            self.run_later(self._data.delete_partition(name, partition.index))
+
+    def run_later(self, job: DeleteJob, delay_ms: int = 0) -> None:
+        """Remove files on another thread, as removing a large one takes a while."""
+        self._loop.call_later(delay_ms / 1000, self._loop.run_in_executor, self._executor, job.run)
+
+    def delete_strangers(self, keep: set[str]) -> None:
+        """Remove directories of partitions that the image does not know: half-done deletes."""
+        for topic, index in self._data.partitions():
+            if topic not in keep and self.get(topic, index) is None:
+                logger.warning("%s-%d belongs to no topic and is removed", topic, index)
+                self.run_later(self._data.delete_partition(topic, index))
+
+    def close(self) -> None:
+        """Flush and close every log, so that the next start needs no scan."""
+        for partition in self:
+            partition.log.close()
+
+    def _limits(self, configs: dict[str, str]) -> AppendLimits:
+        config = self._config
+        return AppendLimits(
+            config.topic_number(configs, "max.message.bytes"),
+            config.number("max.decompressed.batch.bytes"),
+            config.topic_number(configs, "message.timestamp.before.max.ms"),
+            config.topic_number(configs, "message.timestamp.after.max.ms"),
+            "compact" in str(config.topic_value(configs, "cleanup.policy")).split(","),
+        )

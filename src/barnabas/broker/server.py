@@ -1,0 +1,129 @@
+"""Runs a broker: from settings to a listening process, until it is told to stop."""
+
+import asyncio
+import contextlib
+import gc
+import logging
+import resource
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from uuid import uuid4
+
+import uvloop
+
+from barnabas import __version__
+from barnabas.broker.config import BrokerConfig, ConfigError
+from barnabas.broker.dispatch import Dispatcher
+from barnabas.broker.net.connection import Connection
+from barnabas.broker.net.listeners import Address, bind, parse_address
+from barnabas.broker.node import Node
+from barnabas.broker.routes import routes
+from barnabas.broker.upkeep import upkeep
+from barnabas.log import DataDirectory, DirectoryLocked, DirectoryMismatch, OsDisk, StorageError
+
+logger = logging.getLogger(__name__)
+
+
+class Server:
+    """A node and its sockets."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self._config = config
+        self._listeners: list[asyncio.Server] = []
+        self._upkeep: list[asyncio.Task[None]] = []
+
+    async def start(self) -> Address:
+        """Open the data, listen, and return the address clients are told. Raises `ConfigError`."""
+        config = self._config
+        loop = asyncio.get_running_loop()
+        listen = parse_address(config.text("listeners") or "", "listeners")
+        advertised = config.text("advertised.listeners")
+        self.data = _open_data(config)
+        sockets = bind(listen)
+        port = sockets[0].getsockname()[1]
+        self.node = Node(config, self.data, OsDisk(), loop)
+        if advertised is None:
+            self.node.advertised = Address(listen.host, port)
+        else:
+            self.node.advertised = parse_address(advertised, "advertised.listeners")
+        self.node.load()
+        dispatch = Dispatcher(self.node, routes()).dispatch
+        door = self.node.door
+        for bound in sockets:
+            self._listeners.append(
+                await loop.create_server(lambda: Connection(dispatch, door), sock=bound)
+            )
+        self._upkeep = [loop.create_task(work) for work in upkeep(self.node)]
+        if self.data.leftovers is not None:
+            self.node.partitions.run_later(self.data.leftovers)
+        return Address(listen.host or "0.0.0.0", port)  # noqa: S104 - shown, not bound
+
+    async def stop(self) -> None:
+        """Stop listening, answer who waits, flush and close: the next start needs no scan."""
+        for listener in self._listeners:
+            listener.close()
+        for task in self._upkeep:
+            task.cancel()
+        await asyncio.gather(*self._upkeep, return_exceptions=True)
+        await self.node.close()
+
+
+def _open_data(config: BrokerConfig) -> DataDirectory:
+    path = config.text("log.dirs") or ""
+    if not path or "," in path:
+        raise ConfigError(f"log.dirs={path}: one directory is needed and supported")
+    try:
+        return DataDirectory.open(
+            OsDisk(),
+            str(Path(path).absolute()),
+            node_id=config.number("node.id"),
+            new_cluster_id=uuid4().hex[:22],
+        )
+    except (DirectoryLocked, DirectoryMismatch, StorageError) as error:
+        raise ConfigError(str(error)) from None
+
+
+def _raise_file_limit() -> None:
+    """Every partition and connection is a file: take as many as the system allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard or hard == resource.RLIM_INFINITY:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+async def _serve(config: BrokerConfig) -> None:
+    loop = asyncio.get_running_loop()
+    stopping = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopping.set)
+    server = Server(config)
+    address = await server.start()
+    # What start-up made lives as long as the broker: spare the collector from looking at it.
+    gc.collect()
+    gc.freeze()
+    print(
+        f"Barnabas {__version__} is ready on {address} "
+        f"(node {server.data.node_id}, cluster {server.data.cluster_id}, data in "
+        f"{server.data.path})",
+        flush=True,
+    )
+    await stopping.wait()
+    print("Barnabas is stopping", flush=True)
+    await server.stop()
+
+
+def run(properties: Mapping[str, str]) -> int:
+    """Run a broker until SIGINT or SIGTERM; the exit code. Raises `ConfigError`."""
+    config = BrokerConfig(properties)
+    _raise_file_limit()
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    uvloop.run(_serve(config))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run(dict(pair.split("=", 1) for pair in sys.argv[1:])))

@@ -1,0 +1,184 @@
+"""Every setting a broker has. Names are Kafka's where Kafka has the setting."""
+
+from barnabas.metadata.config_values import ConfigDef, ConfigType
+from barnabas.metadata.topic_configs import TOPIC_CONFIGS
+
+_BOOLEAN = ConfigType.BOOLEAN
+_STRING = ConfigType.STRING
+_INT = ConfigType.INT
+_LONG = ConfigType.LONG
+
+_OWN = (
+    ConfigDef("node.id", _INT, "1", "The number of this node", low=0),
+    ConfigDef(
+        "listeners",
+        _STRING,
+        "localhost:9092",
+        "Where to listen, HOST:PORT; port 0 takes a free one, host 0.0.0.0 listens everywhere",
+    ),
+    ConfigDef(
+        "advertised.listeners",
+        _STRING,
+        None,
+        "The HOST:PORT that clients are told to connect to. Default: the listener's own; with "
+        "a wildcard host, the address at which each client has reached the broker",
+    ),
+    ConfigDef("log.dirs", _STRING, "barnabas-data", "The directory that holds all data"),
+    ConfigDef("broker.rack", _STRING, None, "The rack this node stands in"),
+    ConfigDef(
+        "auto.create.topics.enable",
+        _BOOLEAN,
+        "true",
+        "Whether a topic that a client asks for by name comes into being",
+        dynamic=True,
+    ),
+    ConfigDef(
+        "delete.topic.enable", _BOOLEAN, "true", "Whether topics can be deleted", dynamic=True
+    ),
+    ConfigDef(
+        "num.partitions",
+        _INT,
+        "1",
+        "Partitions of a topic that is created without a number",
+        low=1,
+        dynamic=True,
+    ),
+    ConfigDef(
+        "socket.request.max.bytes", _INT, "104857600", "The largest request", low=1024, dynamic=True
+    ),
+    ConfigDef(
+        "queued.max.request.bytes",
+        _LONG,
+        "536870912",
+        "Memory for requests that are still arriving, all connections together; a connection "
+        "that would pass it is closed",
+        low=1048576,
+        dynamic=True,
+    ),
+    ConfigDef(
+        "fetch.max.bytes",
+        _INT,
+        "8388608",
+        "The most a single fetch answers, but for one batch that is larger",
+        low=1024,
+        dynamic=True,
+    ),
+    ConfigDef("max.connections", _INT, "10000", "Connections at one time", low=1, dynamic=True),
+    ConfigDef(
+        "max.connections.per.ip",
+        _INT,
+        "2147483647",
+        "Connections at one time from one address",
+        low=1,
+        dynamic=True,
+    ),
+    ConfigDef(
+        "connections.max.idle.ms",
+        _LONG,
+        "600000",
+        "A connection that sends nothing for so long is closed",
+        low=1000,
+        dynamic=True,
+    ),
+    ConfigDef(
+        "max.incremental.fetch.session.cache.slots",
+        _INT,
+        "1000",
+        "Incremental fetch sessions at one time",
+        low=0,
+        dynamic=True,
+    ),
+    ConfigDef(
+        "max.decompressed.batch.bytes",
+        _INT,
+        "33554432",
+        "A compressed batch that unpacks to more than this is refused",
+        low=1048576,
+        dynamic=True,
+    ),
+    ConfigDef(
+        "log.retention.check.interval.ms",
+        _LONG,
+        "300000",
+        "How often old segments are looked for",
+        low=1,
+    ),
+    ConfigDef(
+        "log.cleaner.backoff.ms", _LONG, "15000", "How often compaction looks for work", low=1
+    ),
+    ConfigDef(
+        "log.flush.offset.checkpoint.interval.ms",
+        _INT,
+        "60000",
+        "How often the state that shortens recovery is written",
+        low=1,
+    ),
+    ConfigDef(
+        "producer.id.expiration.ms",
+        _INT,
+        "86400000",
+        "How long a silent producer's last batches are remembered",
+        low=1,
+    ),
+    ConfigDef(
+        "offsets.topic.num.partitions",
+        _INT,
+        "50",
+        "Partitions of the topic that keeps the groups' offsets, fixed once it exists",
+        low=1,
+    ),
+    ConfigDef(
+        "offsets.topic.segment.bytes",
+        _INT,
+        "16777216",
+        "Segment size of that topic; small, so that it is compacted often and loads fast",
+        low=1024,
+    ),
+    ConfigDef(
+        "offsets.retention.minutes",
+        _INT,
+        "10080",
+        "How long the offsets of an empty group are kept",
+        low=1,
+    ),
+    ConfigDef(
+        "offset.metadata.max.bytes",
+        _INT,
+        "4096",
+        "The longest text that may go with a committed offset",
+        low=0,
+    ),
+    ConfigDef("group.min.session.timeout.ms", _INT, "6000", "The shortest session", low=1),
+    ConfigDef("group.max.session.timeout.ms", _INT, "1800000", "The longest session", low=1),
+    ConfigDef(
+        "group.initial.rebalance.delay.ms",
+        _INT,
+        "100",
+        "How long the first members of an empty group wait for others",
+        low=0,
+    ),
+    ConfigDef("group.max.size", _INT, "2147483647", "Members one group may have", low=1),
+)
+
+
+def _default_of_topics(config: ConfigDef) -> ConfigDef:
+    """The broker's setting that gives a topic's setting its default."""
+    assert config.synonym is not None
+    return ConfigDef(
+        config.synonym,
+        config.type,
+        config.default,
+        f"Default of the topics' {config.name}: {config.doc[0].lower()}{config.doc[1:]}",
+        config.low,
+        config.high,
+        config.choices,
+        dynamic=True,
+    )
+
+
+BROKER_CONFIGS: dict[str, ConfigDef] = {
+    config.name: config
+    for config in sorted(
+        (*_OWN, *map(_default_of_topics, TOPIC_CONFIGS.values())), key=lambda config: config.name
+    )
+}

@@ -1,0 +1,54 @@
+"""What Metadata says of a topic, kept encoded: a thousand topics must not stall the event loop."""
+
+from barnabas.metadata.image import TopicImage
+from barnabas.wire.messages.metadata import MetadataResponsePartition, MetadataResponseTopic
+from barnabas.wire.primitives import Writer
+
+
+class EncodedTopic(MetadataResponseTopic):
+    """A topic's part of the answer, encoded once for each version that is asked for."""
+
+    __slots__ = ("_encoded",)
+
+    def __init__(self, topic: TopicImage) -> None:
+        super().__init__(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            is_internal=topic.is_internal,
+            partitions=[
+                MetadataResponsePartition(
+                    partition_index=partition.index,
+                    leader_id=partition.leader,
+                    leader_epoch=partition.leader_epoch,
+                    replica_nodes=partition.replicas,
+                    isr_nodes=partition.isr,
+                )
+                for partition in topic.partitions
+            ],
+        )
+        self._encoded: dict[int, bytes] = {}
+
+    def encode(self, w: Writer, version: int) -> None:
+        encoded = self._encoded.get(version)
+        if encoded is None:
+            own = Writer()
+            super().encode(own, version)
+            encoded = self._encoded[version] = own.getvalue()
+        w.buffer += encoded
+
+
+class TopicAnswers:
+    """The encoded answers of all topics."""
+
+    def __init__(self) -> None:
+        self._answers: dict[str, EncodedTopic] = {}
+
+    def of(self, topic: TopicImage) -> EncodedTopic:
+        answer = self._answers.get(topic.name)
+        if answer is None:
+            answer = self._answers[topic.name] = EncodedTopic(topic)
+        return answer
+
+    def changed(self, name: str) -> None:
+        """The topic has changed or gone: its answer is made anew when it is asked for."""
+        self._answers.pop(name, None)

@@ -1,0 +1,96 @@
+"""Work that comes round: retention, compaction, checkpoints, idle connections."""
+
+import logging
+from asyncio import sleep
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from barnabas.broker.clock import now_ms
+from barnabas.broker.node import Node
+from barnabas.broker.partition import Partition
+from barnabas.log import StorageError
+
+logger = logging.getLogger(__name__)
+
+_SWEEP_S = 1.0
+
+
+def upkeep(node: Node) -> list[Coroutine[Any, Any, None]]:
+    """The loops to run beside the traffic, until they are cancelled."""
+    config = node.config
+    return [
+        _every(_SWEEP_S, node.door.sweep),
+        _every_partition(
+            node, config.number("log.retention.check.interval.ms"), lambda p: _retain(node, p)
+        ),
+        _every_partition(
+            node, config.number("log.flush.offset.checkpoint.interval.ms"), _checkpoint
+        ),
+        _compaction(node, config.number("log.cleaner.backoff.ms")),
+    ]
+
+
+async def _every(seconds: float, work: Callable[[], None]) -> None:
+    while True:
+        await sleep(seconds)
+        work()
+
+
+async def _every_partition(node: Node, interval_ms: int, work: Callable[[Partition], None]) -> None:
+    """Visit all partitions in each round, with a pause after each so that traffic goes on."""
+    while True:
+        await sleep(interval_ms / 1000)
+        for partition in node.partitions:
+            if partition.deleted:
+                continue
+            try:
+                work(partition)
+            except StorageError as error:
+                logger.error("%s-%d: %s", partition.topic, partition.index, error)
+            await sleep(0)
+
+
+def _retain(node: Node, partition: Partition) -> None:
+    log = partition.log
+    job = log.apply_retention(now_ms(), upto_offset=partition.high_watermark)
+    if job is not None:
+        configs = node.image.topic_configs(partition.topic)
+        delay_ms = node.config.topic_number(configs, "file.delete.delay.ms")
+        logger.info(
+            "%s-%d starts at %d now: %d segments dropped",
+            partition.topic,
+            partition.index,
+            log.log_start_offset,
+            len(job.segments),
+        )
+        node.partitions.run_later(job, delay_ms)
+
+
+def _checkpoint(partition: Partition) -> None:
+    partition.log.expire_producers(now_ms())
+    partition.log.checkpoint()
+
+
+async def _compaction(node: Node, interval_ms: int) -> None:
+    """Compact one partition at a time, on another thread."""
+    while True:
+        await sleep(interval_ms / 1000)
+        for partition in node.partitions:
+            if partition.deleted or "compact" not in partition.log.config.cleanup_policy:
+                continue
+            try:
+                await _compact(node, partition)
+            except StorageError as error:
+                logger.error("compaction of %s-%d: %s", partition.topic, partition.index, error)
+
+
+async def _compact(node: Node, partition: Partition) -> None:
+    job = partition.log.plan_compaction(now_ms())
+    if job is None:
+        return
+    await node.loop.run_in_executor(node.executor, job.run)
+    if partition.deleted:
+        return
+    dropped = partition.log.complete_compaction(job)
+    if dropped is not None:
+        node.partitions.run_later(dropped)

@@ -1,0 +1,214 @@
+"""Describing and changing the settings of topics and brokers."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from barnabas.controller.decision import Decision, Refusal
+from barnabas.metadata.config_values import ConfigDef, ConfigType, InvalidConfigError
+from barnabas.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
+from barnabas.metadata.records import MetadataRecord
+from barnabas.metadata.topic_configs import TOPIC_CONFIGS
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.metadata_records import ConfigRecord
+
+SOURCE_TOPIC = 1
+SOURCE_DYNAMIC_BROKER = 2
+SOURCE_DYNAMIC_DEFAULT_BROKER = 3
+SOURCE_STATIC_BROKER = 4
+SOURCE_DEFAULT = 5
+
+OPERATION_SET = 0
+OPERATION_DELETE = 1
+OPERATION_APPEND = 2
+OPERATION_SUBTRACT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Synonym:
+    """One of the places a value may come from."""
+
+    name: str
+    value: str | None
+    source: int
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedConfig:
+    """One setting as it is in force."""
+
+    config: ConfigDef
+    read_only: bool
+    synonyms: list[Synonym]
+    """Where the value is set, the one in force first; the last is the built-in default."""
+
+    @property
+    def name(self) -> str:
+        return self.config.name
+
+    @property
+    def value(self) -> str | None:
+        return self.synonyms[0].value
+
+    @property
+    def source(self) -> int:
+        return self.synonyms[0].source
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSettings:
+    """A broker's settings: what can be set, what its file and command line say."""
+
+    node_id: int
+    table: Mapping[str, ConfigDef]
+    static: Mapping[str, str]
+
+    def synonyms(self, image: MetadataImage, name: str) -> list[Synonym]:
+        """Where the broker's setting `name` is set."""
+        found: list[Synonym] = []
+        for resource, source in (
+            (str(self.node_id), SOURCE_DYNAMIC_BROKER),
+            ("", SOURCE_DYNAMIC_DEFAULT_BROKER),
+        ):
+            values = image.configs.get((BROKER_RESOURCE, resource), {})
+            if name in values:
+                found.append(Synonym(name, values[name], source))
+        if name in self.static:
+            found.append(Synonym(name, self.static[name], SOURCE_STATIC_BROKER))
+        found.append(Synonym(name, self.table[name].default, SOURCE_DEFAULT))
+        return found
+
+
+class TopicDefaults:
+    """The default of every topic setting, as the broker's settings give it now."""
+
+    def __init__(self, image: MetadataImage, broker: BrokerSettings) -> None:
+        self._image = image
+        self._broker = broker
+
+    def synonyms(self, config: ConfigDef) -> list[Synonym]:
+        assert config.synonym is not None
+        return self._broker.synonyms(self._image, config.synonym)
+
+
+def check_topic_config(name: str, value: str | None) -> str:
+    """The value to keep, or a `Refusal` that names what is allowed."""
+    config = TOPIC_CONFIGS.get(name)
+    if config is None:
+        raise Refusal(ErrorCode.INVALID_CONFIG, f"topics have no setting {name!r}")
+    return _checked(config, value)
+
+
+def _checked(config: ConfigDef, value: str | None) -> str:
+    if value is None:
+        raise Refusal(ErrorCode.INVALID_CONFIG, f"{config.name} needs a value")
+    try:
+        config.parse(value)
+    except InvalidConfigError as error:
+        raise Refusal(ErrorCode.INVALID_CONFIG, str(error)) from None
+    return value
+
+
+def described_configs(
+    configs: Mapping[str, str], defaults: TopicDefaults
+) -> Iterable[DescribedConfig]:
+    """Every setting of a topic for which `configs` were set."""
+    for config in TOPIC_CONFIGS.values():
+        own = (
+            [Synonym(config.name, configs[config.name], SOURCE_TOPIC)]
+            if config.name in configs
+            else []
+        )
+        yield DescribedConfig(config, False, own + defaults.synonyms(config))
+
+
+def described_broker_configs(
+    image: MetadataImage, broker: BrokerSettings
+) -> Iterable[DescribedConfig]:
+    """Every setting of a broker."""
+    for config in broker.table.values():
+        yield DescribedConfig(config, not config.dynamic, broker.synonyms(image, config.name))
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigChange:
+    """One asked-for change; plain AlterConfigs knows only OPERATION_SET."""
+
+    name: str
+    operation: int
+    value: str | None
+
+
+def alter_configs(
+    image: MetadataImage,
+    broker: BrokerSettings,
+    resource_type: int,
+    resource_name: str,
+    changes: list[ConfigChange],
+    *,
+    replace: bool,
+) -> Decision[None]:
+    """Change one topic's or broker's settings.
+
+    `replace` is the old AlterConfigs, which also takes back every setting it does not name.
+    """
+    table = _table(image, broker, resource_type, resource_name)
+    current = image.configs.get((resource_type, resource_name), {})
+    names = [change.name for change in changes]
+    if len(set(names)) < len(names):
+        raise Refusal(ErrorCode.INVALID_REQUEST, "a setting stands twice in the request")
+    wanted: dict[str, str | None] = dict.fromkeys(current) if replace else {}
+    for change in changes:
+        config = table.get(change.name)
+        if config is None:
+            raise Refusal(ErrorCode.INVALID_CONFIG, f"there is no setting {change.name!r} here")
+        if resource_type == BROKER_RESOURCE and not config.dynamic:
+            raise Refusal(
+                ErrorCode.INVALID_REQUEST,
+                f"{change.name} can't be changed while the broker runs: set it in the "
+                "broker's config file and restart",
+            )
+        wanted[change.name] = _changed(config, change, current.get(change.name))
+    records: list[MetadataRecord] = [
+        ConfigRecord(resource_type, resource_name, name, value)
+        for name, value in wanted.items()
+        if value != current.get(name)
+    ]
+    return Decision(records, None)
+
+
+def _table(
+    image: MetadataImage, broker: BrokerSettings, resource_type: int, resource_name: str
+) -> Mapping[str, ConfigDef]:
+    if resource_type == TOPIC_RESOURCE:
+        if resource_name not in image.topics:
+            raise Refusal(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {resource_name!r}"
+            )
+        return TOPIC_CONFIGS
+    if resource_type == BROKER_RESOURCE:
+        if resource_name not in ("", str(broker.node_id)):
+            raise Refusal(ErrorCode.INVALID_REQUEST, f"there is no broker {resource_name!r}")
+        return broker.table
+    raise Refusal(
+        ErrorCode.INVALID_REQUEST, f"resources of type {resource_type} have no settings here"
+    )
+
+
+def _changed(config: ConfigDef, change: ConfigChange, current: str | None) -> str | None:
+    if change.operation == OPERATION_SET:
+        return _checked(config, change.value)
+    if change.operation == OPERATION_DELETE:
+        return None
+    if change.operation not in (OPERATION_APPEND, OPERATION_SUBTRACT):
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"there is no config operation {change.operation}")
+    if config.type is not ConfigType.LIST:
+        raise Refusal(
+            ErrorCode.INVALID_CONFIG, f"{config.name} is no list: nothing to append or subtract"
+        )
+    items = [item for item in (current or config.default or "").split(",") if item]
+    given = [item for item in (change.value or "").split(",") if item]
+    if change.operation == OPERATION_APPEND:
+        items += [item for item in given if item not in items]
+    else:
+        items = [item for item in items if item not in given]
+    return _checked(config, ",".join(items))

@@ -1,0 +1,294 @@
+"""Creating, growing and deleting topics."""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from barnabas.controller.configs import TopicDefaults, check_topic_config, described_configs
+from barnabas.controller.decision import Decision, Refusal
+from barnabas.metadata.image import INTERNAL_TOPICS, TOPIC_RESOURCE, MetadataImage, TopicImage
+from barnabas.metadata.records import MetadataRecord
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+from barnabas.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from barnabas.wire.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from barnabas.wire.messages.metadata_records import (
+    ConfigRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
+from barnabas.wire.primitives import ZERO_UUID
+
+MAX_NAME_LENGTH = 249
+MAX_PARTITIONS_PER_TOPIC = 100_000
+
+_LEGAL_NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPolicy:
+    """What the broker's own settings say about new topics."""
+
+    node_id: int
+    num_partitions: int
+    defaults: TopicDefaults
+    delete_enabled: bool
+    new_topic_id: Callable[[], bytes]
+
+
+def check_name(name: str) -> None:
+    """Raise unless `name` can be a topic's name (and so a directory's)."""
+    if not name or name in (".", "..") or len(name) > MAX_NAME_LENGTH:
+        raise Refusal(
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"a topic's name has 1 to {MAX_NAME_LENGTH} characters and is not '.' or '..'",
+        )
+    if not _LEGAL_NAME.fullmatch(name):
+        raise Refusal(
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"topic name {name!r} may only hold letters, digits, '.', '_' and '-'",
+        )
+
+
+def create_topics(
+    image: MetadataImage, request: CreateTopicsRequest, policy: TopicPolicy
+) -> Decision[CreateTopicsResponse]:
+    """Each topic on its own: one that is refused does not stop the others."""
+    records: list[MetadataRecord] = []
+    results: list[CreatableTopicResult] = []
+    asked = Counter(topic.name for topic in request.topics)
+    twins = {_twin(name): name for name in image.topics}
+    for topic in request.topics:
+        try:
+            if asked[topic.name] > 1:
+                raise Refusal(
+                    ErrorCode.INVALID_REQUEST, f"{topic.name!r} stands twice in the request"
+                )
+            created, result = _create_topic(image, topic, policy, twins)
+        except Refusal as refusal:
+            results.append(
+                CreatableTopicResult(
+                    topic.name, error_code=refusal.error_code, error_message=refusal.message
+                )
+            )
+            continue
+        twins[_twin(topic.name)] = topic.name
+        results.append(result)
+        records += created
+    return Decision([] if request.validate_only else records, CreateTopicsResponse(0, results))
+
+
+def _create_topic(
+    image: MetadataImage, topic: CreatableTopic, policy: TopicPolicy, twins: dict[str, str]
+) -> tuple[list[MetadataRecord], CreatableTopicResult]:
+    check_name(topic.name)
+    if topic.name in image.topics:
+        raise Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {topic.name!r} already exists")
+    _check_collision(twins, topic.name)
+    configs = {}
+    for config in topic.configs:
+        configs[config.name] = check_topic_config(config.name, config.value)
+    partitions = _partition_count(topic, policy)
+    topic_id = policy.new_topic_id()
+    records: list[MetadataRecord] = [TopicRecord(topic.name, topic_id)]
+    records += (
+        ConfigRecord(TOPIC_RESOURCE, topic.name, name, value) for name, value in configs.items()
+    )
+    records += (new_partition(topic_id, index, policy.node_id) for index in range(partitions))
+    result = CreatableTopicResult(
+        topic.name,
+        topic_id,
+        num_partitions=partitions,
+        replication_factor=1,
+        configs=[
+            CreatableTopicConfigs(entry.name, entry.value, False, entry.source, False)
+            for entry in described_configs(configs, policy.defaults)
+        ],
+    )
+    return records, result
+
+
+def _check_collision(twins: dict[str, str], name: str) -> None:
+    """'.' and '_' become the same character in metric names, so such twins are refused."""
+    other = twins.get(_twin(name))
+    if other is not None:
+        raise Refusal(
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"topic {name!r} collides with {other!r}: '.' and '_' count as the same",
+        )
+
+
+def _twin(name: str) -> str:
+    return name.replace(".", "_")
+
+
+def _partition_count(topic: CreatableTopic, policy: TopicPolicy) -> int:
+    if topic.assignments:
+        return _assigned_count(topic, policy.node_id)
+    count = policy.num_partitions if topic.num_partitions == -1 else topic.num_partitions
+    if not 1 <= count <= MAX_PARTITIONS_PER_TOPIC:
+        raise Refusal(
+            ErrorCode.INVALID_PARTITIONS,
+            f"a topic has 1 to {MAX_PARTITIONS_PER_TOPIC} partitions, not {count}",
+        )
+    if topic.replication_factor not in (-1, 1):
+        raise Refusal(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"replication factor {topic.replication_factor} is not possible: 1 broker is there",
+        )
+    return count
+
+
+def _assigned_count(topic: CreatableTopic, node_id: int) -> int:
+    """A manual assignment must name this node for partitions 0, 1, 2, …"""
+    if topic.num_partitions != -1 or topic.replication_factor != -1:
+        raise Refusal(
+            ErrorCode.INVALID_REQUEST,
+            "give either an assignment or a number of partitions and a replication factor",
+        )
+    indexes = sorted(assignment.partition_index for assignment in topic.assignments)
+    if indexes != list(range(len(indexes))):
+        raise Refusal(
+            ErrorCode.INVALID_REPLICATION_ASSIGNMENT,
+            "an assignment names partitions 0, 1, 2, … without a gap",
+        )
+    _check_assignments([assignment.broker_ids for assignment in topic.assignments], node_id)
+    return len(indexes)
+
+
+def _check_assignments(assignments: list[list[int]], node_id: int) -> None:
+    for brokers in assignments:
+        if brokers != [node_id]:
+            raise Refusal(
+                ErrorCode.INVALID_REPLICATION_ASSIGNMENT,
+                f"an assignment names brokers {brokers}, but only broker {node_id} is there",
+            )
+
+
+def new_partition(topic_id: bytes, index: int, node_id: int) -> PartitionRecord:
+    """A partition that this node keeps and leads."""
+    return PartitionRecord(
+        partition_id=index,
+        topic_id=topic_id,
+        replicas=[node_id],
+        isr=[node_id],
+        leader=node_id,
+        leader_epoch=0,
+        partition_epoch=0,
+    )
+
+
+def create_partitions(
+    image: MetadataImage, request: CreatePartitionsRequest, node_id: int
+) -> Decision[CreatePartitionsResponse]:
+    """Grow topics; they never shrink."""
+    records: list[MetadataRecord] = []
+    results: list[CreatePartitionsTopicResult] = []
+    asked = Counter(topic.name for topic in request.topics)
+    for topic in request.topics:
+        try:
+            if asked[topic.name] > 1:
+                raise Refusal(
+                    ErrorCode.INVALID_REQUEST, f"{topic.name!r} stands twice in the request"
+                )
+            records += _grow(image, topic, node_id)
+        except Refusal as refusal:
+            results.append(
+                CreatePartitionsTopicResult(topic.name, refusal.error_code, refusal.message)
+            )
+            continue
+        results.append(CreatePartitionsTopicResult(topic.name))
+    return Decision([] if request.validate_only else records, CreatePartitionsResponse(0, results))
+
+
+def _grow(
+    image: MetadataImage, topic: CreatePartitionsTopic, node_id: int
+) -> list[PartitionRecord]:
+    current = image.topics.get(topic.name)
+    if current is None:
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic.name!r}")
+    if topic.name in INTERNAL_TOPICS:
+        raise Refusal(
+            ErrorCode.INVALID_REQUEST,
+            f"{topic.name!r} is internal: its partition count places the groups and is fixed",
+        )
+    have = len(current.partitions)
+    if not have < topic.count <= MAX_PARTITIONS_PER_TOPIC:
+        raise Refusal(
+            ErrorCode.INVALID_PARTITIONS,
+            f"topic {topic.name!r} has {have} partitions; it can only grow "
+            f"(to at most {MAX_PARTITIONS_PER_TOPIC}), not become {topic.count}",
+        )
+    if topic.assignments is not None:
+        if len(topic.assignments) != topic.count - have:
+            raise Refusal(
+                ErrorCode.INVALID_REPLICATION_ASSIGNMENT,
+                f"{topic.count - have} partitions are new, "
+                f"but {len(topic.assignments)} are assigned",
+            )
+        _check_assignments([assignment.broker_ids for assignment in topic.assignments], node_id)
+    return [new_partition(current.topic_id, index, node_id) for index in range(have, topic.count)]
+
+
+def delete_topics(
+    image: MetadataImage, request: DeleteTopicsRequest, policy: TopicPolicy
+) -> Decision[DeleteTopicsResponse]:
+    """By name, or from version 6 on by id."""
+    asked = request.topics or [DeleteTopicState(name) for name in request.topic_names]
+    records: list[MetadataRecord] = []
+    results: list[DeletableTopicResult] = []
+    gone: set[bytes] = set()
+    for state in asked:
+        try:
+            topic = _deletable(image, state, policy)
+        except Refusal as refusal:
+            results.append(
+                DeletableTopicResult(
+                    state.name, state.topic_id, refusal.error_code, refusal.message
+                )
+            )
+            continue
+        if topic.topic_id not in gone:
+            records.append(RemoveTopicRecord(topic.topic_id))
+            gone.add(topic.topic_id)
+        results.append(DeletableTopicResult(topic.name, topic.topic_id))
+    return Decision(records, DeleteTopicsResponse(0, results))
+
+
+def _deletable(image: MetadataImage, state: DeleteTopicState, policy: TopicPolicy) -> TopicImage:
+    if state.name is not None and state.topic_id != ZERO_UUID:
+        raise Refusal(ErrorCode.INVALID_REQUEST, "name the topic or give its id, not both")
+    if state.name is not None:
+        topic = image.topics.get(state.name)
+        if topic is None:
+            raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {state.name!r}")
+    else:
+        topic = image.topics_by_id.get(state.topic_id)
+        if topic is None:
+            raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
+    if not policy.delete_enabled:
+        raise Refusal(
+            ErrorCode.TOPIC_DELETION_DISABLED,
+            "deleting topics is switched off; set delete.topic.enable=true on the broker",
+        )
+    if topic.is_internal:
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"{topic.name!r} is internal and can't be deleted")
+    return topic

@@ -1,0 +1,1 @@
+"""What the cluster agrees on: the record types, and the image that replaying them builds."""

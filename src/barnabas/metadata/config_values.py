@@ -1,0 +1,110 @@
+"""Configuration values: their types, how text becomes a value, what is valid.
+
+Everything configurable is declared once as a `ConfigDef`; describing, checking and parsing all
+work from that declaration.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+ConfigValue = str | int | float | bool | None
+
+
+class ConfigType(IntEnum):
+    """Types as DescribeConfigs reports them."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+
+
+class InvalidConfigError(ValueError):
+    """A value that its declaration does not allow; the message names what it does allow."""
+
+
+_RANGES = {
+    ConfigType.SHORT: (-(2**15), 2**15 - 1),
+    ConfigType.INT: (-(2**31), 2**31 - 1),
+    ConfigType.LONG: (-(2**63), 2**63 - 1),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigDef:
+    """One setting: name, type, default, what is valid, what it means."""
+
+    name: str
+    type: ConfigType
+    default: str | None
+    doc: str
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+    dynamic: bool = False
+    """Whether a broker takes a new value while it runs."""
+    synonym: str | None = None
+    """For a topic's setting: the broker's setting that gives its default."""
+
+    def parse(self, text: str | None) -> ConfigValue:
+        """The value that `text` stands for, or `InvalidConfigError`."""
+        if text is None:
+            if self.default is not None:
+                raise InvalidConfigError(f"{self.name} needs a value")
+            return None
+        match self.type:
+            case ConfigType.BOOLEAN:
+                return self._boolean(text)
+            case ConfigType.STRING:
+                return self._choice(text)
+            case ConfigType.LIST:
+                return self._list(text)
+            case ConfigType.DOUBLE:
+                return self._double(text)
+            case _:
+                return self._integer(text)
+
+    def _boolean(self, text: str) -> bool:
+        if text.lower() not in ("true", "false"):
+            raise InvalidConfigError(f"{self.name} must be true or false, not {text!r}")
+        return text.lower() == "true"
+
+    def _choice(self, text: str) -> str:
+        if self.choices and text not in self.choices:
+            allowed = ", ".join(self.choices)
+            raise InvalidConfigError(f"{self.name} must be one of {allowed}, not {text!r}")
+        return text
+
+    def _list(self, text: str) -> str:
+        items = [self._choice(item.strip()) for item in text.split(",") if item.strip()]
+        if self.choices and not items:
+            raise InvalidConfigError(f"{self.name} needs one or more of {', '.join(self.choices)}")
+        return ",".join(items)
+
+    def _double(self, text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            raise InvalidConfigError(f"{self.name} must be a number, not {text!r}") from None
+        self._check_bounds(value)
+        return value
+
+    def _integer(self, text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise InvalidConfigError(f"{self.name} must be a whole number, not {text!r}") from None
+        low, high = _RANGES[self.type]
+        if not low <= value <= high:
+            raise InvalidConfigError(f"{self.name} must be between {low} and {high}, not {value}")
+        self._check_bounds(value)
+        return value
+
+    def _check_bounds(self, value: float) -> None:
+        if self.low is not None and value < self.low:
+            raise InvalidConfigError(f"{self.name} must be at least {self.low}, not {value}")
+        if self.high is not None and value > self.high:
+            raise InvalidConfigError(f"{self.name} must be at most {self.high}, not {value}")
