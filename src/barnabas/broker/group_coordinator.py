@@ -72,7 +72,7 @@ class GroupCoordinator:
     def topics_deleted(self, names: Collection[str]) -> None:
         """Offsets of deleted topics go with them."""
         for shard in self.shards:
-            self._carry_out(shard, shard.groups.topics_deleted(names, now_ms=self.now_ms()))
+            self._carry_out(shard, shard.groups.topics_deleted(names))
 
     def close(self) -> None:
         """Answer everybody who waits: the broker goes away."""

@@ -35,7 +35,7 @@ def handle(
     for shard, group_ids in by_shard.items():
 
         def decide(token: object, shard: Shard = shard, group_ids: list[str] = group_ids) -> Any:
-            return shard.groups.delete_groups(group_ids, token=token, now_ms=groups.now_ms())
+            return shard.groups.delete_groups(group_ids, token=token)
 
         decided.append(groups.decide(shard, decide))
     return node.loop.create_task(_merged(decided))

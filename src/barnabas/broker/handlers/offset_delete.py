@@ -25,7 +25,5 @@ def handle(
     shard = groups.shard(request.group_id)
     return groups.decide(
         shard,
-        lambda token: shard.groups.offset_delete(
-            request, token=token, now_ms=groups.now_ms(), check_partition=check
-        ),
+        lambda token: shard.groups.offset_delete(request, token=token, check_partition=check),
     )
