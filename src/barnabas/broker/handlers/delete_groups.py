@@ -5,7 +5,7 @@ from collections import defaultdict
 from typing import Any
 
 from barnabas.broker.dispatch import RequestContext
-from barnabas.broker.group_coordinator import Shard
+from barnabas.broker.group_coordinator import GroupCoordinator, Shard
 from barnabas.broker.node import Node
 from barnabas.log import StorageError
 from barnabas.wire.errors import ErrorCode
@@ -31,14 +31,12 @@ def handle(
     by_shard: defaultdict[Shard, list[str]] = defaultdict(list)
     for group_id in request.groups_names:
         by_shard[groups.shard(group_id)].append(group_id)
-    decided = []
-    for shard, group_ids in by_shard.items():
-
-        def decide(token: object, shard: Shard = shard, group_ids: list[str] = group_ids) -> Any:
-            return shard.groups.delete_groups(group_ids, token=token)
-
-        decided.append(groups.decide(shard, decide))
+    decided = [_delete(groups, shard, ids) for shard, ids in by_shard.items()]
     return node.loop.create_task(_merged(decided))
+
+
+def _delete(groups: GroupCoordinator, shard: Shard, group_ids: list[str]) -> "Future[Any]":
+    return groups.decide(shard, lambda token: shard.groups.delete_groups(group_ids, token=token))
 
 
 async def _merged(decided: "list[Future[Any]]") -> DeleteGroupsResponse:

@@ -5,22 +5,18 @@ from typing import Any
 
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
-from barnabas.log import StorageError
-from barnabas.wire.errors import ErrorCode
+from barnabas.broker.on_shard import decided_by_shard
 from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
 
 def handle(
     node: Node, request: LeaveGroupRequest, context: RequestContext
 ) -> "LeaveGroupResponse | Future[Any]":
-    try:
-        groups = node.ensure_groups()
-    except StorageError:
-        return LeaveGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    shard = groups.shard(request.group_id)
-    return groups.decide(
-        shard,
-        lambda token: shard.groups.leave_group(
-            request, token=token, api_version=context.version, now_ms=groups.now_ms()
+    return decided_by_shard(
+        node,
+        request.group_id,
+        lambda error: LeaveGroupResponse(error_code=error),
+        lambda groups, token, now_ms: groups.leave_group(
+            request, token=token, api_version=context.version, now_ms=now_ms
         ),
     )

@@ -5,7 +5,7 @@ from typing import Any
 
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
-from barnabas.log import StorageError
+from barnabas.broker.on_shard import decided_by_shard
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -21,10 +21,6 @@ _BY_ID = 10
 def handle(
     node: Node, request: OffsetCommitRequest, context: RequestContext
 ) -> "OffsetCommitResponse | Future[Any]":
-    try:
-        groups = node.ensure_groups()
-    except StorageError:
-        return _failed(request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     if context.version >= _BY_ID:
         for topic in request.topics:
             image = node.image.topics_by_id.get(topic.topic_id)
@@ -37,11 +33,12 @@ def handle(
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return ErrorCode.NONE
 
-    shard = groups.shard(request.group_id)
-    return groups.decide(
-        shard,
-        lambda token: shard.groups.offset_commit(
-            request, token=token, now_ms=groups.now_ms(), check_partition=check
+    return decided_by_shard(
+        node,
+        request.group_id,
+        lambda error: _failed(request, error),
+        lambda groups, token, now_ms: groups.offset_commit(
+            request, token=token, now_ms=now_ms, check_partition=check
         ),
     )
 

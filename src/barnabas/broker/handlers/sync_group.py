@@ -5,20 +5,16 @@ from typing import Any
 
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
-from barnabas.log import StorageError
-from barnabas.wire.errors import ErrorCode
+from barnabas.broker.on_shard import decided_by_shard
 from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 
 def handle(
     node: Node, request: SyncGroupRequest, _: RequestContext
 ) -> "SyncGroupResponse | Future[Any]":
-    try:
-        groups = node.ensure_groups()
-    except StorageError:
-        return SyncGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    shard = groups.shard(request.group_id)
-    return groups.decide(
-        shard,
-        lambda token: shard.groups.sync_group(request, token=token, now_ms=groups.now_ms()),
+    return decided_by_shard(
+        node,
+        request.group_id,
+        lambda error: SyncGroupResponse(error_code=error),
+        lambda groups, token, now_ms: groups.sync_group(request, token=token, now_ms=now_ms),
     )
