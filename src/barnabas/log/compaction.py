@@ -29,6 +29,7 @@ from barnabas.log.handles import OpenFiles
 from barnabas.log.recovery import CLEANED_SUFFIX
 from barnabas.log.scan import Flaw, ScannedBatch, scan_batches
 from barnabas.log.segment import Segment
+from barnabas.log.segments import Segments
 from barnabas.log.state import SegmentState
 from barnabas.log.storage import Disk
 from barnabas.records.batch import (
@@ -208,7 +209,7 @@ class _Writer:
 
 
 def swap_in(
-    files: OpenFiles, directory: str, segments: list[Segment], job: CompactionJob, config: LogConfig
+    files: OpenFiles, directory: str, segments: Segments, job: CompactionJob, config: LogConfig
 ) -> DeleteJob | None:
     """Put the job's outputs in the place of the segments that they replace, in `segments` too.
 
@@ -251,7 +252,7 @@ def swap_in(
     return DeleteJob(disk, paths, merged) if paths else None
 
 
-def sources_of(segments: list[Segment], config: LogConfig, now_ms: int) -> list[Source]:
+def sources_of(segments: Segments, config: LogConfig, now_ms: int) -> list[Source]:
     """The finished segments whose records are all old enough to be compacted."""
     sources = []
     for segment in segments[:-1]:

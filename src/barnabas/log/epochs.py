@@ -56,4 +56,3 @@ class LeaderEpochs:
         if found >= 0:
             del self._epochs[:found]
             del self._starts[:found]
-            self._starts[0] = offset

@@ -1,8 +1,20 @@
 """What can go wrong with a partition on disk."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class StorageError(Exception):
     """The disk refused. Nothing of the operation took effect; reads of stored data go on."""
+
+
+@contextmanager
+def storage_errors(what: str) -> Iterator[None]:
+    """Turn the disk's OSError into a StorageError that begins with `what`."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"{what}: {error}") from error
 
 
 class OffsetOutOfRange(Exception):  # noqa: N818 - Kafka's own name of this outcome

@@ -1,5 +1,8 @@
 """Bringing a log to stable storage, without stopping the thread that appends to it."""
 
+from collections.abc import Sequence
+
+from barnabas.log.segment import Segment
 from barnabas.log.storage import Disk, File
 
 
@@ -10,20 +13,23 @@ class FlushJob:
     come first and the directories that name them after.
     """
 
-    __slots__ = ("_directories", "_disk", "_files", "end_offset", "error")
+    __slots__ = ("_directories", "_disk", "_files", "end_offset", "end_position", "error")
 
     def __init__(
-        self, disk: Disk, files: list[File], directories: list[str], end_offset: int
+        self,
+        disk: Disk,
+        files: list[File],
+        directories: list[str],
+        end_offset: int,
+        end_position: int,
     ) -> None:
         self._disk = disk
         self._files = files
         self._directories = directories
         self.end_offset = end_offset
+        self.end_position = end_position
+        """Where `end_offset` is, if it is inside of the active segment."""
         self.error: OSError | None = None
-
-    @property
-    def syncs_names(self) -> bool:
-        return bool(self._directories)
 
     def run(self) -> None:
         """On any thread. It never raises: `Log.complete_flush` reads `error`."""
@@ -37,3 +43,28 @@ class FlushJob:
         finally:
             for file in self._files:
                 file.close()
+
+
+def flush_job(
+    disk: Disk,
+    segments: Sequence[Segment],
+    flushed_offset: int,
+    end_offset: int,
+    directories: list[str],
+) -> FlushJob:
+    """The job that syncs the segments from `flushed_offset` to `end_offset`. May raise OSError."""
+    active = segments[-1]
+    files: list[File] = []
+    try:
+        for segment in segments:
+            if segment.next_offset <= flushed_offset or segment.base_offset >= end_offset:
+                continue
+            files.append(segment.log.duplicate())
+            if segment is not active:
+                indexes = (segment.offsets, segment.times)
+                files += [index.handle.duplicate() for index in indexes if index.spilled]
+    except OSError:
+        for file in files:
+            file.close()
+        raise
+    return FlushJob(disk, files, directories, end_offset, active.size)

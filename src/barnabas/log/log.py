@@ -12,17 +12,12 @@ Invariants:
 No file is opened, and for a new log none is made, before the first append or read.
 """
 
-from bisect import bisect_right
-from collections.abc import Iterator
-from contextlib import contextmanager
-from operator import attrgetter
-
 from barnabas.log.append import AppendInfo, Batches, assign_offsets
 from barnabas.log.compaction import CompactionJob, sources_of, swap_in
 from barnabas.log.config import LogConfig
-from barnabas.log.deletion import DeleteJob, SegmentInfo, set_aside
-from barnabas.log.errors import OffsetOutOfRange, StorageError
-from barnabas.log.flush import FlushJob
+from barnabas.log.deletion import DeleteJob, SegmentInfo
+from barnabas.log.errors import OffsetOutOfRange, StorageError, storage_errors
+from barnabas.log.flush import FlushJob, flush_job
 from barnabas.log.handles import OpenFiles
 from barnabas.log.lookup import TimestampOffset, first_at_or_after
 from barnabas.log.producers import ProducerTable
@@ -35,8 +30,6 @@ from barnabas.log.storage import Disk
 from barnabas.records.batch import BatchHeader
 
 _EMPTY = memoryview(b"")
-_MAX_RELATIVE = 2**31 - 1  # offsets and positions of an index entry are int32
-_base_offset = attrgetter("base_offset")
 
 
 class Log:
@@ -109,7 +102,7 @@ class Log:
     ) -> "Log":
         """Open a partition's directory, making it if it is new and repairing it if it must be."""
         files = files or OpenFiles(disk)
-        with _storage_errors(f"can not open {directory}"):
+        with storage_errors(f"can not open {directory}"):
             if not disk.exists(directory):
                 disk.make_directory(directory)
             recovered = recover(files, directory, config.index_interval_bytes, now_ms)
@@ -131,7 +124,11 @@ class Log:
         if producers is None:
             producers = self._load_producers()
         append_time = now_ms if self.config.is_log_append_time else -1
-        segment = self._segment_to_append(len(buffer), batches[-1][1].max_timestamp, now_ms)
+        segment = self._active
+        if segment is None or segment.must_roll(
+            len(buffer), batches[-1][1].max_timestamp, self.config, now_ms
+        ):
+            segment = self._roll(now_ms)
         base_offset = self.log_end_offset
         end_offset = assign_offsets(buffer, batches, base_offset, leader_epoch, append_time)
         position = segment.size
@@ -155,24 +152,6 @@ class Log:
         self.log_end_offset = end_offset
         return AppendInfo(base_offset, end_offset - 1, append_time, self.log_start_offset)
 
-    def _segment_to_append(self, size: int, timestamp: int, now_ms: int) -> Segment:
-        """The active segment, a new one if these batches must not go to the present one."""
-        active = self._active
-        if active is None:
-            return self._roll(now_ms)
-        if active.size == 0:
-            return active
-        config = self.config
-        if (
-            active.size + size > config.segment_bytes
-            or active.size + size > _MAX_RELATIVE
-            or self.log_end_offset - active.base_offset > _MAX_RELATIVE
-        ):
-            return self._roll(now_ms)
-        first = active.first_timestamp
-        age_ms = timestamp - first if first >= 0 and timestamp >= 0 else now_ms - active.created_ms
-        return self._roll(now_ms) if age_ms > config.segment_ms else active
-
     def _roll(self, now_ms: int) -> Segment:
         """Begin a new segment at the log's end. The old one is synced by a later flush."""
         producers = self._load_producers()
@@ -180,7 +159,7 @@ class Log:
         segment = Segment(
             self._files, self.directory, end, self.config.index_interval_bytes, now_ms
         )
-        with _storage_errors(f"can not begin {segment.log.path}"):
+        with storage_errors(f"can not begin {segment.log.path}"):
             segment.log.create().truncate(0)
         if self._active is not None:
             self._active.spill_indexes()
@@ -225,19 +204,10 @@ class Log:
 
     def _load_producers(self) -> ProducerTable:
         """The newest snapshot, and every batch behind it, read when first needed."""
-        table = self._producers
-        if table is None:
-            with _storage_errors(f"can not read {self.directory}"):
-                table, upto = self._snapshots.newest()
-                for segment in self._segments:
-                    if segment.next_offset <= upto:
-                        continue
-                    for _, header in segment.headers(segment.locate(upto)):
-                        if header.producer_id >= 0:
-                            time_ms = header.max_timestamp if header.is_log_append_time else -1
-                            table.update(header, header.base_offset, time_ms, self._opened_ms)
-            self._producers = table
-        return table
+        if self._producers is None:
+            with storage_errors(f"can not read {self.directory}"):
+                self._producers = self._snapshots.load(self._segments, self._opened_ms)
+        return self._producers
 
     # Reading
 
@@ -268,34 +238,19 @@ class Log:
             return _EMPTY
         try:
             if offset < segment.base_offset:
-                segment = self._segment_with(offset)
+                segment = self._segments.with_offset(offset)
             return segment.read(offset, max_bytes, upto_offset, min_one=min_one)
         except OSError as error:
             raise StorageError(f"can not read {segment.log.path}: {error}") from error
 
-    def _segment_with(self, offset: int) -> Segment:
-        """The segment with the first batch that ends behind `offset`."""
-        number = bisect_right(self._segments, offset, key=_base_offset) - 1
-        number = max(number, 0)
-        # Compaction leaves gaps: then the next segment has it.
-        while offset >= self._segments[number].next_offset and number + 1 < len(self._segments):
-            number += 1
-        return self._segments[number]
-
     def bytes_between(self, offset: int, end_offset: int) -> int:
         """Bytes of the batches from `offset` up to `end_offset`, both batch boundaries."""
-        total = 0
-        with _storage_errors(f"can not read {self.directory}"):
-            for segment in reversed(self._segments):
-                if segment.base_offset < end_offset and segment.next_offset > offset:
-                    total += segment.locate(end_offset) - segment.locate(offset)
-                if segment.base_offset <= offset:
-                    break
-        return total
+        with storage_errors(f"can not read {self.directory}"):
+            return self._segments.bytes_between(offset, end_offset)
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """The first record with this timestamp or a later one."""
-        with _storage_errors(f"can not read {self.directory}"):
+        with storage_errors(f"can not read {self.directory}"):
             return first_at_or_after(self._segments, timestamp, self.log_start_offset)
 
     def offset_of_max_timestamp(self) -> TimestampOffset | None:
@@ -362,20 +317,11 @@ class Log:
             end = active.base_offset
         if end <= self.flushed_offset:
             return None
-        handles = []
-        for segment in self._segments:
-            if self.flushed_offset < segment.next_offset and segment.base_offset < end:
-                handles.append(segment.log)
-                if segment is not active:
-                    indexes = (segment.offsets, segment.times)
-                    handles += [index.handle for index in indexes if index.spilled]
         directories = []
         if not self._names_synced:
             directories = [self.directory, self.directory.rpartition("/")[0] or "/"]
-        with _storage_errors(f"can not flush {self.directory}"):
-            job = FlushJob(
-                self._files.disk, [handle.duplicate() for handle in handles], directories, end
-            )
+        with storage_errors(f"can not flush {self.directory}"):
+            job = flush_job(self._files.disk, self._segments, self.flushed_offset, end, directories)
         self._names_synced = True
         self._flushing = job
         return job
@@ -386,14 +332,14 @@ class Log:
         After a failed sync nobody knows what is on the disk, and asking again may get a wrong yes.
         So the log then takes no more appends until it is opened, and thereby checked, again.
         """
-        self._flushing = None
+        is_current, self._flushing = job is self._flushing, None
         if job.error is not None:
             self._failure = f"{self.directory} could not be synced: {job.error}"
             raise StorageError(self._failure) from job.error
-        # Truncation may have taken away what was synced.
-        flushed = min(job.end_offset, self.log_end_offset)
-        if flushed > self.flushed_offset:
-            self.flushed_offset = flushed
+        if is_current:  # else truncation has taken away what was synced
+            self.flushed_offset = job.end_offset
+            if self._active is not None and self._active.base_offset < job.end_offset:
+                self._active.hint(job.end_offset, job.end_position)
 
     # Removing
 
@@ -407,7 +353,7 @@ class Log:
             return None
         if upto_offset is None:
             upto_offset = self.log_end_offset
-        with _storage_errors(f"can not apply retention to {self.directory}"):
+        with storage_errors(f"can not apply retention to {self.directory}"):
             expired = expired_segments(
                 self._segments, self.config, now_ms, upto_offset, self._files.disk
             )
@@ -434,21 +380,13 @@ class Log:
         if count == len(self._segments):
             # The new segment's name keeps the log's end while nothing else is there.
             self._roll(now_ms)
-        disk = self._files.disk
-        deleted: list[SegmentInfo] = []
-        paths: list[str] = []
-        with _storage_errors(f"can not remove segments of {self.directory}"):
-            try:
-                for segment in self._segments[:count]:
-                    paths += set_aside(disk, segment)
-                    deleted.append(SegmentInfo.of(segment))
-            finally:
-                del self._segments[: len(deleted)]
-                first_offset = self._segments[0].base_offset
-                self.log_start_offset = max(self.log_start_offset, first_offset)
-                self._epochs.truncate_before(self.log_start_offset)
-                self._snapshots.drop_below(self.log_start_offset)
-        return DeleteJob(disk, paths, deleted)
+        try:
+            with storage_errors(f"can not remove segments of {self.directory}"):
+                return self._segments.remove_oldest(count, self._files)
+        finally:
+            self.log_start_offset = max(self.log_start_offset, self._segments[0].base_offset)
+            self._epochs.truncate_before(self.log_start_offset)
+            self._snapshots.drop_below(self.log_start_offset)
 
     def plan_compaction(self, now_ms: int) -> CompactionJob | None:
         """The job that compacts the finished segments; None if none was finished since the last."""
@@ -463,7 +401,7 @@ class Log:
         """Take back a job that has run. StorageError if it failed; the log is whole either way."""
         if job.error is not None:
             raise StorageError(f"can not compact {self.directory}: {job.error}") from job.error
-        with _storage_errors(f"can not compact {self.directory}"):
+        with storage_errors(f"can not compact {self.directory}"):
             deletion = swap_in(self._files, self.directory, self._segments, job, self.config)
         self._compacted_offset = job.sources[-1].next_offset
         return deletion
@@ -475,12 +413,9 @@ class Log:
         """
         if offset >= self.log_end_offset:
             return
-        with _storage_errors(f"can not truncate {self.directory}"):
-            while len(self._segments) > 1 and self._segments[-1].base_offset >= offset:
-                removed = self._segments.pop()
-                removed.close()
-                for path in removed.paths():
-                    self._files.disk.unlink(path)
+        with storage_errors(f"can not truncate {self.directory}"):
+            self._flushing = None
+            self._segments.remove_from(offset, self._files)
             self._files.disk.sync_directory(self.directory)
             last = self._active = self._segments[-1]
             self.flushed_offset = min(self.flushed_offset, last.base_offset)
@@ -505,7 +440,7 @@ class Log:
             and segment.times.is_spilled
         }
         state = LogState(self.log_start_offset, self._epochs.entries(), synced)
-        with _storage_errors(f"can not write the state of {self.directory}"):
+        with storage_errors(f"can not write the state of {self.directory}"):
             write_state(self._files.disk, self.directory, state)
 
     def close(self) -> None:
@@ -534,11 +469,3 @@ class Log:
         """Let go of the files and nothing else, as a crash would."""
         for segment in self._segments:
             segment.close()
-
-
-@contextmanager
-def _storage_errors(what: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StorageError(f"{what}: {error}") from error

@@ -17,6 +17,7 @@ from barnabas.log.handles import OpenFiles
 from barnabas.log.producers import SNAPSHOT_SUFFIX
 from barnabas.log.scan import Flaw, scan_batches
 from barnabas.log.segment import INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX, Segment
+from barnabas.log.segments import Segments
 from barnabas.log.state import STATE_FILE, LogState, SegmentState, read_state
 
 CLEANED_SUFFIX = ".cleaned"
@@ -37,7 +38,7 @@ class RecoveryReport(NamedTuple):
 class Recovered(NamedTuple):
     """The parts from which a log is put together."""
 
-    segments: list[Segment]
+    segments: Segments
     epochs: LeaderEpochs
     log_start_offset: int
     synced_offset: int
@@ -89,14 +90,14 @@ class _Recovery:
 
     def run(self) -> Recovered:
         if not self._listing:
-            return Recovered([], self._epochs, 0, 0, [], None)
+            return Recovered(Segments(), self._epochs, 0, 0, [], None)
         self._clear_leftovers()
         segments = self._load_segments()
         if segments and segments[-1].next_offset < self._log_start_offset:
             # Records were deleted up to a point that the crash then took away as well.
             for segment in segments:
                 self._remove(segment, dropped=True)
-            segments = []
+            segments = Segments()
         if self._dropped_segments:
             # Or a loss of power could bring them back, behind batches that took their offsets.
             self._disk.sync_directory(self._directory)
@@ -104,7 +105,7 @@ class _Recovery:
         start = max(self._log_start_offset, segments[0].base_offset if segments else 0)
         self._epochs.truncate_from(end)
         report = None
-        if self._scanned_bytes or self._dropped_segments:
+        if self._first_scanned is not None or self._dropped_segments:
             report = RecoveryReport(
                 self._scanned_bytes, self._cut_bytes, self._dropped_segments, self._flaw
             )
@@ -122,10 +123,10 @@ class _Recovery:
                 self._disk.unlink(f"{self._directory}/{name}")
                 del self._listing[name]
 
-    def _load_segments(self) -> list[Segment]:
+    def _load_segments(self) -> Segments:
         numbers = (_number(name, LOG_SUFFIX) for name in self._listing)
         base_offsets = sorted(number for number in numbers if number is not None)
-        segments: list[Segment] = []
+        segments = Segments()
         was_cut = False
         for base_offset in base_offsets:
             segment = Segment(
@@ -144,12 +145,12 @@ class _Recovery:
                 continue
             else:
                 was_cut = self._scan(segment, size)
-            merged = bool(segments) and segments[-1].next_offset > base_offset
-            emptied = segment.size == 0 and base_offset != base_offsets[-1]
-            if merged or emptied:
+            if segments and segments[-1].next_offset > base_offset:
                 self._remove(segment, dropped=False)
-            else:
-                segments.append(segment)
+                continue
+            if segments and segments[-1].size == 0:
+                self._remove(segments.pop(), dropped=False)
+            segments.append(segment)
         return segments
 
     def _adopt(self, segment: Segment, vouched: SegmentState) -> None:

@@ -12,6 +12,7 @@ beyond `size` are what a failed append left there, and nobody reads them.
 from collections.abc import Iterator
 from struct import Struct
 
+from barnabas.log.config import LogConfig
 from barnabas.log.errors import StorageError
 from barnabas.log.handles import Handle, OpenFiles
 from barnabas.log.index import OFFSET_ENTRY, TIME_ENTRY, SparseIndex
@@ -27,6 +28,7 @@ LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
 TIME_INDEX_SUFFIX = ".timeindex"
 
+_MAX_INT32 = 2**31 - 1  # offsets and positions of an index entry
 _HOP_CHUNK = 16 * 1024
 _MAX_HINTS = 64
 _EMPTY = memoryview(b"")
@@ -112,6 +114,22 @@ class Segment:
         last = self.times.last()
         if last is None or last[0] < self.max_timestamp:
             self.times.add(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
+
+    def must_roll(self, size: int, timestamp: int, config: LogConfig, now_ms: int) -> bool:
+        """Whether `size` more bytes, the newest record of this time, belong in a new segment.
+
+        The age of a segment is the time between its first record and the new one, so that old
+        records do not pile up in one segment when a topic is filled anew.
+        """
+        if self.size == 0:
+            return False
+        if self.size + size > min(config.segment_bytes, _MAX_INT32):
+            return True
+        if self.next_offset - self.base_offset > _MAX_INT32:
+            return True
+        if self.first_timestamp >= 0 and timestamp >= 0:
+            return timestamp - self.first_timestamp > config.segment_ms
+        return now_ms - self.created_ms > config.segment_ms
 
     def spill_indexes(self) -> bool:
         """Bring both indexes to their files. False if the disk refused."""

@@ -1,7 +1,9 @@
 """The `.snapshot` files of a partition's producer table, by the offset they were taken at."""
 
+from collections.abc import Iterable
+
 from barnabas.log.producers import SNAPSHOT_SUFFIX, ProducerTable
-from barnabas.log.segment import segment_path
+from barnabas.log.segment import Segment, segment_path
 from barnabas.log.storage import Disk
 
 
@@ -19,7 +21,23 @@ class Snapshots:
     def _path(self, offset: int) -> str:
         return segment_path(self._directory, offset, SNAPSHOT_SUFFIX)
 
-    def newest(self) -> tuple[ProducerTable, int]:
+    def load(self, segments: Iterable[Segment], now_ms: int) -> ProducerTable:
+        """The newest snapshot's table, with every batch behind it replayed.
+
+        A header does not say when its batch was appended, so producers found there count as active
+        now: they are remembered rather too long than too short.
+        """
+        table, upto = self._newest()
+        for segment in segments:
+            if segment.next_offset <= upto:
+                continue
+            for _, header in segment.headers(segment.locate(upto)):
+                if header.producer_id >= 0:
+                    append_time = header.max_timestamp if header.is_log_append_time else -1
+                    table.update(header, header.base_offset, append_time, now_ms)
+        return table
+
+    def _newest(self) -> tuple[ProducerTable, int]:
         """The table of the newest good snapshot and its offset; an empty one and 0 if none is."""
         for offset in reversed(self._offsets):
             try:

@@ -1,0 +1,50 @@
+"""The segments of a log, oldest first; the last one is written to."""
+
+from bisect import bisect_right
+from operator import attrgetter
+
+from barnabas.log.deletion import DeleteJob, SegmentInfo, set_aside
+from barnabas.log.handles import OpenFiles
+from barnabas.log.segment import Segment
+
+_base_offset = attrgetter("base_offset")
+
+
+class Segments(list[Segment]):
+    """A list of segments, which never overlap, and what concerns several of them."""
+
+    __slots__ = ()
+
+    def with_offset(self, offset: int) -> Segment:
+        """The segment with the first batch that ends behind `offset`; the last if none has."""
+        number = max(bisect_right(self, offset, key=_base_offset) - 1, 0)
+        # Compaction leaves gaps: then the next segment has it.
+        while offset >= self[number].next_offset and number + 1 < len(self):
+            number += 1
+        return self[number]
+
+    def bytes_between(self, offset: int, end_offset: int) -> int:
+        total = 0
+        for segment in reversed(self):
+            if segment.base_offset < end_offset and segment.next_offset > offset:
+                total += segment.locate(end_offset) - segment.locate(offset)
+            if segment.base_offset <= offset:
+                break
+        return total
+
+    def remove_oldest(self, count: int, files: OpenFiles) -> DeleteJob:
+        """Take segments out of the log and of the directory. OSError after any number of them."""
+        removed: list[SegmentInfo] = []
+        paths: list[str] = []
+        for _ in range(count):
+            paths += set_aside(files.disk, self[0])
+            removed.append(SegmentInfo.of(self.pop(0)))
+        return DeleteJob(files.disk, paths, removed)
+
+    def remove_from(self, offset: int, files: OpenFiles) -> None:
+        """Remove the segments that begin at or behind `offset`, all but the very first."""
+        while len(self) > 1 and self[-1].base_offset >= offset:
+            segment = self.pop()
+            segment.close()
+            for path in segment.paths():
+                files.disk.unlink(path)
