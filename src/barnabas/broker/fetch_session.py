@@ -49,12 +49,14 @@ class Entry:
             return ErrorCode.OFFSET_OUT_OF_RANGE
         return ErrorCode.NONE
 
+    @property
+    def has_records(self) -> bool:
+        return self.partition is not None and self.offset < self.partition.high_watermark
+
     def available_bytes(self) -> int:
-        """How much a read would give."""
+        """How much a read would give, at least one byte."""
         partition = self.partition
         assert partition is not None
-        if self.offset >= partition.high_watermark:
-            return 0
         available = partition.log.bytes_between(self.offset, partition.high_watermark)
         return min(available, self.max_bytes) or 1
 
@@ -156,7 +158,8 @@ class FetchSession:
         for entry in self._news:
             if entry.error is not ErrorCode.NONE:
                 return True
-            available += entry.available_bytes()
+            if entry.has_records:
+                available += entry.available_bytes() if min_bytes > 1 else 1
             if available >= min_bytes:
                 return True
         return False
@@ -193,7 +196,7 @@ class FetchSession:
         if self._wait is not None:
             self._wait.finish()
         self.watch()
-        self._news = {entry: None for entry in self._news if entry.available_bytes()}
+        self._news = {entry: None for entry in self._news if entry.has_records}
         self._wait = FetchWait(self, loop, min_bytes, max_wait_ms)
         return self._wait.done
 

@@ -18,6 +18,8 @@ logger = logging.getLogger(__name__)
 
 MAX_PARKED = 64
 _WRITE_HIGH_WATER = 1 << 20
+_WRITE_TOGETHER = 64
+"""Buffers collected before they are written, so that a reader who stalls is noticed in time."""
 
 Answer = list[Buffer] | None
 """The buffers of a response frame; None: the client wants no answer."""
@@ -159,23 +161,45 @@ class Connection(BufferedProtocol):
     # -- frames ------------------------------------------------------------------------------------
 
     def _handle_frames(self) -> None:
-        """Handle what has come, as long as its answers can be taken."""
+        """Handle what has come, as long as its answers can be taken.
+
+        Answers at hand are collected and written together: one system call for a whole read's
+        worth of requests.
+        """
         received = self._received
         max_bytes = self._door.max_request_bytes
-        while self._writable and len(self._answers) < MAX_PARKED and not self._closing:
+        answers = self._answers
+        written: list[Buffer] = []
+        while self._writable and len(answers) < MAX_PARKED and not self._closing:
             try:
                 frame = received.next_frame(max_bytes)
                 if frame is None:
                     break
                 answer = self._dispatch(frame, self)
             except FrameTooLargeError as error:
+                self._write(written)
                 self.refuse(f"a request of {error} bytes; socket.request.max.bytes is {max_bytes}")
                 return
             except WireError as error:
+                self._write(written)
                 self.refuse(str(error))
                 return
-            self._answer(answer)
-        self._set_reading(self._writable and len(self._answers) < MAX_PARKED)
+            if isinstance(answer, Future):
+                answers.append(answer)
+                answer.add_done_callback(self._answered)
+            elif answers:
+                answers.append(answer)
+            elif answer is not None:
+                written += answer
+                if len(written) > _WRITE_TOGETHER:
+                    self._write(written)
+        self._write(written)
+        self._set_reading(self._writable and len(answers) < MAX_PARKED)
+
+    def _write(self, buffers: list[Buffer]) -> None:
+        if buffers and self._transport is not None:
+            self._transport.writelines(buffers)
+            buffers.clear()
 
     def _set_reading(self, reading: bool) -> None:
         if reading == self._reading or self._transport is None or self._closing:
@@ -185,15 +209,6 @@ class Connection(BufferedProtocol):
             self._transport.resume_reading()
         else:
             self._transport.pause_reading()
-
-    def _answer(self, answer: Answer | Future[Answer]) -> None:
-        if isinstance(answer, Future):
-            self._answers.append(answer)
-            answer.add_done_callback(self._answered)
-        elif self._answers:
-            self._answers.append(answer)
-        elif answer is not None and self._transport is not None:
-            self._transport.writelines(answer)
 
     def _answered(self, _: "Future[Answer]") -> None:
         """Send every answer that has come and has no unanswered request before it."""
@@ -208,7 +223,7 @@ class Connection(BufferedProtocol):
                     return
                 answer = answer.result()
             answers.popleft()
-            if answer is not None and self._transport is not None:
-                self._transport.writelines(answer)
+            if answer is not None:
+                self._write(answer)
         if self._received.pending or not self._reading:
             self._handle_frames()
