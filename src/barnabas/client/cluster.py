@@ -157,11 +157,7 @@ class Cluster:
         """The node that leads a partition, by the metadata at hand."""
         topic = await self.topic(partition.topic)
         if not 0 <= partition.partition < len(topic.partitions):
-            raise broker_error(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                f"partition {partition}",
-                f"{partition.topic} has {len(topic.partitions)} partitions, counted from 0",
-            )
+            raise broker_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"partition {partition}")
         leader = topic.partitions[partition.partition].leader
         if leader == NO_LEADER:
             raise broker_error(ErrorCode.LEADER_NOT_AVAILABLE, f"partition {partition}")

@@ -224,7 +224,7 @@ class Consumer:
             start = await list_offsets(self._cluster, {partition: self._out_of_range})
             self._positions[partition] = start[partition].offset
             return []
-        check(data.error_code, f"partition {partition}", f"reading from offset {offset}")
+        check(data.error_code, f"partition {partition} at offset {offset}")
         records, following = _decode(partition, offset, data.records or b"")
         self._positions[partition] = following
         return [Fetched(partition, records, data.high_watermark)] if records else []

@@ -4,6 +4,8 @@
 because they are what the user of a command line sees.
 """
 
+from typing import NamedTuple
+
 from barnabas.wire.errors import ErrorCode
 
 
@@ -74,37 +76,61 @@ class BrokerError(BarnabasError):
         self.retriable = code.retriable
 
 
-_FIXES = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "it does not exist; see `barnabas topics list`, or make "
-    "it with `barnabas topics create`",
-    ErrorCode.TOPIC_ALREADY_EXISTS: "it exists already; --if-not-exists makes that no error",
-    ErrorCode.MESSAGE_TOO_LARGE: "the message is larger than the topic takes: raise "
-    "max.message.bytes with `barnabas configs set topic NAME max.message.bytes=N`",
-    ErrorCode.RECORD_LIST_TOO_LARGE: "the batch is larger than a segment of the topic: send less "
-    "at once, or raise segment.bytes",
-    ErrorCode.NOT_ENOUGH_REPLICAS: "too few replicas are in sync: see `barnabas topics describe`, "
-    "and min.insync.replicas",
-    ErrorCode.LEADER_NOT_AVAILABLE: "the partition has no leader now: are all its brokers up?",
-    ErrorCode.INVALID_REPLICATION_FACTOR: "the replication factor must be between 1 and the number "
-    "of brokers",
-    ErrorCode.INVALID_PARTITIONS: "the number of partitions is not possible; it can only grow",
-    ErrorCode.INVALID_TOPIC_EXCEPTION: "not a topic name: use 1 to 249 letters, digits, '.', '_' "
-    "and '-'",
-    ErrorCode.NON_EMPTY_GROUP: "the group has members: stop its consumers first",
-    ErrorCode.GROUP_ID_NOT_FOUND: "there is no such group; see `barnabas groups list`",
-    ErrorCode.UNKNOWN_MEMBER_ID: "the group has members: stop its consumers first",
-    ErrorCode.TOPIC_DELETION_DISABLED: "the broker forbids it: set delete.topic.enable=true there",
-    ErrorCode.OFFSET_OUT_OF_RANGE: "the log holds no such offset; see `barnabas topics describe`",
-    ErrorCode.INVALID_REQUIRED_ACKS: "acks must be 0, 1 or all",
-    ErrorCode.UNSUPPORTED_COMPRESSION_TYPE: "the broker does not know this compression",
-    ErrorCode.UNSUPPORTED_VERSION: "the broker is too old for this request",
-    ErrorCode.KAFKA_STORAGE_ERROR: "the broker cannot use its disk: is it full?",
-    ErrorCode.COORDINATOR_NOT_AVAILABLE: "the group has no coordinator now: is the cluster up?",
-    ErrorCode.REQUEST_TIMED_OUT: "the broker could not do it in time",
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "not allowed on this topic",
-    ErrorCode.GROUP_AUTHORIZATION_FAILED: "not allowed on this group",
-    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "not allowed on this cluster",
+class _Meaning(NamedTuple):
+    """What a code means to a user; without an explanation, the broker's own message stands."""
+
+    explanation: str | None
+    fix: str | None = None
+
+
+_MEANINGS = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: _Meaning(
+        "it does not exist",
+        "see `barnabas topics list`, or make it with `barnabas topics create`",
+    ),
+    ErrorCode.TOPIC_ALREADY_EXISTS: _Meaning(
+        "it exists already", "--if-not-exists makes that no error"
+    ),
+    ErrorCode.MESSAGE_TOO_LARGE: _Meaning(
+        None,
+        "raise max.message.bytes with `barnabas configs set topic NAME max.message.bytes=N`",
+    ),
+    ErrorCode.RECORD_LIST_TOO_LARGE: _Meaning(None, "send less at once, or raise segment.bytes"),
+    ErrorCode.NOT_ENOUGH_REPLICAS: _Meaning(
+        "too few replicas are in sync", "see `barnabas topics describe` and min.insync.replicas"
+    ),
+    ErrorCode.LEADER_NOT_AVAILABLE: _Meaning("it has no leader now", "are all its brokers up?"),
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: _Meaning(
+        "it has no coordinator now", "are all brokers up?"
+    ),
+    ErrorCode.INVALID_REPLICATION_FACTOR: _Meaning(
+        None, "choose one between 1 and the number of brokers"
+    ),
+    ErrorCode.INVALID_PARTITIONS: _Meaning(None, "partitions can be added, never taken away"),
+    ErrorCode.INVALID_TOPIC_EXCEPTION: _Meaning(
+        None, "a name has 1 to 249 letters, digits, '.', '_' and '-'"
+    ),
+    ErrorCode.NON_EMPTY_GROUP: _Meaning("it has members", "stop its consumers first"),
+    ErrorCode.GROUP_ID_NOT_FOUND: _Meaning("it does not exist", "see `barnabas groups list`"),
+    ErrorCode.UNKNOWN_MEMBER_ID: _Meaning(
+        "the group does not know this member", "if it has other members, stop them first"
+    ),
+    ErrorCode.TOPIC_DELETION_DISABLED: _Meaning(
+        "the broker forbids to delete it", "set delete.topic.enable=true there"
+    ),
+    ErrorCode.OFFSET_OUT_OF_RANGE: _Meaning(
+        "the log holds no such offset", "see `barnabas topics describe`"
+    ),
+    ErrorCode.UNSUPPORTED_COMPRESSION_TYPE: _Meaning(
+        None, "choose another compression, the broker does not know this one"
+    ),
+    ErrorCode.KAFKA_STORAGE_ERROR: _Meaning("the broker cannot use its disk", "is it full?"),
+    ErrorCode.REQUEST_TIMED_OUT: _Meaning("the broker could not do it in time"),
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: _Meaning("not allowed on this topic"),
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: _Meaning("not allowed on this group"),
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: _Meaning("not allowed on this cluster"),
 }
+_UNEXPLAINED = _Meaning(None)
 
 
 def code_of(error_code: int) -> ErrorCode:
@@ -116,16 +142,13 @@ def code_of(error_code: int) -> ErrorCode:
 
 
 def broker_error(error_code: int, what: str, message: str | None = None) -> BrokerError:
-    """The exception for a code about `what`, such as "topic orders".
-
-    The broker's own message is kept, since it knows more than the table of fixes.
-    """
+    """The exception for a code about `what`, such as "topic orders"."""
     code = code_of(error_code)
-    parts = [message.rstrip(".")] if message else []
-    if code in _FIXES:
-        parts.append(_FIXES[code])
-    explanation = ". ".join(parts) if parts else f"error {error_code}"
-    return BrokerError(code, f"{what}: {code.name}: {explanation}")
+    meaning = _MEANINGS.get(code, _UNEXPLAINED)
+    explanation = meaning.explanation or (message or "refused by the broker").rstrip(".")
+    name = code.name if code == error_code else str(error_code)
+    fix = f"; {meaning.fix}" if meaning.fix else ""
+    return BrokerError(code, f"{what}: {explanation} ({name}){fix}")
 
 
 def check(error_code: int, what: str, message: str | None = None) -> None:

@@ -139,10 +139,8 @@ class Producer:
             else:
                 partition = partition_for_key(key, len(known.partitions))
         elif not 0 <= partition < len(known.partitions):
-            raise broker_error(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                f"partition {partition} of {topic}",
-                f"{topic} has {len(known.partitions)} partitions, counted from 0",
+            raise InvalidArgument(
+                f"partition {partition}: {topic} has {len(known.partitions)}, counted from 0"
             )
         if timestamp_ms is None:
             timestamp_ms = int(time() * 1000)

@@ -1,0 +1,1 @@
+"""The command `barnabas`. Modules import what is heavy inside their commands: `--help` is fast."""

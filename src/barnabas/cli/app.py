@@ -1,0 +1,58 @@
+"""The command `barnabas`: all its subcommands, and the options before them."""
+
+from typing import Annotated
+
+import typer
+
+from barnabas.cli import configs, consume, groups, log, produce, server, topics
+from barnabas.cli.command import AsJson, Bootstrap, CommonOptions, Verbose
+from barnabas.cli.exit_codes import EXPLANATION
+
+app = typer.Typer(
+    name="barnabas",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=EXPLANATION,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from barnabas import __version__
+
+        typer.echo(f"barnabas {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    ctx: typer.Context,
+    bootstrap: Bootstrap = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """A Kafka-compatible message broker, and the tools to use it or any other Kafka."""
+    del version
+    ctx.obj = CommonOptions(bootstrap, as_json, verbose)
+
+
+app.command("server", epilog=server.EPILOG)(server.server)
+app.command("produce", epilog=produce.EPILOG)(produce.produce)
+app.command("consume", epilog=consume.EPILOG)(consume.consume)
+app.add_typer(topics.app, name="topics")
+app.add_typer(groups.app, name="groups")
+app.add_typer(configs.app, name="configs")
+app.add_typer(log.app, name="log")
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

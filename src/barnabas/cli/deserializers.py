@@ -1,0 +1,87 @@
+"""Keys and values from bytes to what is shown.
+
+string  UTF-8; bytes that are none are shown as \\xNN
+long    a signed big-endian integer of 8 bytes, as Java's LongSerializer writes it
+json    parsed, and printed in one line
+hex     two digits a byte
+raw     the bytes as they are; in JSON like string
+"""
+
+import json
+import struct
+from collections.abc import Callable
+from enum import StrEnum
+
+JsonValue = str | int | float | bool | None | list["JsonValue"] | dict[str, "JsonValue"]
+
+_LONG = struct.Struct(">q")
+
+
+class Deserializer(StrEnum):
+    """How to read a key or a value."""
+
+    STRING = "string"
+    LONG = "long"
+    JSON = "json"
+    HEX = "hex"
+    RAW = "raw"
+
+
+class UndecodableError(ValueError):
+    """Bytes that are not what they were said to be."""
+
+
+def decoder(deserializer: Deserializer) -> Callable[[bytes], JsonValue]:
+    """The function that makes a value for JSON output."""
+    return _DECODERS[deserializer]
+
+
+def renderer(deserializer: Deserializer) -> Callable[[bytes], bytes]:
+    """The function that makes the bytes for text output."""
+    match deserializer:
+        case Deserializer.RAW:
+            return bytes
+        case Deserializer.STRING:
+            return _render_string
+        case Deserializer.JSON:
+            return lambda data: json.dumps(
+                _json(data), ensure_ascii=False, separators=(",", ":")
+            ).encode("utf-8", "backslashreplace")
+        case Deserializer.LONG | Deserializer.HEX:
+            decode = _DECODERS[deserializer]
+            return lambda data: str(decode(data)).encode()
+
+
+def _render_string(data: bytes) -> bytes:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return data.decode(errors="backslashreplace").encode()
+    return data
+
+
+def _string(data: bytes) -> str:
+    return data.decode(errors="backslashreplace")
+
+
+def _long(data: bytes) -> int:
+    if len(data) != _LONG.size:
+        raise UndecodableError(f"{len(data)} bytes are no long, which has {_LONG.size}")
+    return int(_LONG.unpack(data)[0])
+
+
+def _json(data: bytes) -> JsonValue:
+    try:
+        value: JsonValue = json.loads(data)
+    except ValueError as error:
+        raise UndecodableError(f"not JSON: {error}") from error
+    return value
+
+
+_DECODERS: dict[Deserializer, Callable[[bytes], JsonValue]] = {
+    Deserializer.STRING: _string,
+    Deserializer.RAW: _string,
+    Deserializer.LONG: _long,
+    Deserializer.JSON: _json,
+    Deserializer.HEX: bytes.hex,
+}

@@ -1,0 +1,82 @@
+"""What commands print: tables for people, aligned text for pipes, JSON for scripts.
+
+Results go to stdout, everything said about them to stderr.
+"""
+
+import sys
+from collections.abc import Iterable, Sequence
+
+Cell = str | int | None
+
+
+def say(text: str) -> None:
+    """Tell the user something that is no result."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+def print_line(text: str = "") -> None:
+    """Print one line of a result."""
+    sys.stdout.write(f"{text}\n")
+
+
+def print_json(value: object) -> None:
+    """Print a result for scripts: indented on a terminal, in one line elsewhere."""
+    import json
+
+    indent = 2 if sys.stdout.isatty() else None
+    print_line(json.dumps(value, indent=indent, ensure_ascii=False))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
+    """Print rows under their columns; columns of numbers are set to the right."""
+    cells = [tuple("-" if cell is None else cell for cell in row) for row in rows]
+    numeric = [
+        any(isinstance(row[at], int) for row in cells)
+        and all(isinstance(row[at], int) or row[at] == "-" for row in cells)
+        for at in range(len(columns))
+    ]
+    if sys.stdout.isatty():
+        _print_rich(columns, cells, numeric)
+    else:
+        _print_plain(columns, cells, numeric)
+
+
+def _print_rich(
+    columns: Sequence[str], cells: Sequence[Sequence[str | int]], numeric: Sequence[bool]
+) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for column, is_numeric in zip(columns, numeric, strict=True):
+        table.add_column(column, justify="right" if is_numeric else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*(Text(str(cell)) for cell in row))
+    Console().print(table)
+
+
+def _print_plain(
+    columns: Sequence[str], cells: Sequence[Sequence[str | int]], numeric: Sequence[bool]
+) -> None:
+    lines = [[column.upper().replace(" ", "_") for column in columns]]
+    lines += [[str(cell) or "-" for cell in row] for row in cells]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(columns))]
+    for line in lines:
+        padded = (
+            text.rjust(width) if is_numeric else text.ljust(width)
+            for text, width, is_numeric in zip(line, widths, numeric, strict=True)
+        )
+        print_line("  ".join(padded).rstrip())
+
+
+def human_size(size: int) -> str:
+    """Bytes as people read them."""
+    amount = float(size)
+    for unit in ("B", "kB", "MB", "GB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} TB"

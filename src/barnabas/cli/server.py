@@ -1,0 +1,127 @@
+"""`barnabas server`: run a broker."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from barnabas.cli import exit_codes
+from barnabas.cli.command import CommandError, Verbose, common_options, exit_with
+from barnabas.cli.output import say
+from barnabas.cli.settings import parse_pairs
+
+EPILOG = """\b
+Settings have Kafka's names. Of several sources the later one wins: --config,
+environment variables like BARNABAS_NUM_PARTITIONS=3, --set, the other options.
+
+\b
+Example:
+  barnabas server --listen localhost:9092 --data ./data --set num.partitions=3
+"""
+_PREFIX = "BARNABAS_"
+
+
+def server(
+    ctx: typer.Context,
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Where to listen; port 0 takes any free one. Default: localhost:9092.",
+            show_default=False,
+        ),
+    ] = None,
+    advertise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="The address clients are told to use. Default: the one it listens at.",
+            show_default=False,
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Where data is kept. Default: ./barnabas-data.", show_default=False
+        ),
+    ] = None,
+    node_id: Annotated[
+        int | None,
+        typer.Option(
+            "--id", metavar="N", help="The node's number. Default: 1.", show_default=False, min=0
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Settings in a properties file.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", "-o", metavar="NAME=VALUE", help="A setting; may be repeated."),
+    ] = None,
+    verbose: Verbose = False,
+) -> None:
+    """Run a broker until it is told to stop (Ctrl-C or SIGTERM)."""
+    options = {
+        "listeners": listen,
+        "advertised.listeners": advertise,
+        "log.dirs": None if data is None else str(data),
+        "node.id": None if node_id is None else str(node_id),
+    }
+
+    def run() -> int:
+        from barnabas.broker.config import ConfigError
+        from barnabas.broker.server import run
+        from barnabas.broker.settings import BROKER_CONFIGS
+
+        properties = _read_properties(config) if config is not None else {}
+        properties |= _from_environment(os.environ, BROKER_CONFIGS)
+        properties |= parse_pairs(settings or [], "--set")
+        properties |= {name: value for name, value in options.items() if value is not None}
+        try:
+            return run(properties)
+        except ConfigError as error:
+            raise CommandError(str(error), exit_codes.USAGE) from error
+
+    exit_with(run, verbose=verbose or common_options(ctx).verbose)
+
+
+def _read_properties(path: Path) -> dict[str, str]:
+    """Read a Java properties file: NAME=VALUE or NAME: VALUE, comments with # or !.
+
+    Line continuations and escapes are left out: no setting of a broker needs them.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"--config {path}: {error}", exit_codes.USAGE) from error
+    properties = {}
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        if not text or text[0] in "#!":
+            continue
+        separator = min((each for each in "=:" if each in text), key=text.index, default=None)
+        if separator is None:
+            raise CommandError(
+                f"{path}, line {number}: write NAME=VALUE instead of {text!r}", exit_codes.USAGE
+            )
+        name, _, value = text.partition(separator)
+        properties[name.strip()] = value.strip()
+    return properties
+
+
+def _from_environment(
+    environment: Mapping[str, str], known: Mapping[str, object]
+) -> dict[str, str]:
+    """Settings from variables like BARNABAS_LOG_DIRS; one that names no setting is reported."""
+    properties = {}
+    for variable, value in environment.items():
+        if not variable.startswith(_PREFIX) or variable == "BARNABAS_BOOTSTRAP":
+            continue
+        name = variable.removeprefix(_PREFIX).lower().replace("_", ".")
+        if name in known:
+            properties[name] = value
+        else:
+            say(f"warning: {variable} is ignored, there is no setting {name!r}")
+    return properties

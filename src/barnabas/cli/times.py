@@ -1,0 +1,43 @@
+"""Moments as people write them."""
+
+import re
+from datetime import UTC, datetime
+
+from barnabas.cli.command import UsageError
+
+_UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_AGO = re.compile(r"((?:\s*\d+\s*(?:ms|s|m|h|d|w))+)(?:\s+ago)?")
+_STEP = re.compile(r"(\d+)\s*(ms|[smhdw])")
+
+
+def parse_time(text: str, now_ms: int) -> int:
+    """Milliseconds since the epoch of an ISO 8601 time, a number of them, or "1h 30m ago".
+
+    A time without a zone is local time.
+    """
+    text = text.strip()
+    if text.isdecimal():
+        return int(text)
+    if text == "now":
+        return now_ms
+    ago = _AGO.fullmatch(text)
+    if ago is not None:
+        steps = _STEP.findall(ago[1])
+        return now_ms - sum(int(count) * _UNITS_MS[unit] for count, unit in steps)
+    try:
+        return int(datetime.fromisoformat(text).timestamp() * 1000)
+    except ValueError:
+        raise UsageError(
+            f"{text!r} is no time: write 2026-01-31T12:00, milliseconds since 1970, or '10m ago'"
+        ) from None
+
+
+def format_time(timestamp_ms: int) -> str:
+    """ISO 8601 in UTC, with milliseconds; a record without a timestamp has none."""
+    if timestamp_ms < 0:
+        return "-"
+    try:
+        moment = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return str(timestamp_ms)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
