@@ -1,0 +1,293 @@
+"""Plays the broker around a `GroupShard`: keeps the log, the clock and the answers.
+
+Every token must be answered at most once, and every answer must be encodable in every version;
+both are asserted here, so every test of this package checks them.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from itertools import count
+
+from barnabas.groups import Decision, GroupConfig, GroupShard, Record
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.message import Response
+from barnabas.wire.messages.consumer_protocol import ConsumerProtocolSubscription
+from barnabas.wire.messages.heartbeat import HeartbeatRequest
+from barnabas.wire.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from barnabas.wire.messages.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+)
+from barnabas.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from barnabas.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from barnabas.wire.messages.sync_group import (
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+    SyncGroupResponse,
+)
+from barnabas.wire.primitives import INT16, Writer
+
+GROUP = "g"
+SESSION_MS = 10_000
+REBALANCE_MS = 30_000
+DELAY_MS = 100
+
+CONFIG = GroupConfig(group_initial_rebalance_delay_ms=DELAY_MS)
+
+Protocols = Sequence[tuple[str, bytes]]
+
+
+def subscription(*topics: str, owned: bytes | None = None) -> bytes:
+    """A consumer's metadata, version 0."""
+    writer = Writer()
+    writer.buffer += INT16.pack(0)
+    ConsumerProtocolSubscription(list(topics), owned).encode(writer, 0)
+    return writer.getvalue()
+
+
+RANGE: Protocols = [("range", subscription("t"))]
+
+
+class Shell:
+    def __init__(
+        self, config: GroupConfig = CONFIG, log: Iterable[Record] = (), now_ms: int = 1_000
+    ) -> None:
+        self.now_ms = now_ms
+        self.log = list(log)
+        self.answers: dict[int, Response] = {}
+        self.asked: set[int] = set()
+        self.in_flight: deque[Decision] = deque()
+        self.persists_at_once = True
+        self._config = config
+        self._tokens = count(1)
+        self._member_numbers = count(1)
+        self.shard = GroupShard(config, lambda: str(next(self._member_numbers)))
+        for record in self.log:
+            self.shard.replay(*record)
+        self.shard.loaded(now_ms)
+
+    def restart(self) -> "Shell":
+        """A new broker that knows nothing but the log."""
+        reborn = Shell(self._config, self.log, self.now_ms)
+        reborn._member_numbers = self._member_numbers
+        return reborn
+
+    # -- carrying out decisions -----------------------------------------------------------------
+
+    def carry_out(self, decision: Decision) -> None:
+        for token, response in decision.replies:
+            assert isinstance(token, int)
+            assert token in self.asked, "an answer nobody asked for"
+            assert token not in self.answers, "answered twice"
+            for version in range(response.MIN_VERSION, response.MAX_VERSION + 1):
+                response.encode(Writer(), version)
+            self.answers[token] = response
+        if not decision.records:
+            assert not decision.held, "held back for nothing"
+        elif self.persists_at_once:
+            self.log += decision.records
+            self.carry_out(self.shard.committed(decision, now_ms=self.now_ms))
+        else:
+            self.in_flight.append(decision)
+
+    def persist_next(self) -> None:
+        decision = self.in_flight.popleft()
+        self.log += decision.records
+        self.carry_out(self.shard.committed(decision, now_ms=self.now_ms))
+
+    def fail_next(self) -> None:
+        self.carry_out(self.shard.failed(self.in_flight.popleft(), now_ms=self.now_ms))
+
+    def advance(self, ms: int) -> None:
+        """Let time pass, deadline by deadline."""
+        end_ms = self.now_ms + ms
+        while (deadline_ms := self.shard.next_deadline_ms()) is not None and deadline_ms <= end_ms:
+            self.now_ms = max(self.now_ms, deadline_ms)
+            self.carry_out(self.shard.tick(self.now_ms))
+        self.now_ms = end_ms
+
+    def token(self) -> int:
+        token = next(self._tokens)
+        self.asked.add(token)
+        return token
+
+    # -- requests -------------------------------------------------------------------------------
+
+    def join(
+        self,
+        member_id: str = "",
+        *,
+        group: str = GROUP,
+        instance: str | None = None,
+        protocols: Protocols = RANGE,
+        protocol_type: str = "consumer",
+        version: int = 9,
+        session_ms: int = SESSION_MS,
+        rebalance_ms: int = REBALANCE_MS,
+    ) -> int:
+        """The token under which the answer is or will be found."""
+        token = self.token()
+        request = JoinGroupRequest(
+            group_id=group,
+            session_timeout_ms=session_ms,
+            rebalance_timeout_ms=rebalance_ms,
+            member_id=member_id,
+            group_instance_id=instance,
+            protocol_type=protocol_type,
+            protocols=[JoinGroupRequestProtocol(*each) for each in protocols],
+        )
+        self.carry_out(
+            self.shard.join_group(
+                request,
+                token=token,
+                client_id="c",
+                client_host="/127.0.0.1",
+                api_version=version,
+                now_ms=self.now_ms,
+            )
+        )
+        return token
+
+    def new_id(self, **options: object) -> str:
+        """The first step of a join from version 4 on."""
+        answer = self.joined(self.join(**options))  # type: ignore[arg-type]
+        assert answer.error_code == ErrorCode.MEMBER_ID_REQUIRED
+        return answer.member_id
+
+    def sync(
+        self,
+        member_id: str,
+        generation_id: int,
+        assignments: dict[str, bytes] | None = None,
+        *,
+        instance: str | None = None,
+        protocol_type: str | None = None,
+        protocol_name: str | None = None,
+    ) -> int:
+        token = self.token()
+        request = SyncGroupRequest(
+            group_id=GROUP,
+            generation_id=generation_id,
+            member_id=member_id,
+            group_instance_id=instance,
+            protocol_type=protocol_type,
+            protocol_name=protocol_name,
+            assignments=[SyncGroupRequestAssignment(*each) for each in (assignments or {}).items()],
+        )
+        self.carry_out(self.shard.sync_group(request, token=token, now_ms=self.now_ms))
+        return token
+
+    def heartbeat(
+        self, member_id: str, generation_id: int, instance: str | None = None
+    ) -> ErrorCode:
+        request = HeartbeatRequest(GROUP, generation_id, member_id, instance)
+        return ErrorCode(self.shard.heartbeat(request, now_ms=self.now_ms).error_code)
+
+    def leave(self, *members: str | MemberIdentity, version: int = 5) -> int:
+        token = self.token()
+        identities = [MemberIdentity(one) if isinstance(one, str) else one for one in members]
+        request = LeaveGroupRequest(GROUP, members=identities)
+        if version < 3:
+            request = LeaveGroupRequest(GROUP, member_id=identities[0].member_id)
+        self.carry_out(
+            self.shard.leave_group(request, token=token, api_version=version, now_ms=self.now_ms)
+        )
+        return token
+
+    def commit(
+        self,
+        offset: int,
+        *,
+        member_id: str = "",
+        generation_id: int = -1,
+        group: str = GROUP,
+        topic: str = "t",
+        partition: int = 0,
+        metadata: str | None = "",
+        retention_ms: int = -1,
+        instance: str | None = None,
+    ) -> int:
+        token = self.token()
+        asked = OffsetCommitRequestPartition(partition, offset, 7, metadata)
+        request = OffsetCommitRequest(
+            group,
+            generation_id,
+            member_id,
+            instance,
+            retention_ms,
+            [OffsetCommitRequestTopic(topic, partitions=[asked])],
+        )
+        self.carry_out(self.shard.offset_commit(request, token=token, now_ms=self.now_ms))
+        return token
+
+    def committed(self, topic: str = "t", partition: int = 0, group: str = GROUP) -> int:
+        asked = [OffsetFetchRequestTopics(topic, partition_indexes=[partition])]
+        answer = self.shard.offset_fetch(OffsetFetchRequestGroup(group, topics=asked))
+        assert answer.error_code == ErrorCode.NONE
+        return answer.topics[0].partitions[0].committed_offset
+
+    # -- answers --------------------------------------------------------------------------------
+
+    def joined(self, token: int) -> JoinGroupResponse:
+        answer = self.answers[token]
+        assert isinstance(answer, JoinGroupResponse)
+        return answer
+
+    def synced(self, token: int) -> SyncGroupResponse:
+        answer = self.answers[token]
+        assert isinstance(answer, SyncGroupResponse)
+        return answer
+
+    def left(self, token: int) -> LeaveGroupResponse:
+        answer = self.answers[token]
+        assert isinstance(answer, LeaveGroupResponse)
+        return answer
+
+    def error(self, token: int) -> ErrorCode:
+        """The one error code of the answer."""
+        answer = self.answers[token]
+        if isinstance(answer, OffsetCommitResponse):
+            return ErrorCode(answer.topics[0].partitions[0].error_code)
+        return ErrorCode(answer.error_code)  # type: ignore[attr-defined]
+
+    def state(self, group: str = GROUP) -> str:
+        return self.shard.describe_group(group, api_version=5).group_state
+
+    # -- scenarios ------------------------------------------------------------------------------
+
+    def form(
+        self,
+        members: int = 2,
+        *,
+        instances: Sequence[str] = (),
+        protocols: Protocols = RANGE,
+    ) -> list[str]:
+        """A stable first generation; the first member is the leader; assignments are "for <id>"."""
+        if instances:
+            tokens = [self.join(instance=name, protocols=protocols) for name in instances]
+        else:
+            ids = [self.new_id(protocols=protocols) for _ in range(members)]
+            tokens = [self.join(member_id, protocols=protocols) for member_id in ids]
+        self.advance(DELAY_MS * 2)
+        answers = [self.joined(token) for token in tokens]
+        names = [answer.member_id for answer in answers]
+        self.assign(names, answers[0].generation_id)
+        return names
+
+    def assign(self, names: Sequence[str], generation_id: int) -> None:
+        """Everybody syncs, the leader (first) last."""
+        plan = {name: f"for {name}".encode() for name in names}
+        tokens = [self.sync(name, generation_id) for name in names[1:]]
+        tokens.append(self.sync(names[0], generation_id, plan))
+        for token, name in zip(tokens, [*names[1:], names[0]], strict=True):
+            assert self.synced(token).assignment == plan[name]
