@@ -1,0 +1,64 @@
+"""Fixtures: broker processes, and their logs in the report of a test that fails.
+
+`BARNABAS_TEST_BOOTSTRAP=host:port` lets the client tests run against another broker, a real Kafka
+for instance, which shows that they ask for Kafka's behaviour and not only for ours. Tests that
+start, stop or configure a broker of their own are skipped then.
+"""
+
+import os
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.broker import BrokerProcess
+
+ELSEWHERE = os.environ.get("BARNABAS_TEST_BOOTSTRAP")
+
+MakeBroker = Callable[..., BrokerProcess]
+
+
+@pytest.fixture(scope="session")
+def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a broker that all tests share; each uses topics and groups of its own."""
+    if ELSEWHERE:
+        yield ELSEWHERE
+        return
+    settings = {"auto.create.topics.enable": "false", "group.initial.rebalance.delay.ms": "0"}
+    with BrokerProcess(tmp_path_factory.mktemp("shared"), settings) as broker:
+        yield broker.bootstrap
+        broker.stop()
+
+
+@pytest.fixture
+def make_broker(tmp_path: Path) -> Iterator[MakeBroker]:
+    """Starts brokers of the test's own, and ends those that are left."""
+    if ELSEWHERE:
+        pytest.skip("needs a broker of its own")
+    brokers: list[BrokerProcess] = []
+
+    def make(**settings: str) -> BrokerProcess:
+        named = {name.replace("_", "."): value for name, value in settings.items()}
+        broker = BrokerProcess(tmp_path / f"broker-{len(brokers)}", named)
+        brokers.append(broker)
+        broker.start()
+        return broker
+
+    yield make
+    for broker in brokers:
+        broker.kill()
+
+
+@pytest.fixture
+def broker(make_broker: MakeBroker) -> BrokerProcess:
+    """A broker of the test's own, which it may stop, kill and start again."""
+    return make_broker(group_initial_rebalance_delay_ms="0")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed:
+        for broker in BrokerProcess.running:
+            report.sections.append((f"log of {broker.bootstrap}", broker.log_tail()))
+    return report
