@@ -51,18 +51,19 @@ class Handle:
         self._file: File | None = None
         self.path = path
         self.used = False
+        """Used again since it was opened or last swept over."""
 
     def file(self) -> File:
         """The open file; it must exist. Use it at once and do not keep it."""
-        self.used = True
         file = self._file
-        return self._open(create=False) if file is None else file
+        if file is None:
+            return self._open(create=False)
+        self.used = True
+        return file
 
     def create(self) -> File:
         """The open file, made if it is not there."""
-        self.used = True
-        file = self._file
-        return self._open(create=True) if file is None else file
+        return self._open(create=True) if self._file is None else self._file
 
     def _open(self, *, create: bool) -> File:
         file = self._files.disk.open(self.path, create=create)

@@ -1,0 +1,114 @@
+"""The data directory: one owner, one identity, and deletions that finish."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from barnabas.log import (
+    DataDirectory,
+    DirectoryLocked,
+    DirectoryMismatch,
+    Log,
+    LogConfig,
+    OsDisk,
+    StorageError,
+)
+from tests.log.batches import put, values
+
+
+def opened(path: Path, node_id: int = 1) -> DataDirectory:
+    return DataDirectory.open(OsDisk(), f"{path}/", node_id=node_id, new_cluster_id="abc")
+
+
+def test_a_new_directory_gets_an_identity_that_stays(tmp_path: Path) -> None:
+    data = opened(tmp_path / "a" / "b")
+    assert (data.node_id, data.cluster_id) == (1, "abc")
+    data.close()
+    data = DataDirectory.open(OsDisk(), data.path, node_id=1, new_cluster_id="other")
+    assert data.cluster_id == "abc"
+    data.close()
+    with pytest.raises(DirectoryMismatch, match="belongs to node 1, not to node 2"):
+        opened(tmp_path / "a" / "b", node_id=2)
+    opened(tmp_path / "a" / "b").close()
+
+
+@pytest.mark.parametrize("content", ["", "version=9\n", "version=1\nnode.id=1\n", "\x00"])
+def test_a_strange_meta_file_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "meta.properties").write_text(content)
+    with pytest.raises(DirectoryMismatch):
+        opened(tmp_path)
+
+
+def test_a_second_owner_is_told_who_the_first_is(tmp_path: Path) -> None:
+    data = opened(tmp_path)
+    with pytest.raises(DirectoryLocked, match=f"in use by process {os.getpid()}"):
+        opened(tmp_path)
+    script = """
+        import sys
+        from barnabas.log import DataDirectory, DirectoryLocked, OsDisk
+        try:
+            DataDirectory.open(OsDisk(), sys.argv[1], node_id=1, new_cluster_id="abc")
+        except DirectoryLocked as error:
+            print(error)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(script), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert f"in use by process {os.getpid()}" in done.stdout
+    data.close()
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == ""
+
+
+def test_partitions_are_found_by_name(tmp_path: Path) -> None:
+    data = opened(tmp_path)
+    for name in ("a-0", "a-10", "b-c-3", "x", "-1", "a-b", "lost+found"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "file-0").write_text("")
+    assert data.partitions() == [("a", 0), ("a", 10), ("b-c", 3)]
+    assert data.partition_path("b-c", 3) == f"{tmp_path}/b-c-3"
+
+
+def test_delete_and_create_again(tmp_path: Path) -> None:
+    data = opened(tmp_path)
+    path = data.partition_path("t", 0)
+    log = Log.open(OsDisk(), path, LogConfig(), 0)
+    put(log, b"old")
+    log.abandon()
+    first = data.delete_partition("t", 0)
+    assert data.partitions() == []
+    log = Log.open(OsDisk(), path, LogConfig(), 0)
+    assert values(log) == []
+    put(log, b"new")
+    log.abandon()
+    second = data.delete_partition("t", 0)
+    assert len(list(tmp_path.glob("*-delete"))) == 2
+    for job in (first, second, data.delete_partition("t", 0)):
+        job.run()
+        assert job.error is None
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
+
+
+def test_interrupted_deletions_are_finished_after_the_next_start(tmp_path: Path) -> None:
+    data = opened(tmp_path)
+    name = "x" * 245
+    log = Log.open(OsDisk(), data.partition_path(name, 1234567), LogConfig(), 0)
+    put(log, b"old")
+    log.abandon()
+    data.delete_partition(name, 1234567)
+    assert data.leftovers is None
+    data.close()
+    data = opened(tmp_path)
+    assert data.leftovers is not None
+    data.leftovers.run()
+    assert data.leftovers.error is None
+    assert not list(tmp_path.glob("*-delete"))
+
+
+def test_a_path_that_is_no_directory(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("")
+    with pytest.raises(StorageError, match="data directory"):
+        opened(tmp_path / "f")

@@ -1,0 +1,160 @@
+"""A retried batch is known, whatever happened since the original."""
+
+from barnabas.log import AppendInfo, Log, LogConfig
+from barnabas.log.producers import ProducerTable
+from barnabas.records.batch import BatchHeader
+from tests.log.batches import batch, put
+from tests.log.memory_disk import MemoryDisk
+
+DIRECTORY = "data/t-0"
+CONFIG = LogConfig(segment_bytes=300, retention_ms=1000, producer_id_expiration_ms=5000)
+
+
+def send(
+    log: Log, sequence: int, *, producer_id: int = 1, epoch: int = 0, count: int = 2, now: int = 0
+) -> AppendInfo:
+    """What a broker does with a produced batch."""
+    buffer, batches = made(sequence, producer_id=producer_id, epoch=epoch, count=count)
+    return log.find_duplicate(batches[0][1]) or log.append(buffer, batches, 0, now)
+
+
+def made(
+    sequence: int, *, producer_id: int = 1, epoch: int = 0, count: int = 2
+) -> tuple[memoryview, list[tuple[int, BatchHeader]]]:
+    return batch(
+        [(10, None, b"v" * 10)] * count,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=sequence,
+    )
+
+
+def opened(disk: MemoryDisk, config: LogConfig = CONFIG, now: int = 0) -> Log:
+    return Log.open(disk, DIRECTORY, config, now)
+
+
+def test_the_last_five_batches_are_known() -> None:
+    log = opened(MemoryDisk())
+    originals = [send(log, sequence) for sequence in range(0, 14, 2)]
+    end = log.log_end_offset
+    for number in range(2, 7):
+        assert send(log, number * 2) == originals[number]
+    assert log.log_end_offset == end
+    assert log.find_duplicate(made(2)[1][0][1]) is None, "too long ago"
+
+
+def test_what_is_no_duplicate() -> None:
+    log = opened(MemoryDisk())
+    send(log, 0)
+    for other in (made(0, producer_id=2), made(0, epoch=1), made(0, count=3), made(2)):
+        assert log.find_duplicate(other[1][0][1]) is None
+    send(log, 0, epoch=1)
+    assert log.find_duplicate(made(0)[1][0][1]) is None, "an older epoch's batches are forgotten"
+    put(log, b"no producer")
+    assert log.find_duplicate(batch([(1, None, b"x")])[1][0][1]) is None
+
+
+def test_sequences_wrap_around() -> None:
+    log = opened(MemoryDisk())
+    original = send(log, 2**31 - 1, count=3)
+    assert send(log, 2**31 - 1, count=3) == original
+
+
+def test_known_after_a_kill_and_after_a_clean_stop() -> None:
+    disk = MemoryDisk()
+    log = opened(disk)
+    originals = {sequence: send(log, sequence) for sequence in range(0, 40, 2)}
+    assert len(log.segments) > 3
+    for stop in (log.abandon, log.close):
+        stop()
+        log = opened(disk)
+        for sequence in (30, 32, 34, 36, 38):
+            assert send(log, sequence) == originals[sequence]
+        log.abandon()
+        log = opened(disk)
+
+
+def test_known_after_every_batch_was_deleted_by_retention() -> None:
+    disk = MemoryDisk()
+    log = opened(disk)
+    original = send(log, 0)
+    job = log.apply_retention(10**6)
+    assert job is not None
+    job.run()
+    assert log.size_bytes == 0
+    assert send(log, 0)[:2] == original[:2]
+    log.abandon()
+    log = opened(disk)
+    assert send(log, 0)[:2] == original[:2]
+    put(log, b"x" * 300)
+    put(log, b"x" * 300)
+    job = log.apply_retention(10**6)
+    log.abandon()
+    assert send(opened(disk), 0)[:2] == original[:2]
+
+
+def test_snapshots_do_not_pile_up() -> None:
+    disk = MemoryDisk()
+    log = opened(disk)
+    for sequence in range(0, 200, 2):
+        send(log, sequence)
+        job = log.apply_retention(10**6)
+        if job is not None:
+            job.run()
+    snapshots = [path for path in disk.nodes if path.endswith(".snapshot")]
+    assert len(snapshots) <= len(log.segments) + 1
+
+
+def test_a_damaged_snapshot_is_replaced_by_the_headers() -> None:
+    disk = MemoryDisk()
+    log = opened(disk)
+    originals = [send(log, sequence) for sequence in range(0, 40, 2)]
+    log.close()
+    for path in [path for path in disk.nodes if path.endswith(".snapshot")]:
+        disk.nodes[path].data[len(disk.nodes[path].data) // 2] ^= 0x40
+    log = opened(disk)
+    assert send(log, 38) == originals[-1]
+
+
+def test_truncation_forgets_what_it_cuts() -> None:
+    log = opened(MemoryDisk())
+    first = send(log, 0)
+    send(log, 2)
+    log.truncate_to(2)
+    assert send(log, 0) == first
+    assert log.find_duplicate(made(2)[1][0][1]) is None
+
+
+def test_idle_producers_expire() -> None:
+    log = opened(MemoryDisk())
+    send(log, 0, producer_id=1, now=1000)
+    send(log, 0, producer_id=2, now=4000)
+    log.expire_producers(6001)
+    assert log.find_duplicate(made(0, producer_id=1)[1][0][1]) is None
+    assert log.find_duplicate(made(0, producer_id=2)[1][0][1]) is not None
+
+
+def test_log_append_time_is_answered_again() -> None:
+    log = opened(MemoryDisk(), LogConfig(message_timestamp_type="LogAppendTime"))
+    original = send(log, 0, now=123)
+    assert original.log_append_time_ms == 123
+    assert send(log, 0, now=999) == original
+
+
+def test_a_snapshot_is_whole_or_nothing() -> None:
+    table = ProducerTable()
+    for producer_id in range(3):
+        for sequence in range(7):
+            header = made(sequence, producer_id=producer_id)[1][0][1]
+            table.update(header, sequence * 10, -1, 55)
+    data = table.snapshot()
+    loaded = ProducerTable.from_snapshot(data)
+    assert loaded is not None
+    assert loaded.snapshot() == data
+    assert len(loaded) == 3
+    for size in range(len(data)):
+        assert ProducerTable.from_snapshot(data[:size]) is None
+    for at in range(len(data)):
+        damaged = bytearray(data)
+        damaged[at] ^= 1
+        assert ProducerTable.from_snapshot(bytes(damaged)) is None
