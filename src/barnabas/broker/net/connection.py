@@ -21,6 +21,9 @@ _WRITE_HIGH_WATER = 1 << 20
 _WRITE_TOGETHER = 64
 """Buffers collected before they are written, so that a reader who stalls is noticed in time."""
 
+_COPIED_TOGETHER = 16 * 1024
+"""Buffers smaller than this, all together, are cheaper to copy than to hand over singly."""
+
 Answer = list[Buffer] | None
 """The buffers of a response frame; None: the client wants no answer."""
 
@@ -197,9 +200,13 @@ class Connection(BufferedProtocol):
         self._set_reading(self._writable and len(answers) < MAX_PARKED)
 
     def _write(self, buffers: list[Buffer]) -> None:
-        if buffers and self._transport is not None:
+        if not buffers or self._transport is None:
+            return
+        if len(buffers) > 1 and sum(map(len, buffers)) < _COPIED_TOGETHER:
+            self._transport.write(b"".join(buffers))
+        else:
             self._transport.writelines(buffers)
-            buffers.clear()
+        buffers.clear()
 
     def _set_reading(self, reading: bool) -> None:
         if reading == self._reading or self._transport is None or self._closing:

@@ -11,8 +11,8 @@ from struct import Struct
 _LENGTH = Struct(">i")
 
 INITIAL_BYTES = 16 * 1024
-KEPT_BYTES = 1 << 20
-"""A larger buffer is given back once its frame has been handled."""
+KEPT_BYTES = 4 << 20
+"""A larger buffer is given back once its frame has been handled, a smaller one when idle."""
 
 
 class FrameTooLargeError(ValueError):
