@@ -15,6 +15,7 @@ from barnabas.wire.framing import (
 )
 from barnabas.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -83,11 +84,17 @@ def test_large_records_are_sent_and_received_without_a_copy() -> None:
     assert view == records
 
 
-def test_what_follows_a_message_is_refused() -> None:
-    w = Writer()
-    REQUEST.encode(w, 0)
-    with pytest.raises(WireError, match="1 bytes follow HeartbeatRequest v0"):
-        decode_request(Reader(w.getvalue() + b"\0"), HeartbeatRequest, 0)
+def test_what_follows_a_request_is_passed_over() -> None:
+    """librdkafka 2.16 asks for all topics with three bytes too many, and Kafka answers."""
+    all_topics = bytes.fromhex("00 00000000 01 00 00")
+    request = decode_request(Reader(all_topics), MetadataRequest, 13)
+    assert request.topics is None
+
+
+def test_what_follows_a_response_is_refused() -> None:
+    frame = b"".join(encode_response(HeartbeatResponse(), 0, 1))[4:]
+    with pytest.raises(WireError, match="1 bytes follow HeartbeatResponse v0"):
+        decode_response(frame + b"\0", HeartbeatResponse, 0)
 
 
 def test_a_response_too_short_for_its_header_is_refused() -> None:
