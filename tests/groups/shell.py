@@ -271,13 +271,20 @@ class Shell:
         *,
         instances: Sequence[str] = (),
         protocols: Protocols = RANGE,
+        session_ms: int = SESSION_MS,
     ) -> list[str]:
         """A stable first generation; the first member is the leader; assignments are "for <id>"."""
+
+        def join(member_id: str = "", instance: str | None = None) -> int:
+            return self.join(
+                member_id, instance=instance, protocols=protocols, session_ms=session_ms
+            )
+
         if instances:
-            tokens = [self.join(instance=name, protocols=protocols) for name in instances]
+            tokens = [join(instance=name) for name in instances]
         else:
-            ids = [self.new_id(protocols=protocols) for _ in range(members)]
-            tokens = [self.join(member_id, protocols=protocols) for member_id in ids]
+            ids = [self.joined(join()).member_id for _ in range(members)]
+            tokens = [join(member_id) for member_id in ids]
         self.advance(DELAY_MS * 2)
         answers = [self.joined(token) for token in tokens]
         names = [answer.member_id for answer in answers]

@@ -1,13 +1,18 @@
 """Which partition of `__consumer_offsets`, and so which broker, looks after a group."""
 
+_SIGN_BIT = 0x80000000
+
 
 def partition_of_group(group_id: str, partitions: int) -> int:
-    """Kafka's choice: Java's hash of the string without its sign bit, modulo the partitions.
+    """Kafka's choice: the absolute value of Java's hash of the string, modulo the partitions.
 
-    Java hashes UTF-16 code units; anything else would send tools that know the rule elsewhere.
+    Java hashes UTF-16 code units into a signed int; the smallest one, which has no absolute
+    value, counts as zero. Anything else would send tools that know the rule elsewhere.
     """
     units = group_id.encode("utf-16-be")
     value = 0
     for high, low in zip(units[::2], units[1::2], strict=True):
         value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
-    return (value & 0x7FFFFFFF) % partitions
+    if value & _SIGN_BIT:
+        value = -value & (_SIGN_BIT - 1)
+    return value % partitions
