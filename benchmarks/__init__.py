@@ -1,0 +1,1 @@
+"""Measurements of the broker; `python -m benchmarks --help`."""

@@ -1,0 +1,76 @@
+"""Measures the broker, side by side with a bare one, and prints a table.
+
+    python -m benchmarks [MEASUREMENT ...] [--quick] [--json FILE]
+                         [--against HOST:PORT --against-pid PID]
+
+throughput      broker CPU per GB in and out, records of 100 B and 1 kB
+single_records  broker CPU per request that carries one record, and how many a second
+latency         from produce to consume at 500 records a second
+startup         time to the first acknowledged record, memory and CPU at rest
+partitions      broker CPU per message, from 1 to 1,000 partitions
+connections     broker CPU per message, from 1 to 500 connections
+
+Each module says what its numbers mean. The ratio compares Barnabas with `bare_broker.py`, a broker
+stripped of everything: what is left is the price of being a real one. `--against` adds a third
+column for any Kafka-compatible broker that you run yourself on this machine; topics called
+"bench" are made in it and deleted.
+"""
+
+import argparse
+import time
+from importlib import import_module
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks.bench import Bench, Row
+from benchmarks.brokers import BARE, BARNABAS, OTHER, Contender
+from benchmarks.report import print_table, write_json
+
+MEASUREMENTS = (
+    "throughput",
+    "single_records",
+    "latency",
+    "startup",
+    "partitions",
+    "connections",
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("measurements", nargs="*", metavar="MEASUREMENT", default=MEASUREMENTS)
+    parser.add_argument("--quick", action="store_true", help="less of everything, one round")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers here too")
+    parser.add_argument("--against", metavar="HOST:PORT", help="measure this broker too")
+    parser.add_argument("--against-pid", type=int, metavar="PID", help="its process")
+    arguments = parser.parse_args()
+    unknown = set(arguments.measurements) - set(MEASUREMENTS)
+    if unknown:
+        parser.error(f"no such measurement: {', '.join(sorted(unknown))}")
+    if (arguments.against is None) != (arguments.against_pid is None):
+        parser.error("--against and --against-pid go together")
+
+    contenders = [Contender(BARNABAS), Contender(BARE)]
+    if arguments.against is not None:
+        host, _, port = arguments.against.rpartition(":")
+        contenders.append(Contender(OTHER, (host, int(port), arguments.against_pid)))
+    console = Console()
+    bench = Bench(contenders, arguments.quick, console)
+    began = time.monotonic()
+    rows: dict[str, list[Row]] = {}
+    for name in arguments.measurements:
+        console.print(f"[bold]{name}[/]")
+        rows[name] = import_module(f"benchmarks.{name}").measure(bench)
+    names = [contender.name for contender in contenders]
+    print_table(console, names, rows, time.monotonic() - began)
+    if arguments.json is not None:
+        write_json(arguments.json, rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""How a measurement is run: contenders in turn, several rounds, medians.
+
+Machines are noisy, so an absolute number says little. The contenders take turns (A B A B), each
+round with a fresh broker on an empty directory, and the medians of the rounds are compared.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from statistics import median
+
+from rich.console import Console
+
+from benchmarks.brokers import BARE, BARNABAS, Contender
+
+TOPIC = "bench"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table."""
+
+    what: str
+    unit: str
+    values: Mapping[str, float]
+    """By contender."""
+    at_most: float | None = None
+    """What Barnabas has promised, in the row's unit."""
+    at_most_ratio: float | None = None
+    """What Barnabas has promised, as a multiple of the bare broker's value."""
+
+    @property
+    def ratio(self) -> float | None:
+        """Barnabas to the bare broker."""
+        if not self.values.get(BARE) or BARNABAS not in self.values:
+            return None
+        return self.values[BARNABAS] / self.values[BARE]
+
+    @property
+    def kept(self) -> bool | None:
+        """Whether the promise is kept; None if there is none."""
+        if self.at_most is not None:
+            return self.values[BARNABAS] <= self.at_most
+        if self.at_most_ratio is not None and self.ratio is not None:
+            return self.ratio <= self.at_most_ratio
+        return None
+
+
+Values = dict[str, float]
+Run = Callable[[Contender], Values]
+
+
+@dataclass
+class Bench:
+    """What every measurement gets."""
+
+    contenders: list[Contender]
+    quick: bool
+    console: Console
+    rounds: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rounds = 1 if self.quick else 3
+
+    def alternate(self, what: str, run: Run, rounds: int | None = None) -> dict[str, Values]:
+        """Run for each contender in turn; for each number that `run` gives, medians by contender."""
+        rounds = rounds or self.rounds
+        seen: dict[str, dict[str, list[float]]] = {}
+        for number in range(1, rounds + 1):
+            for contender in self.contenders:
+                with self.console.status(f"{what}, round {number} of {rounds}: {contender.name}"):
+                    values = run(contender)
+                shown = ", ".join(f"{key} {value:.4g}" for key, value in values.items())
+                self.console.print(f"  [dim]{what}: {contender.name}: {shown}[/]", highlight=False)
+                for key, value in values.items():
+                    seen.setdefault(key, {}).setdefault(contender.name, []).append(value)
+        return {
+            key: {name: median(numbers) for name, numbers in by_name.items()}
+            for key, by_name in seen.items()
+        }
+
+    def only(self, *names: str) -> "Bench":
+        """The same with fewer contenders."""
+        return Bench([c for c in self.contenders if c.name in names], self.quick, self.console)

@@ -1,0 +1,137 @@
+"""The brokers that are measured, each a process of its own, started fresh for each measurement."""
+
+import re
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+from confluent_kafka.admin import AdminClient, NewTopic
+
+_READY = re.compile(r"ready on (\S+):(\d+)")
+_START_TIMEOUT_S = 30.0
+
+BARNABAS = "Barnabas"
+BARE = "bare broker"
+OTHER = "other broker"
+
+
+@dataclass
+class Broker:
+    """A running broker, and what its process has used so far."""
+
+    name: str
+    host: str
+    port: int
+    pid: int
+    _process: psutil.Process = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._process = psutil.Process(self.pid)
+
+    @property
+    def bootstrap(self) -> str:
+        return f"{self.host}:{self.port}"
+
+    def cpu_s(self) -> float:
+        """User and system time of all threads."""
+        times = self._process.cpu_times()
+        return float(times.user + times.system)
+
+    def rss_bytes(self) -> int:
+        return int(self._process.memory_info().rss)
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A broker that can be started, or one that somebody else runs."""
+
+    name: str
+    elsewhere: tuple[str, int, int] | None = None
+    """Host, port and process id of a broker that is running already."""
+
+    @contextmanager
+    def running(self, topic: str, partitions: int = 1) -> Iterator[Broker]:
+        """The broker with an empty topic in it."""
+        if self.elsewhere is not None:
+            broker = Broker(self.name, *self.elsewhere)
+            create_topic(broker, topic, partitions)
+            try:
+                yield broker
+            finally:
+                for done in AdminClient({"bootstrap.servers": broker.bootstrap}).delete_topics(
+                    [topic]
+                ).values():
+                    done.result()
+            return
+        with self.started(partitions) as broker:
+            if self.name == BARNABAS:
+                create_topic(broker, topic, partitions)
+            yield broker
+
+    @contextmanager
+    def started(self, partitions: int = 1, directory: str | None = None) -> Iterator[Broker]:
+        """The process alone, on `directory` or on an empty one that is removed afterwards."""
+        assert self.elsewhere is None
+        with _directory(directory) as data, open(f"{data}/stderr", "wb") as errors:
+            if self.name == BARNABAS:
+                command = ["-m", "barnabas.broker.server", "listeners=127.0.0.1:0"]
+                command.append(f"log.dirs={data}")
+            else:
+                command = [str(Path(__file__).with_name("bare_broker.py")), data, str(partitions)]
+            process = subprocess.Popen(
+                [sys.executable, *command], stdout=subprocess.PIPE, stderr=errors
+            )
+            try:
+                host, port = _wait_until_ready(process, data)
+                yield Broker(self.name, host, port, process.pid)
+            finally:
+                process.send_signal(signal.SIGTERM)
+                try:
+                    process.wait(10)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+                assert process.stdout is not None
+                process.stdout.close()
+
+
+@contextmanager
+def _directory(directory: str | None) -> Iterator[str]:
+    if directory is not None:
+        yield directory
+        return
+    directory = tempfile.mkdtemp(prefix="barnabas-bench-")
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _wait_until_ready(process: subprocess.Popen[bytes], data: str) -> tuple[str, int]:
+    assert process.stdout is not None
+    deadline = time.monotonic() + _START_TIMEOUT_S
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while selector.select(max(0.0, deadline - time.monotonic())):
+            line = process.stdout.readline()
+            ready = _READY.search(line.decode())
+            if ready is not None:
+                return ready[1], int(ready[2])
+            if not line:
+                break
+    raise RuntimeError(f"the broker did not start:\n{Path(data, 'stderr').read_text()}")
+
+
+def create_topic(broker: Broker, topic: str, partitions: int) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    for created in admin.create_topics([NewTopic(topic, partitions, 1)]).values():
+        created.result()

@@ -1,0 +1,70 @@
+"""The table at the end, and the same for machines."""
+
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.bench import Row
+from benchmarks.brokers import BARNABAS
+
+
+def print_table(
+    console: Console, contenders: Sequence[str], rows: Mapping[str, list[Row]], seconds: float
+) -> None:
+    table = Table(title=f"{machine()}, {seconds:.0f} s", title_justify="left")
+    table.add_column("Measurement")
+    table.add_column("unit")
+    for name in contenders:
+        table.add_column(name, justify="right", style="bold" if name == BARNABAS else "")
+    table.add_column("ratio", justify="right")
+    table.add_column("promise", justify="right")
+    for of_measurement in rows.values():
+        for row in of_measurement:
+            values = [_number(row.values.get(name)) for name in contenders]
+            ratio = "" if row.ratio is None else f"{row.ratio:.2f}x"
+            table.add_row(row.what, row.unit, *values, ratio, _promise(row))
+        table.add_section()
+    console.print(table)
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def _promise(row: Row) -> str:
+    if row.kept is None:
+        return ""
+    limit = f"{row.at_most:g} {row.unit}" if row.at_most else f"{row.at_most_ratio:g}x"
+    return f"[green]<= {limit} kept[/]" if row.kept else f"[red]<= {limit} BROKEN[/]"
+
+
+def write_json(path: Path, rows: Mapping[str, list[Row]]) -> None:
+    measurements = {
+        name: [
+            {
+                "what": row.what,
+                "unit": row.unit,
+                "values": dict(row.values),
+                "ratio": row.ratio,
+                "kept": row.kept,
+            }
+            for row in of_measurement
+        ]
+        for name, of_measurement in rows.items()
+    }
+    document = {"machine": machine(), "measurements": measurements}
+    path.write_text(json.dumps(document, indent=2) + "\n")
+
+
+def machine() -> str:
+    return (
+        f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}, "
+        f"Python {platform.python_version()}"
+    )
