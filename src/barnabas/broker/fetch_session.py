@@ -20,7 +20,7 @@ Key = tuple[str | bytes, int]
 class Entry:
     """One partition of a session: where the consumer stands, and what it was told."""
 
-    __slots__ = ("key", "leader_epoch", "max_bytes", "offset", "partition", "told", "topic_id")
+    __slots__ = ("key", "leader_epoch", "max_bytes", "offset", "partition", "told")
 
     def __init__(self, key: Key, partition: Partition | None) -> None:
         self.key = key
@@ -34,6 +34,11 @@ class Entry:
         self.offset = asked.fetch_offset
         self.max_bytes = asked.partition_max_bytes
         self.leader_epoch = asked.current_leader_epoch
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether there is no such partition, not yet or no more."""
+        return self.partition is None or self.partition.deleted
 
     @property
     def error(self) -> ErrorCode:
@@ -53,11 +58,21 @@ class Entry:
     def has_records(self) -> bool:
         return self.partition is not None and self.offset < self.partition.high_watermark
 
+    @property
+    def is_told(self) -> bool:
+        """Whether the consumer knows how far the partition reaches; the partition is there."""
+        partition = self.partition
+        assert partition is not None
+        return self.told == (partition.high_watermark, partition.log.log_start_offset)
+
     def available_bytes(self) -> int:
         """How much a read would give, at least one byte."""
         partition = self.partition
         assert partition is not None
-        available = partition.log.bytes_between(self.offset, partition.high_watermark)
+        try:
+            available = partition.log.bytes_between(self.offset, partition.high_watermark)
+        except StorageError:
+            return self.max_bytes  # reading will fail too, and shall, for the client to know
         return min(available, self.max_bytes) or 1
 
     def read(self, max_bytes: int, *, min_one: bool) -> PartitionData:
@@ -107,7 +122,6 @@ class FetchSession:
     def __init__(self, session_id: int = 0) -> None:
         self.session_id = session_id
         self.epoch = 0
-        self.last_used = 0.0
         self.entries: dict[Key, Entry] = {}
         self._of_partition: dict[Partition, Entry] = {}
         self._news: dict[Entry, None] = {}
@@ -116,15 +130,28 @@ class FetchSession:
     def add(self, entry: Entry, asked: FetchPartition) -> None:
         """Take a partition in, or take note of where the consumer stands in it now."""
         entry.update(asked)
-        self.entries[entry.key] = entry
-        if entry.partition is not None:
-            self._of_partition[entry.partition] = entry
+        if entry.key not in self.entries:
+            self.entries[entry.key] = entry
+            self._follow(entry)
         self._news[entry] = None
 
-    def watch(self) -> None:
-        """Be told from now on when partitions move."""
-        for partition in self._of_partition:
-            partition.watchers.add(self)
+    def lost(self) -> list[Entry]:
+        """Partitions to look for again: by name, a topic may have come, or come back."""
+        return [entry for entry in self._news if entry.is_lost]
+
+    def found(self, entry: Entry, partition: Partition) -> None:
+        """A lost partition is there."""
+        if entry.partition is not None:
+            self._of_partition.pop(entry.partition, None)
+        entry.partition = partition
+        self._follow(entry)
+
+    def _follow(self, entry: Entry) -> None:
+        if entry.partition is None:
+            return
+        self._of_partition[entry.partition] = entry
+        if self.session_id:
+            entry.partition.watchers.add(self)
 
     def forget(self, keys: Iterable[Key]) -> None:
         for key in keys:
@@ -154,6 +181,8 @@ class FetchSession:
 
     def is_satisfied(self, min_bytes: int) -> bool:
         """Whether there is enough to answer at once: `min_bytes`, or something wrong."""
+        if min_bytes <= 0 or not self.entries:
+            return True
         available = 0
         for entry in self._news:
             if entry.error is not ErrorCode.NONE:
@@ -184,7 +213,7 @@ class FetchSession:
             if everything or data.records or data.error_code or told != entry.told:
                 entry.told = told
                 answers.append((entry, data))
-            if not data.error_code and not data.records and left > 0:
+            if not data.error_code and not entry.has_records:
                 self._news.pop(entry, None)
         for entry in served:
             self._news.pop(entry, None)
@@ -195,8 +224,16 @@ class FetchSession:
         """Something to wait for until `is_satisfied`, but not longer than `max_wait_ms`."""
         if self._wait is not None:
             self._wait.finish()
-        self.watch()
-        self._news = {entry: None for entry in self._news if entry.has_records}
+        if not self.session_id:
+            for partition in self._of_partition:
+                partition.watchers.add(self)
+        # Who only waits for more need not be looked at when others move.
+        is_kept = bool(self.session_id)
+        self._news = {
+            entry: None
+            for entry in self._news
+            if entry.has_records or (is_kept and not entry.is_told)
+        }
         self._wait = FetchWait(self, loop, min_bytes, max_wait_ms)
         return self._wait.done
 

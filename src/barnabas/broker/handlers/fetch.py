@@ -9,9 +9,10 @@ from asyncio import Future
 from itertools import groupby
 
 from barnabas.broker.dispatch import RequestContext
-from barnabas.broker.fetch_session import Entry, FetchSession
+from barnabas.broker.fetch_session import Entry, FetchSession, Key
 from barnabas.broker.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH
 from barnabas.broker.node import Node
+from barnabas.broker.partition import Partition
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import (
     FetchableTopicResponse,
@@ -33,8 +34,6 @@ def handle(
         return FetchResponse(error_code=found)
     session, everything = found
     _update(node, session, request, by_id=context.version >= _BY_ID)
-    if session.session_id:
-        session.watch()
     if request.max_wait_ms <= 0 or session.is_satisfied(max(0, request.min_bytes)):
         return _answer(node, session, request, everything=everything)
     return _answer_later(node, session, request, everything=everything)
@@ -53,25 +52,29 @@ def _session(node: Node, request: FetchRequest) -> tuple[FetchSession, bool] | E
 
 
 def _update(node: Node, session: FetchSession, request: FetchRequest, *, by_id: bool) -> None:
-    partitions = node.partitions
+    for entry in session.lost():
+        partition = _find(node, entry.key)
+        if partition is not None:
+            session.found(entry, partition)
     for topic in request.topics:
         name = _topic_key(topic, by_id=by_id)
-        known = (
-            partitions.by_id.get(topic.topic_id) if by_id else partitions.by_name.get(topic.topic)
-        ) or ()
         for asked in topic.partitions:
-            index = asked.partition
-            key = (name, index)
-            entry = session.entries.get(key)
-            if entry is None or entry.partition is None or entry.partition.deleted:
-                session.forget((key,))
-                entry = Entry(key, known[index] if 0 <= index < len(known) else None)
-            session.add(entry, asked)
+            key = (name, asked.partition)
+            session.add(session.entries.get(key) or Entry(key, _find(node, key)), asked)
     session.forget(
         (_topic_key(topic, by_id=by_id), index)
         for topic in request.forgotten_topics_data
         for index in topic.partitions
     )
+
+
+def _find(node: Node, key: Key) -> Partition | None:
+    topic, index = key
+    partitions = node.partitions
+    if isinstance(topic, str):
+        return partitions.get(topic, index)
+    of_topic = partitions.by_id.get(topic, ())
+    return of_topic[index] if 0 <= index < len(of_topic) else None
 
 
 def _topic_key(topic: FetchTopic | ForgottenTopic, *, by_id: bool) -> str | bytes:
