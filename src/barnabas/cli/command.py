@@ -10,6 +10,7 @@ import inspect
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, NoReturn, ParamSpec, get_type_hints
@@ -128,9 +129,9 @@ def exit_with(call: Callable[[], int | None], *, verbose: bool) -> NoReturn:
         code = exit_codes.OK
     except KeyboardInterrupt:
         code = exit_codes.INTERRUPTED
-    except (BarnabasError, CommandError) as error:
+    except (BarnabasError, CommandError, OSError) as error:
         if verbose:
-            raise
+            traceback.print_exc()
         say(f"error: {error}")
         code = exit_codes.FAILURE
         if isinstance(error, CommandError):

@@ -1,5 +1,6 @@
 """`barnabas consume`: records of topics to standard output."""
 
+import os
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -113,11 +114,11 @@ async def consume(
         render = record_format.compile_json(key_deserializer, value_deserializer)
     elif template is not None:
         render = record_format.compile_template(
-            template, key_deserializer, value_deserializer, null_marker.encode()
+            template, key_deserializer, value_deserializer, os.fsencode(null_marker)
         )
     else:
         render = record_format.compile_fields(
-            print_fields.split(","), key_deserializer, value_deserializer, null_marker.encode()
+            print_fields.split(","), key_deserializer, value_deserializer, os.fsencode(null_marker)
         )
     raw = Deserializer.RAW in (key_deserializer, value_deserializer)
     if sys.stdout.isatty() and not raw:

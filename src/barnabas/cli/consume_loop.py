@@ -1,11 +1,11 @@
 """The loop of `barnabas consume`: fetch, print, mark as done, and know when to end."""
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 
 from barnabas.cli import exit_codes
+from barnabas.cli.blocking import StdoutWriter
 from barnabas.cli.command import CommandError, UsageError
 from barnabas.cli.deserializers import UndecodableError
 from barnabas.cli.output import say
@@ -40,6 +40,7 @@ class _Printer:
         self._mark = mark
         self._printed = 0
         self._last_at = monotonic()
+        self._stdout = StdoutWriter()
         self.ends: Mapping[TopicPartition, int] = {}
 
     @property
@@ -51,20 +52,28 @@ class _Printer:
         timeout_s = self._limits.timeout_s
         return timeout_s is not None and monotonic() - self._last_at >= timeout_s
 
-    def print(self, fetched: Sequence[Fetched]) -> None:
-        """Print what the limits allow; what was printed is marked, also if a later one fails."""
+    async def print(self, fetched: Sequence[Fetched]) -> None:
+        """Print what the limits allow, and mark what was printed.
+
+        When a record cannot be shown, those before it are printed first.
+        """
         lines: list[bytes] = []
         done: dict[TopicPartition, int] = {}
+        failure: CommandError | None = None
         try:
             for chunk in fetched:
-                self._print_chunk(chunk, lines, done)
-        finally:
-            sys.stdout.buffer.write(b"".join(lines))
-            sys.stdout.buffer.flush()
-            for partition, offset in done.items():
-                self._mark(partition, offset)
+                self._render_chunk(chunk, lines, done)
+        except CommandError as error:
+            failure = error
+        if lines:
+            await self._stdout.write(b"".join(lines))
+            self._last_at = monotonic()
+        for partition, offset in done.items():
+            self._mark(partition, offset)
+        if failure is not None:
+            raise failure
 
-    def _print_chunk(
+    def _render_chunk(
         self, chunk: Fetched, lines: list[bytes], done: dict[TopicPartition, int]
     ) -> None:
         end = self.ends.get(chunk.partition)
@@ -79,7 +88,6 @@ class _Printer:
                     "deserializer, such as hex"
                 ) from error
             self._printed += 1
-            self._last_at = monotonic()
             done[chunk.partition] = record.offset + 1
 
     def exit_code(self) -> int:
@@ -108,7 +116,7 @@ async def consume_partitions(
         while not printer.is_full:
             if not limits.follow and _reached(consumer.positions, printer.ends):
                 break
-            printer.print(await consumer.poll(_poll_ms(limits)))
+            await printer.print(await consumer.poll(_poll_ms(limits)))
             if printer.is_overdue:
                 return printer.exit_code()
     return exit_codes.OK
@@ -134,7 +142,7 @@ async def consume_group(
             if not limits.follow and assigned != frozenset(positions):
                 assigned = frozenset(positions)
                 printer.ends = await _ends(cluster, list(positions))
-            printer.print(fetched)
+            await printer.print(fetched)
             if not limits.follow and _reached(positions, printer.ends):
                 break
             if printer.is_overdue:

@@ -1,6 +1,7 @@
 """`barnabas produce`: lines from standard input to a topic."""
 
 import asyncio
+import os
 import sys
 from collections.abc import Callable
 from enum import StrEnum
@@ -97,7 +98,7 @@ async def produce(
         raise UsageError("--key-separator must not be empty")
     parse = _parser(key, key_separator, null_marker)
     headers = [
-        (name, text.encode()) for name, text in parse_pairs(header or [], "--header").items()
+        (name, os.fsencode(text)) for name, text in parse_pairs(header or [], "--header").items()
     ]
     async with session.connect() as cluster:
         producer = Producer(
@@ -128,7 +129,7 @@ async def _send_lines(
     headers: list[tuple[str, bytes]],
 ) -> None:
     """Send everything; what was read is delivered also when reading is interrupted or fails."""
-    from barnabas.cli.stdin import read_lines
+    from barnabas.cli.blocking import read_lines
 
     number = 0
     async with producer:
@@ -151,15 +152,15 @@ class _LineError(ValueError):
 
 def _parser(key: str | None, key_separator: str | None, null_marker: str | None) -> Parse:
     """The function that makes key and value of a line."""
-    null = None if null_marker is None else null_marker.encode()
-    fixed = None if key is None else key.encode()
+    null = None if null_marker is None else os.fsencode(null_marker)
+    fixed = None if key is None else os.fsencode(key)
 
     def plain(line: bytes) -> tuple[bytes | None, bytes | None]:
         return fixed, None if line == null else line
 
     if key_separator is None:
         return plain
-    separator = key_separator.encode()
+    separator = os.fsencode(key_separator)
 
     def separated(line: bytes) -> tuple[bytes | None, bytes | None]:
         before, found, after = line.partition(separator)

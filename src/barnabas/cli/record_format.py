@@ -8,6 +8,7 @@ Templates know kcat's tokens and named fields, which may be mixed:
 """
 
 import json
+import os
 import re
 from collections.abc import Callable, Sequence
 
@@ -91,10 +92,10 @@ def compile_template(
     pieces: list[bytes | Renderer] = []
     at = 0
     for match in _PIECE.finditer(template):
-        pieces.append(template[at : match.start()].encode())
+        pieces.append(os.fsencode(template[at : match.start()]))
         pieces.append(_piece(match, known))
         at = match.end()
-    pieces.append(template[at:].encode())
+    pieces.append(os.fsencode(template[at:]))
     last = next((piece for piece in reversed(pieces) if piece != b""), b"")
     if not (isinstance(last, bytes) and last.endswith(b"\n")):
         pieces.append(b"\n")

@@ -20,6 +20,7 @@ from barnabas import __version__
 from barnabas.client.errors import (
     BrokerUnreachable,
     ConnectionLost,
+    InvalidArgument,
     ProtocolMismatch,
     RequestTimedOut,
 )
@@ -27,7 +28,7 @@ from barnabas.wire.errors import ErrorCode
 from barnabas.wire.framing import correlation_id_of, decode_response, encode_request
 from barnabas.wire.message import Request, Response
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from barnabas.wire.primitives import WireError
+from barnabas.wire.primitives import Buffer, WireError
 
 DEFAULT_REQUEST_TIMEOUT_MS = 30_000
 MAX_RESPONSE_BYTES = 512 * 1024 * 1024
@@ -108,9 +109,8 @@ class Connection(asyncio.Protocol):
         """Send a request that has no answer: Produce with acks=0 is the only one."""
         version = self.version_for(type(request), max_version)
         await self._writable.wait()
-        self._transport_or_raise().writelines(
-            encode_request(request, version, self._take_correlation_id(), self._client_id)
-        )
+        transport = self._transport_or_raise()
+        transport.writelines(self._encode(request, version, self._take_correlation_id()))
 
     def version_for(
         self, request_type: type[Request[Response]], max_version: int | None = None
@@ -182,7 +182,7 @@ class Connection(asyncio.Protocol):
                 await self._writable.wait()
                 transport = self._transport_or_raise()
                 correlation_id = self._take_correlation_id()
-                frame = encode_request(request, version, correlation_id, self._client_id)
+                frame = self._encode(request, version, correlation_id)
                 answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
                 self._pending.append(_Pending(correlation_id, answer))
                 transport.writelines(frame)
@@ -192,6 +192,15 @@ class Connection(asyncio.Protocol):
             message = f"the broker at {self.address} did not answer {name} in {timeout_ms} ms"
             self._fail(ConnectionLost(message))
             raise RequestTimedOut(message) from error
+
+    def _encode(
+        self, request: Request[Response], version: int, correlation_id: int
+    ) -> list[Buffer]:
+        try:
+            return encode_request(request, version, correlation_id, self._client_id)
+        except (WireError, struct.error, UnicodeEncodeError) as error:
+            name = type(request).__name__.removesuffix("Request")
+            raise InvalidArgument(f"this cannot be put into {name} v{version}: {error}") from error
 
     def _decode(self, answer: bytes, request: Request[ResponseT], version: int) -> ResponseT:
         try:
