@@ -99,6 +99,8 @@ class Dispatcher(Generic[ContextT]):
         context = RequestContext(header, connection)
         try:
             outcome = handle(self._node, request, context)
+        except WireError:
+            raise
         except Exception as error:
             # The one broad handler: a bug in one request must not take the broker down.
             logger.exception("%s v%d failed", request_type.__name__, version)

@@ -12,7 +12,7 @@ from typing import Protocol
 from barnabas.log import AppendInfo, Log
 from barnabas.records.batch import BatchHeader
 from barnabas.records.decode import decode_batch
-from barnabas.records.errors import InvalidBatch
+from barnabas.records.errors import CorruptBatch, InvalidBatch
 from barnabas.records.validate import validate_batches
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.primitives import Buffer
@@ -95,7 +95,7 @@ class Partition:
             if original is not None:
                 return original
         if limits.needs_keys:
-            check_keys(view)
+            check_keys(view, limits.max_decompressed_bytes)
         return self._store(view, batches, now_ms)
 
     def append_internal(self, batch: bytearray, header: BatchHeader, now_ms: int) -> AppendInfo:
@@ -182,9 +182,13 @@ class Partition:
         self._committing.clear()
 
 
-def check_keys(batch: memoryview) -> None:
+def check_keys(batch: memoryview, max_decompressed_bytes: int) -> None:
     """Raise unless every record of the batch has a key."""
-    for record in decode_batch(batch):
+    try:
+        records = decode_batch(batch, limit=max_decompressed_bytes)
+    except CorruptBatch as error:
+        raise InvalidBatch(ErrorCode.INVALID_RECORD, str(error)) from error
+    for record in records:
         if record.key is None:
             raise InvalidBatch(
                 ErrorCode.INVALID_RECORD,

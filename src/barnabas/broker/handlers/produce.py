@@ -24,6 +24,7 @@ from barnabas.wire.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from barnabas.wire.primitives import WireError
 
 FIRST_VERSION = 3
 ACKS_ALL = -1
@@ -57,7 +58,7 @@ def handle(
         responses.append(TopicProduceResponse(topic.name, topic.topic_id, answers))
     if request.acks == 0:
         if failed:
-            context.connection.refuse("a produce with acks=0 was refused")
+            raise WireError("a produce with acks=0 was refused")
         return None
     response = ProduceResponse(responses)
     if waiting:

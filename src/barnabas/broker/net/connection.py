@@ -194,7 +194,8 @@ class Connection(BufferedProtocol):
                 answers.append(answer)
             elif answer is not None:
                 written += answer
-                if len(written) > _WRITE_TOGETHER:
+                # More than one buffer: records by reference, which may be many megabytes.
+                if len(answer) > 1 or len(written) > _WRITE_TOGETHER:
                     self._write(written)
         self._write(written)
         self._set_reading(self._writable and len(answers) < MAX_PARKED)

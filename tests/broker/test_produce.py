@@ -1,0 +1,274 @@
+"""What a broker takes, what it refuses, and that nothing of the refused is stored."""
+
+import struct
+from collections.abc import Callable
+
+import pytest
+
+from barnabas.records.batch import patch_crc
+from barnabas.records.compression import Compression
+from barnabas.records.encode import encode_batch
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
+from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from tests.broker.raw_client import RawClient, batch, now_ms
+from tests.broker.verbs import (
+    create_topic,
+    fetch_one,
+    offset_at,
+    produce,
+    produce_request,
+    produced,
+    stored,
+)
+from tests.support.broker import BrokerProcess
+
+HOUR_MS = 3_600_000
+
+
+def stamped(timestamp: int) -> bytes:
+    return bytes(encode_batch([(timestamp, None, b"v", ())]))
+
+
+# -- acknowledgements ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", range(3))
+def test_old_versions_are_refused_and_not_stored(
+    client: RawClient, topic: str, version: int
+) -> None:
+    create_topic(client, topic)
+    answer = produce(client, topic, batch(b"a"), version=version)
+    assert (answer.error_code, answer.base_offset) == (ErrorCode.UNSUPPORTED_VERSION, -1)
+    assert stored(client, topic) == []
+
+
+@pytest.mark.parametrize("version", range(3, 13))
+@pytest.mark.parametrize("acks", [-1, 1])
+def test_an_answer_says_where_it_went(
+    client: RawClient, topic: str, version: int, acks: int
+) -> None:
+    create_topic(client, topic)
+    assert produced(client, topic, batch(b"a", b"b"), version=version, acks=acks) == 0
+    assert produced(client, topic, batch(b"c"), version=version, acks=acks) == 2
+    assert stored(client, topic) == [b"a", b"b", b"c"]
+
+
+def test_by_topic_id(client: RawClient, topic: str) -> None:
+    def ask(topic_id: bytes, partition: int) -> tuple[int, int]:
+        data = TopicProduceData("", topic_id, [PartitionProduceData(partition, batch(b"a"))])
+        response = client.ask(ProduceRequest(None, -1, 1000, [data]), 13)
+        assert response.responses[0].topic_id == topic_id
+        (answer,) = response.responses[0].partition_responses
+        return answer.error_code, answer.base_offset
+
+    topic_id = create_topic(client, topic).topic_id
+    assert ask(topic_id, 0) == (0, 0)
+    assert ask(topic_id, 1) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
+    assert ask(b"\1" * 16, 0) == (ErrorCode.UNKNOWN_TOPIC_ID, -1)
+
+
+def test_one_bad_partition_does_not_stop_the_others(client: RawClient, topic: str) -> None:
+    create_topic(client, topic, 2)
+    indexes = [0, 7, 1, -1]
+    data = TopicProduceData(
+        topic, partition_data=[PartitionProduceData(index, batch(b"a")) for index in indexes]
+    )
+    response = client.ask(ProduceRequest(None, -1, 1000, [data]), 9)
+    answers = {a.index: a.error_code for a in response.responses[0].partition_responses}
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert answers == {0: 0, 7: unknown, 1: 0, -1: unknown}
+
+
+def test_acks_0_gets_no_answer(client: RawClient, topic: str) -> None:
+    create_topic(client, topic)
+    client.send_bytes(client.frame(produce_request(topic, batch(b"a"), acks=0), 9))
+    client._asked.clear()
+    assert stored(client, topic) == [b"a"]
+
+
+def test_acks_0_refused_closes_the_connection(client: RawClient, node: BrokerProcess) -> None:
+    """Answers to what was asked before are sent all the same, even when it came in one piece."""
+    frames = [
+        client.frame(MetadataRequest([])),
+        client.frame(produce_request("no-such-topic", batch(b"a"), acks=0), 9),
+        client.frame(MetadataRequest([])),
+    ]
+    client.send_bytes(b"".join(frames))
+    assert client.receive().cluster_id
+    assert client.is_closed()
+    with RawClient(node.host, node.port) as another:
+        assert another.ask(MetadataRequest([])).cluster_id
+
+
+@pytest.mark.parametrize("acks", [2, -2, 100])
+def test_there_are_no_other_acks(client: RawClient, topic: str, acks: int) -> None:
+    create_topic(client, topic)
+    answer = produce(client, topic, batch(b"a"), acks=acks)
+    assert answer.error_code == ErrorCode.INVALID_REQUIRED_ACKS
+    assert stored(client, topic) == []
+
+
+# -- idempotence -----------------------------------------------------------------------------------
+
+
+def test_a_repeated_batch_is_stored_once(client: RawClient, topic: str) -> None:
+    create_topic(client, topic)
+    producer_id = client.ask(InitProducerIdRequest(None)).producer_id
+
+    def send(sequence: int, *values: bytes, epoch: int = 0) -> int:
+        data = batch(*values, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence)
+        return produced(client, topic, data)
+
+    assert send(0, b"a", b"b") == 0
+    assert send(2, b"c") == 2
+    assert send(0, b"a", b"b") == 0
+    assert send(2, b"c") == 2
+    assert send(0, b"d", epoch=1) == 3
+    assert stored(client, topic) == [b"a", b"b", b"c", b"d"]
+
+
+def test_producer_ids_are_never_given_twice(client: RawClient) -> None:
+    ids = [client.ask(InitProducerIdRequest(None)).producer_id for _ in range(20)]
+    assert len(set(ids)) == 20
+
+
+# -- what is refused -------------------------------------------------------------------------------
+
+
+def with_field(data: bytes, at: int, layout: str, value: int, *, crc: bool = True) -> bytes:
+    changed = bytearray(data)
+    struct.pack_into(layout, changed, at, value)
+    if crc:
+        patch_crc(changed)
+    return bytes(changed)
+
+
+def bomb() -> bytes:
+    row = (now_ms(), None, bytes(40 << 20), ())
+    return bytes(encode_batch([row], compression=Compression.ZSTD))
+
+
+REFUSED: dict[str, tuple[Callable[[], bytes | None], ErrorCode]] = {
+    "null": (lambda: None, ErrorCode.INVALID_RECORD),
+    "empty": (lambda: b"", ErrorCode.INVALID_RECORD),
+    "one byte": (lambda: b"\0", ErrorCode.INVALID_RECORD),
+    "cut off": (lambda: batch(b"a")[:-1], ErrorCode.INVALID_RECORD),
+    "a byte too many": (lambda: batch(b"a") + b"\0", ErrorCode.INVALID_RECORD),
+    "two batches": (lambda: batch(b"a") + batch(b"b"), ErrorCode.INVALID_RECORD),
+    "CRC": (lambda: batch(b"a")[:-1] + b"!", ErrorCode.CORRUPT_MESSAGE),
+    "magic 1": (lambda: with_field(batch(b"a"), 16, ">b", 1), ErrorCode.INVALID_RECORD),
+    "magic 3": (lambda: with_field(batch(b"a"), 16, ">b", 3), ErrorCode.CORRUPT_MESSAGE),
+    "codec 7": (
+        lambda: with_field(batch(b"a"), 21, ">h", 7),
+        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+    ),
+    "no gzip": (lambda: with_field(batch(b"a"), 21, ">h", 1), ErrorCode.CORRUPT_MESSAGE),
+    "control": (lambda: batch(b"a", control=True), ErrorCode.INVALID_RECORD),
+    "transactional": (
+        lambda: batch(b"a", transactional=True, producer_id=1, producer_epoch=0, base_sequence=0),
+        ErrorCode.INVALID_TXN_STATE,
+    ),
+    "more records than bytes": (
+        lambda: with_field(with_field(batch(b"a"), 23, ">i", 9999), 57, ">i", 10000),
+        ErrorCode.INVALID_RECORD,
+    ),
+    "too large": (lambda: batch(b"a" * 600_000), ErrorCode.MESSAGE_TOO_LARGE),
+    "bomb": (bomb, ErrorCode.MESSAGE_TOO_LARGE),
+    "ahead of its time": (
+        lambda: stamped(now_ms() + 2 * HOUR_MS),
+        ErrorCode.INVALID_TIMESTAMP,
+    ),
+    "negative time": (lambda: stamped(-2), ErrorCode.INVALID_TIMESTAMP),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("acks", [-1, 1])
+def test_nothing_of_a_refused_batch_is_stored(
+    client: RawClient, topic: str, name: str, acks: int
+) -> None:
+    make, expected = REFUSED[name]
+    create_topic(client, topic)
+    produced(client, topic, batch(b"before"))
+    answer = produce(client, topic, make(), acks=acks)
+    assert (answer.error_code, answer.base_offset) == (expected, -1)
+    assert answer.error_message
+    assert produced(client, topic, batch(b"after")) == 1
+    assert stored(client, topic) == [b"before", b"after"]
+
+
+def test_a_transactional_id_is_refused(client: RawClient, topic: str) -> None:
+    create_topic(client, topic)
+    request = produce_request(topic, batch(b"a"))
+    request.transactional_id = "t"
+    response = client.ask(request, 9)
+    (answer,) = response.responses[0].partition_responses
+    assert answer.error_code == ErrorCode.INVALID_TXN_STATE
+    assert stored(client, topic) == []
+
+
+def test_clients_do_not_write_to_internal_topics(client: RawClient) -> None:
+    answer = produce(client, "__consumer_offsets", batch(b"a"))
+    assert answer.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+    answer = produce(client, "__cluster_metadata", batch(b"a"))
+    assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+# -- topic settings --------------------------------------------------------------------------------
+
+
+def test_max_message_bytes_of_a_topic(client: RawClient, topic: str) -> None:
+    create_topic(client, topic, max_message_bytes="200")
+    assert produced(client, topic, batch(b"a")) == 0
+    answer = produce(client, topic, batch(b"a" * 100))
+    assert answer.error_code == ErrorCode.MESSAGE_TOO_LARGE
+    assert "200" in answer.error_message
+
+
+def test_timestamp_limits_of_a_topic(client: RawClient, topic: str) -> None:
+    create_topic(
+        client,
+        topic,
+        message_timestamp_before_max_ms="60000",
+        message_timestamp_after_max_ms=str(48 * HOUR_MS),
+    )
+    produced(client, topic, stamped(now_ms() + 24 * HOUR_MS))
+    produced(client, topic, stamped(now_ms() - 30_000))
+    answer = produce(client, topic, stamped(now_ms() - 120_000))
+    assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
+
+
+def test_log_append_time(client: RawClient, topic: str) -> None:
+    """The broker's time replaces the producer's, however wrong that is."""
+    create_topic(client, topic, message_timestamp_type="LogAppendTime")
+    before = now_ms()
+    answer = produce(client, topic, stamped(now_ms() + 1000 * HOUR_MS))
+    assert answer.error_code == 0
+    assert before <= answer.log_append_time_ms <= now_ms()
+    assert offset_at(client, topic, -3).timestamp == answer.log_append_time_ms
+
+
+def test_a_compacted_topic_needs_keys(client: RawClient, topic: str) -> None:
+    create_topic(client, topic, cleanup_policy="compact")
+    rows = [(now_ms(), b"k", b"v", ()), (now_ms(), None, b"v", ())]
+    answer = produce(client, topic, bytes(encode_batch(rows)))
+    assert answer.error_code == ErrorCode.INVALID_RECORD
+    assert "key" in answer.error_message
+    assert produced(client, topic, bytes(encode_batch(rows[:1]))) == 0
+
+
+def test_a_compacted_topic_needs_well_formed_records(client: RawClient, topic: str) -> None:
+    """The CRC is right, yet what stands behind the header is no record."""
+    create_topic(client, topic, cleanup_policy="compact")
+    garbage = bytearray(batch(b"a" * 20))
+    garbage[61:] = b"\xff" * (len(garbage) - 61)
+    patch_crc(garbage)
+    answer = produce(client, topic, bytes(garbage))
+    assert answer.error_code == ErrorCode.INVALID_RECORD
+    assert fetch_one(client, topic).high_watermark == 0
