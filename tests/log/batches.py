@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from barnabas.log import AppendInfo, Log
 from barnabas.records.batch import BatchHeader, parse_header
 from barnabas.records.compression import Compression
-from barnabas.records.decode import decode_records
+from barnabas.records.decode import decode_records, iter_batches
 from barnabas.records.encode import encode_batch
 from barnabas.records.record import Record
 
@@ -38,17 +38,19 @@ def put(
     return log.append(*batch([(timestamp, None, value) for value in values]), epoch, now)
 
 
-def read_all(log: Log, max_bytes: int = 1 << 20) -> list[Record]:
-    """Every record from the log's start to its end, by following reads as a consumer does."""
+def read_all(log: Log, offset: int | None = None) -> list[Record]:
+    """Every record from `offset`, or the log's start, by following reads as a consumer does.
+
+    A consumer goes on behind the last offset of a batch, which may lie behind its last record.
+    """
     records: list[Record] = []
-    offset = log.log_start_offset
+    start = offset = log.log_start_offset if offset is None else offset
     while offset < log.log_end_offset:
-        data = log.read(offset, max_bytes)
-        found = [record for record in decode_records(data) if record.offset >= offset]
-        if not found:
+        data = log.read(offset, 1 << 20)
+        if not data:
             break
-        records += found
-        offset = found[-1].offset + 1
+        records += [record for record in decode_records(data) if record.offset >= start]
+        offset = [header.next_offset for header, _ in iter_batches(data)][-1]
     return records
 
 
