@@ -66,6 +66,9 @@ class KafkaPythonConsumer(Consumer):
             self._consumer.seek(TopicPartition(topic, partition), offset)
 
     def subscribe(self, topics: Sequence[str]) -> None:
+        # It may join before it knows the topics' partitions, and then share out none of them.
+        for topic in topics:
+            self._consumer.partitions_for_topic(topic)
         self._consumer.subscribe(list(topics))
 
     def poll(self, timeout_s: float = 0.2) -> list[Record]:
@@ -146,13 +149,21 @@ class KafkaPythonAdmin(Admin):
     def replace_configs(self, topic: str, configs: Mapping[str, str]) -> None:
         # It fills in what is set already before it sends the request, so that nothing is taken
         # back; a reset without names sends the request as it is.
-        self._admin.reset_configs([self._resource(topic)], incremental=False)
-        self._admin.alter_configs([self._resource(topic, dict(configs))], incremental=False)
+        self._check(self._admin.reset_configs([self._resource(topic)], incremental=False))
+        resource = self._resource(topic, dict(configs))
+        self._check(self._admin.alter_configs([resource], incremental=False))
+
+    @staticmethod
+    def _check(results: Mapping[str, Mapping[str, Any]]) -> None:
+        """Outcomes are strings; only one of them is good."""
+        for result in results["topic"].values():
+            if result != "OK":
+                raise KafkaError(result)
 
     def change_config(self, topic: str, name: str, value: str | None) -> None:
         change = ("DELETE", None) if value is None else ("SET", value)
         resource = self._resource(topic, {name: change})
-        self._admin.alter_configs([resource], incremental=True)
+        self._check(self._admin.alter_configs([resource], incremental=True))
 
     def _resource(self, topic: str, configs: dict[str, Any] | None = None) -> ConfigResource:
         return ConfigResource(ConfigResourceType.TOPIC, topic, configs)
