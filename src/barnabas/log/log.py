@@ -37,6 +37,7 @@ class Log:
 
     __slots__ = (
         "_active",
+        "_checkpointed",
         "_compacted_offset",
         "_epochs",
         "_failure",
@@ -79,6 +80,8 @@ class Log:
         self._snapshots = Snapshots(files.disk, directory, recovered.snapshots)
         self._producers: ProducerTable | None = None
         self._files = files
+        self._checkpointed = None if recovered.report else self._extent()
+        """What the log extended over when its state was written; None if it is to be written."""
         self._compacted_offset = 0
         """Finished segments below need no compaction before another one is finished."""
         self._opened_ms = now_ms
@@ -402,6 +405,7 @@ class Log:
         if job.error is not None:
             raise StorageError(f"can not compact {self.directory}: {job.error}") from job.error
         with storage_errors(f"can not compact {self.directory}"):
+            self._checkpointed = None
             deletion = swap_in(self._files, self.directory, self._segments, job, self.config)
         self._compacted_offset = job.sources[-1].next_offset
         return deletion
@@ -414,7 +418,7 @@ class Log:
         if offset >= self.log_end_offset:
             return
         with storage_errors(f"can not truncate {self.directory}"):
-            self._flushing = None
+            self._checkpointed = self._flushing = None
             self._segments.remove_from(offset, self._files)
             self._files.disk.sync_directory(self.directory)
             last = self._active = self._segments[-1]
@@ -426,12 +430,20 @@ class Log:
             self._snapshots.drop_above(offset)
         self.log_end_offset = last.next_offset
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
-        self._producers = None
+        self._producers = self._checkpointed = None
 
     # Remembering
 
+    def _extent(self) -> tuple[int, int, int, int]:
+        return self.log_start_offset, self.flushed_offset, self.log_end_offset, len(self._segments)
+
     def checkpoint(self) -> None:
-        """Write `log.state`: log start offset, epochs, and the segments that are on the disk."""
+        """Write `log.state`: log start offset, epochs, and the segments that are on the disk.
+
+        Cheap for a log that has not changed: nothing is written.
+        """
+        if self._checkpointed == self._extent():
+            return
         synced = {
             segment.base_offset: SegmentState.of(segment)
             for segment in self._segments
@@ -442,6 +454,7 @@ class Log:
         state = LogState(self.log_start_offset, self._epochs.entries(), synced)
         with storage_errors(f"can not write the state of {self.directory}"):
             write_state(self._files.disk, self.directory, state)
+        self._checkpointed = self._extent()
 
     def close(self) -> None:
         """Sync everything and remember it, so that the next `open` has nothing to scan.
