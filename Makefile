@@ -21,7 +21,7 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 demo: $(STAMP) ## Run a broker, a producer and two consumer groups, live, and show the outcome
-	$(BIN)/python examples/demo.py
+	$(BIN)/python -m examples.demo
 
 test: $(STAMP) ## Run the whole test suite
 	$(BIN)/pytest

@@ -1,0 +1,55 @@
+"""Runs the demo: `python -m examples.demo`, or `make demo`."""
+
+import argparse
+import asyncio
+import signal
+import sys
+
+from rich.console import Console
+
+from barnabas.client.errors import BarnabasError
+from examples.demo.play import Play
+from examples.demo.processes import ProcessCrashedError
+
+
+def main() -> int:
+    """0: every promise was kept; 1: one was broken; 130: interrupted."""
+    parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=15, help="how long the shop is open")
+    parser.add_argument("--rate", type=int, default=1000, help="page views a second")
+    parser.add_argument("--plain", action="store_true", help="lines instead of a live view")
+    options = parser.parse_args()
+    console = Console()
+    play = Play(
+        console,
+        rate=options.rate,
+        seconds=options.seconds,
+        plain=options.plain or not console.is_terminal,
+    )
+    try:
+        kept = asyncio.run(_until_terminated(play))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        console.print("interrupted; everything is cleaned up")
+        return 130
+    except (ProcessCrashedError, BarnabasError) as error:
+        console.print(f"error: {error}", style="red", highlight=False, markup=False)
+        return 1
+    finally:
+        play.kill()
+    if kept:
+        console.print("All promises kept.", style="bold green")
+    else:
+        console.print("A promise was broken.", style="bold red")
+    return 0 if kept else 1
+
+
+async def _until_terminated(play: Play) -> bool:
+    """SIGTERM ends the demo as Ctrl-C does."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await play.perform()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
