@@ -107,7 +107,14 @@ def _value(known: KnownMessage, field: Field) -> st.SearchStrategy[Any]:
         value = st.lists(value, max_size=2)
     if field.nullable.low <= field.nullable.high or field.element == "records":
         value = st.none() | value
+    elif _is_tagged_struct(field):
+        # None says that it is not there, which is how one with nothing but defaults is sent.
+        value = value.map(lambda struct: None if struct == type(struct)() else struct)
     return value
+
+
+def _is_tagged_struct(field: Field) -> bool:
+    return field.tag is not None and not field.is_basic and not field.is_array
 
 
 def _instances(known: KnownMessage, name: str, fields: list[Field]) -> st.SearchStrategy[Any]:
@@ -141,7 +148,9 @@ def _in_version(known: KnownMessage, struct: Any, fields: list[Field], version: 
 
 def _carried(known: KnownMessage, field: Field, value: Any, version: int) -> Any:
     if value is None:
-        nullable = version in field.nullable or field.element == "records"
+        nullable = (
+            version in field.nullable or field.element == "records" or _is_tagged_struct(field)
+        )
         return None if nullable else _empty(field)
     if field.is_basic:
         return value

@@ -29,6 +29,7 @@ BASIC = {
     "bytes": ("", "bytes"),
     "records": ("", "Buffer"),
 }
+BASIC_TEXT = ("string", "bytes")
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,31 @@
 """What every generated message class offers."""
 
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
 from barnabas.wire.primitives import Reader, Writer
 
 NEVER = 32767
 """`FLEXIBLE_FROM` of a message that has no flexible version."""
 
+EMPTY: Final[list[Any]] = []
+"""Stands for a list that was not given; each message then gets a new one of its own."""
+
 
 class Struct:
-    """A structure inside a message."""
+    """A structure inside a message. Two of one type with equal fields are equal."""
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"{type(self).__name__}({fields})"
 
     @classmethod
     def decode(cls, r: Reader, version: int) -> Self:
