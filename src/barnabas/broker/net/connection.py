@@ -127,6 +127,7 @@ class Connection(BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._writable = True
+        self.last_active = self._door.now()
         self._handle_frames()
 
     # -- called by the broker ----------------------------------------------------------------------

@@ -59,7 +59,7 @@ class ConnectionDoor:
                 logger.info(
                     "connection from %s closed: idle for %.0f s", connection.client_host, idle
                 )
-                connection.close()
+                connection.abort()  # it may be one that never reads what it was sent
             elif idle > 1:
                 connection.shrink()
 

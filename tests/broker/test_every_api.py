@@ -1,0 +1,333 @@
+"""Every API in every version it is served in: a sensible request gets a decodable answer.
+
+Handlers know one path for all versions, so what can break is an answer that some version can't
+carry. That shows only when it is asked for in that version.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from barnabas.broker.routes import routes
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.message import Request
+from barnabas.wire.messages import alter_configs, incremental_alter_configs
+from barnabas.wire.messages.api_versions import ApiVersionsRequest
+from barnabas.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.wire.messages.delete_groups import DeleteGroupsRequest
+from barnabas.wire.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
+from barnabas.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
+from barnabas.wire.messages.describe_log_dirs import DescribeLogDirsRequest
+from barnabas.wire.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    TopicRequest,
+)
+from barnabas.wire.messages.fetch import FetchRequest
+from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.wire.messages.heartbeat import HeartbeatRequest
+from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
+from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from barnabas.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from barnabas.wire.messages.list_groups import ListGroupsRequest
+from barnabas.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from barnabas.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from barnabas.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from barnabas.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
+from barnabas.wire.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
+from barnabas.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from barnabas.wire.messages.sync_group import SyncGroupRequest
+from tests.broker.raw_client import RawClient, batch
+from tests.broker.verbs import asked, create_topic, fetch_request
+
+SETTINGS = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "3"}
+
+Make = Callable[["Known", int], Request[Any]]
+Check = Callable[[Any], object]
+
+
+class Known:
+    """The topic that the requests are about."""
+
+    def __init__(self, client: RawClient, name: str) -> None:
+        self.name = name
+        self.topic_id = create_topic(client, name).topic_id
+
+
+def _fetch(known: Known, version: int) -> FetchRequest:
+    topic = asked(known.name, {0: 0, 9: 0})
+    topic.topic_id = known.topic_id
+    session = (0, 0) if version >= 7 else (0, -1)
+    return fetch_request(topic, session=session)
+
+
+def _offset_fetch(known: Known, version: int) -> OffsetFetchRequest:
+    if version < 8:
+        return OffsetFetchRequest("g", [OffsetFetchRequestTopic(known.name, [0])])
+    topic = OffsetFetchRequestTopics(known.name, known.topic_id, [0])
+    return OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", topics=[topic])])
+
+
+def _offset_commit(known: Known, version: int) -> OffsetCommitRequest:
+    partitions = [OffsetCommitRequestPartition(0, 1), OffsetCommitRequestPartition(9, 1)]
+    topic = OffsetCommitRequestTopic(known.name, known.topic_id, partitions)
+    return OffsetCommitRequest("g", topics=[topic])
+
+
+def _leave(known: Known, version: int) -> LeaveGroupRequest:
+    if version < 3:
+        return LeaveGroupRequest("g", "nobody")
+    return LeaveGroupRequest("g", members=[MemberIdentity("nobody", None)])
+
+
+def _join(known: Known, version: int) -> JoinGroupRequest:
+    return JoinGroupRequest(
+        f"joined-{version}",
+        6000,
+        6000,
+        "",
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol("range", b"")],
+    )
+
+
+def _delete_topics(known: Known, version: int) -> DeleteTopicsRequest:
+    if version < 6:
+        return DeleteTopicsRequest(topic_names=["nowhere"])
+    return DeleteTopicsRequest([DeleteTopicState("nowhere"), DeleteTopicState(None, b"\1" * 16)])
+
+
+def _metadata(known: Known, version: int) -> MetadataRequest:
+    topics = [MetadataRequestTopic(name=known.name), MetadataRequestTopic(name="not/legal")]
+    if version >= 12:
+        topics.append(MetadataRequestTopic(b"\1" * 16, None))
+    request = MetadataRequest(topics)
+    request.include_topic_authorized_operations = version >= 8
+    return request
+
+
+REQUESTS: list[tuple[Make, Check]] = [
+    (
+        lambda known, version: ProduceRequest(
+            None,
+            1,
+            1000,
+            [
+                TopicProduceData(
+                    known.name if version < 13 else "",
+                    known.topic_id,
+                    [PartitionProduceData(0, batch(b"a")), PartitionProduceData(0, b"bad")],
+                )
+            ],
+        ),
+        lambda r: len(r.responses[0].partition_responses) == 2,
+    ),
+    (_fetch, lambda r: r.responses[0].partitions[0].error_code == 0),
+    (
+        lambda known, _: ListOffsetsRequest(
+            topics=[
+                ListOffsetsTopic(
+                    known.name,
+                    [ListOffsetsPartition(0, timestamp=-1), ListOffsetsPartition(9, timestamp=0)],
+                )
+            ]
+        ),
+        lambda r: (
+            [p.error_code for p in r.topics[0].partitions]
+            == [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+        ),
+    ),
+    (_metadata, lambda r: r.topics[0].error_code == 0 and r.topics[1].error_code == 17),
+    (
+        _offset_commit,
+        lambda r: (
+            [p.error_code for p in r.topics[0].partitions]
+            == [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+        ),
+    ),
+    (_offset_fetch, lambda r: (r.groups or [r])[0].topics[0].partitions[0].committed_offset == 1),
+    (
+        lambda _, version: (
+            FindCoordinatorRequest("g")
+            if version < 4
+            else FindCoordinatorRequest(coordinator_keys=["g", "h"])
+        ),
+        lambda r: (r.coordinators or [r])[0].node_id == 1,
+    ),
+    (_join, lambda r: r.error_code in (0, ErrorCode.MEMBER_ID_REQUIRED) and r.member_id),
+    (
+        lambda *_: HeartbeatRequest("g", 1, "nobody"),
+        lambda r: r.error_code == ErrorCode.UNKNOWN_MEMBER_ID,
+    ),
+    (
+        _leave,
+        lambda r: (r.members or [r])[0].error_code == ErrorCode.UNKNOWN_MEMBER_ID,
+    ),
+    (
+        lambda *_: SyncGroupRequest("g", 1, "nobody"),
+        lambda r: r.error_code == ErrorCode.UNKNOWN_MEMBER_ID,
+    ),
+    (lambda *_: DescribeGroupsRequest(["g", "h"]), lambda r: len(r.groups) == 2),
+    (lambda *_: ListGroupsRequest(), lambda r: "g" in [group.group_id for group in r.groups]),
+    (
+        lambda *_: ApiVersionsRequest("raw", "1.0"),
+        lambda r: {key.api_key for key in r.api_keys} == {route.api_key for route in routes()},
+    ),
+    (
+        lambda _, version: CreateTopicsRequest(
+            [CreatableTopic(f"created-{version}", 2, 1), CreatableTopic("not/legal", 1, 1)]
+        ),
+        lambda r: [topic.error_code for topic in r.topics] == [0, 17],
+    ),
+    (_delete_topics, lambda r: r.responses[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    (
+        lambda known, _: DeleteRecordsRequest(
+            [DeleteRecordsTopic(known.name, [DeleteRecordsPartition(0, 0)])]
+        ),
+        lambda r: r.topics[0].partitions[0].low_watermark == 0,
+    ),
+    (lambda *_: InitProducerIdRequest(None), lambda r: r.error_code == 0),
+    (
+        lambda known, _: OffsetForLeaderEpochRequest(
+            topics=[
+                OffsetForLeaderTopic(
+                    known.name,
+                    [OffsetForLeaderPartition(0, -1, 0), OffsetForLeaderPartition(9, -1, 0)],
+                )
+            ]
+        ),
+        lambda r: [p.error_code for p in r.topics[0].partitions] == [0, 3],
+    ),
+    (
+        lambda known, _: DescribeConfigsRequest(
+            [
+                DescribeConfigsResource(2, known.name, None),
+                DescribeConfigsResource(4, "1", None),
+                DescribeConfigsResource(2, "nowhere", None),
+            ]
+        ),
+        lambda r: [result.error_code for result in r.results] == [0, 0, 3],
+    ),
+    (
+        lambda known, _: alter_configs.AlterConfigsRequest(
+            [alter_configs.AlterConfigsResource(2, known.name)]
+        ),
+        lambda r: r.responses[0].error_code == 0,
+    ),
+    (
+        lambda known, _: incremental_alter_configs.IncrementalAlterConfigsRequest(
+            [incremental_alter_configs.AlterConfigsResource(2, known.name)]
+        ),
+        lambda r: r.responses[0].error_code == 0,
+    ),
+    (lambda *_: DescribeLogDirsRequest(None), lambda r: r.results[0].topics),
+    (
+        lambda known, _: CreatePartitionsRequest([CreatePartitionsTopic(known.name, 1, None)]),
+        lambda r: r.results[0].error_code == ErrorCode.INVALID_PARTITIONS,
+    ),
+    (
+        lambda *_: DeleteGroupsRequest(["nowhere", "nowhere else"]),
+        lambda r: [result.error_code for result in r.results] == [69, 69],
+    ),
+    (
+        lambda known, _: OffsetDeleteRequest(
+            "g", [OffsetDeleteRequestTopic(known.name, [OffsetDeleteRequestPartition(0)])]
+        ),
+        lambda r: r.error_code == 0,
+    ),
+    (lambda *_: DescribeClusterRequest(), lambda r: [b.broker_id for b in r.brokers] == [1]),
+    (
+        lambda known, _: DescribeTopicPartitionsRequest(
+            [TopicRequest(known.name), TopicRequest("nowhere")]
+        ),
+        lambda r: sorted(topic.error_code for topic in r.topics) == [0, 3],
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def known(node: Any) -> Known:
+    with RawClient(node.host, node.port) as client:
+        known = Known(client, "known")
+        assert client.ask(_offset_commit(known, 9), 9).topics[0].partitions[0].error_code == 0
+        return known
+
+
+def _name(case: tuple[Make, Check]) -> str:
+    return type(case[0](_NOWHERE, 0)).__name__
+
+
+class _Nowhere(Known):
+    def __init__(self) -> None:
+        self.name = ""
+        self.topic_id = bytes(16)
+
+
+_NOWHERE = _Nowhere()
+
+
+def test_no_route_is_forgotten() -> None:
+    asked_for = {type(make(_NOWHERE, 0)) for make, _ in REQUESTS}
+    assert asked_for == {route.request_type for route in routes()}
+
+
+@pytest.mark.parametrize("case", REQUESTS, ids=_name)
+def test_every_version_is_answered(
+    client: RawClient, known: Known, case: tuple[Make, Check]
+) -> None:
+    make, check = case
+    request_type = type(make(known, 0))
+    for version in range(request_type.MIN_VERSION, request_type.MAX_VERSION + 1):
+        answer = client.ask(make(known, version), version)
+        assert check(answer), (version, answer)
+
+
+@pytest.mark.parametrize("route", routes(), ids=lambda route: route.request_type.__name__)
+def test_what_is_advertised_is_what_is_served(client: RawClient, route: Any) -> None:
+    keys = client.ask(ApiVersionsRequest("raw", "1.0")).api_keys
+    (served,) = [key for key in keys if key.api_key == route.api_key]
+    request_type = route.request_type
+    assert (served.min_version, served.max_version) == (
+        request_type.MIN_VERSION,
+        request_type.MAX_VERSION,
+    )
