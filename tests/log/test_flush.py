@@ -54,6 +54,20 @@ def test_due_by_age_of_the_oldest_unflushed_record() -> None:
     assert log.flush_deadline_ms == 550
 
 
+def test_what_is_appended_during_a_flush_gets_its_own_time() -> None:
+    log = Log.open(MemoryDisk(), DIRECTORY, LogConfig(flush_ms=50), 0)
+    put(log, b"a", now=100)
+    job = log.prepare_flush()
+    assert job is not None
+    assert log.flush_deadline_ms is None
+    put(log, b"b", now=160)
+    put(log, b"c", now=170)
+    job.run()
+    log.complete_flush(job)
+    assert log.flushed_offset == 1
+    assert log.flush_deadline_ms == 210
+
+
 def test_flush_ms_zero_means_at_once() -> None:
     log = Log.open(MemoryDisk(), DIRECTORY, LogConfig(flush_ms=0), 0)
     put(log, b"a", now=7)

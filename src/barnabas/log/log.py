@@ -46,6 +46,7 @@ class Log:
         "_names_synced",
         "_oldest_unflushed_ms",
         "_opened_ms",
+        "_prepared_offset",
         "_producers",
         "_segments",
         "_snapshots",
@@ -85,6 +86,8 @@ class Log:
         self._compacted_offset = 0
         """Finished segments below need no compaction before another one is finished."""
         self._opened_ms = now_ms
+        self._prepared_offset = recovered.synced_offset
+        """Everything below is flushed, or is being flushed."""
         self._oldest_unflushed_ms = now_ms
         self._flushing: FlushJob | None = None
         self._names_synced = bool(recovered.segments) and recovered.report is None
@@ -104,7 +107,8 @@ class Log:
         files: OpenFiles | None = None,
     ) -> "Log":
         """Open a partition's directory, making it if it is new and repairing it if it must be."""
-        files = files or OpenFiles(disk)
+        if files is None:
+            files = OpenFiles(disk)
         with storage_errors(f"can not open {directory}"):
             if not disk.exists(directory):
                 disk.make_directory(directory)
@@ -127,10 +131,9 @@ class Log:
         if producers is None:
             producers = self._load_producers()
         append_time = now_ms if self.config.is_log_append_time else -1
+        newest = batches[-1][1].max_timestamp if append_time < 0 else append_time
         segment = self._active
-        if segment is None or segment.must_roll(
-            len(buffer), batches[-1][1].max_timestamp, self.config, now_ms
-        ):
+        if segment is None or segment.must_roll(len(buffer), newest, self.config, now_ms):
             segment = self._roll(now_ms)
         base_offset = self.log_end_offset
         end_offset = assign_offsets(buffer, batches, base_offset, leader_epoch, append_time)
@@ -143,7 +146,7 @@ class Log:
 
         if leader_epoch > self._epochs.latest:
             self._epochs.assign(leader_epoch, base_offset)
-        if self.flushed_offset == base_offset:
+        if base_offset == self._prepared_offset:
             self._oldest_unflushed_ms = now_ms
         batch_offset = base_offset
         for at, header in batches:
@@ -291,13 +294,16 @@ class Log:
 
     @property
     def flush_deadline_ms(self) -> int | None:
-        """When the next flush is due, 0 for at once, None if there is nothing that must be."""
-        config, flushed = self.config, self.flushed_offset
-        unflushed = self.log_end_offset - flushed
+        """When the next flush is due, 0 for at once, None if there is nothing that must be.
+
+        What a flush under way covers does not count.
+        """
+        config, prepared = self.config, self._prepared_offset
+        unflushed = self.log_end_offset - prepared
         active = self._active
         if self._failure is not None or active is None or unflushed <= 0:
             return None
-        if flushed < active.base_offset:
+        if prepared < active.base_offset:
             return 0
         if config.flushes_by_count and unflushed >= config.flush_messages:
             return 0
@@ -326,6 +332,7 @@ class Log:
         with storage_errors(f"can not flush {self.directory}"):
             job = flush_job(self._files.disk, self._segments, self.flushed_offset, end, directories)
         self._names_synced = True
+        self._prepared_offset = end
         self._flushing = job
         return job
 
@@ -423,6 +430,7 @@ class Log:
             self._files.disk.sync_directory(self.directory)
             last = self._active = self._segments[-1]
             self.flushed_offset = min(self.flushed_offset, last.base_offset)
+            self._prepared_offset = self.flushed_offset
             self._epochs.truncate_from(offset)
             # Now the state must not vouch for this segment, should it grow to its old size again.
             self.checkpoint()
