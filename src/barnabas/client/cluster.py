@@ -1,13 +1,13 @@
 """The way to the right broker: bootstrap, metadata, leaders, coordinators, and trying again.
 
 Several connections may lead to one broker, one for each `Channel`. A broker answers in order, so a
-heartbeat behind a long-polling fetch, or a fetch behind a join, would wait for it.
+heartbeat behind a long-polling fetch, or a fetch behind a join, would wait for it. Whoever waits
+long has a channel of its own; everybody else shares one.
 """
 
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from enum import Enum
 from time import monotonic
 from types import TracebackType
 from typing import Self, TypeVar
@@ -40,12 +40,12 @@ _AUTO_CREATE_WAIT_MS = 5_000
 T = TypeVar("T")
 
 
-class Channel(Enum):
-    """What a connection is for."""
+class Channel:
+    """Stands for the connections of one user, at most one to each broker."""
 
-    GENERAL = "general"
-    FETCH = "fetch"
-    GROUP = "group"
+
+GENERAL = Channel()
+"""The channel that everybody shares whose requests are answered at once."""
 
 
 class Cluster:
@@ -93,8 +93,13 @@ class Cluster:
 
     async def close(self) -> None:
         """Close every connection."""
-        connections = list(self._connections.values())
-        self._connections.clear()
+        channels = {channel for _, channel in self._connections}
+        await asyncio.gather(*(self.close_channel(channel) for channel in channels))
+
+    async def close_channel(self, channel: Channel) -> None:
+        """Close the connections of a user who needs them no more."""
+        keys = [key for key in self._connections if key[1] is channel]
+        connections = [self._connections.pop(key) for key in keys]
         await asyncio.gather(*(connection.close() for connection in connections))
 
     # -- metadata ------------------------------------------------------------------------------
@@ -174,7 +179,7 @@ class Cluster:
 
     # -- connections ---------------------------------------------------------------------------
 
-    async def connection(self, node_id: int, channel: Channel = Channel.GENERAL) -> Connection:
+    async def connection(self, node_id: int, channel: Channel = GENERAL) -> Connection:
         """The connection to a broker, opened if there is none."""
         broker = self._image.brokers.get(node_id)
         if broker is None:
@@ -189,13 +194,13 @@ class Cluster:
     async def any_connection(self) -> Connection:
         """A connection to some broker: one that is open, else a known one, else a bootstrap one."""
         for (_, channel), connection in self._connections.items():
-            if channel is Channel.GENERAL and not connection.closed:
+            if channel is GENERAL and not connection.closed:
                 return connection
         known = [broker.address for broker in self._image.brokers.values()]
         tried: list[tuple[str, str]] = []
         for address in dict.fromkeys((*known, *self._bootstrap)):
             try:
-                return await self._connect(address, Channel.GENERAL)
+                return await self._connect(address, GENERAL)
             except BrokerUnreachable as error:
                 tried.append((str(address), str(error)))
         raise BrokerUnreachable.at_bootstrap(tried)
@@ -206,7 +211,7 @@ class Cluster:
             return await self.connection(self.controller_id)
         return await self.any_connection()
 
-    async def coordinator(self, group_id: str, channel: Channel = Channel.GENERAL) -> Connection:
+    async def coordinator(self, group_id: str, channel: Channel = GENERAL) -> Connection:
         """The connection to the broker that coordinates a group."""
         if group_id not in self._coordinators:
             asked = await self.any_connection()

@@ -31,7 +31,7 @@ from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsR
 from barnabas.wire.primitives import Buffer, WireError
 
 DEFAULT_REQUEST_TIMEOUT_MS = 30_000
-MAX_RESPONSE_BYTES = 512 * 1024 * 1024
+MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 """A larger answer is no Kafka: four bytes of TLS or HTTP read as a length, most likely."""
 
 _LENGTH = struct.Struct(">i")

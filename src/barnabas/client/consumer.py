@@ -82,6 +82,7 @@ class Consumer:
         self._paused: set[TopicPartition] = set()
         self._fetches: dict[int, asyncio.Task[list[_Answer]]] = {}
         self._failures = 0
+        self._channel = Channel()
 
     async def __aenter__(self) -> Self:
         return self
@@ -101,6 +102,7 @@ class Consumer:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._cluster.close_channel(self._channel)
 
     # -- positions -----------------------------------------------------------------------------
 
@@ -201,7 +203,7 @@ class Consumer:
             max_bytes=self._max_bytes,
             topics=[FetchTopic(topic=name, partitions=each) for name, each in topics.items()],
         )
-        connection = await self._cluster.connection(node_id, Channel.FETCH)
+        connection = await self._cluster.connection(node_id, self._channel)
         response = await connection.send(
             request,
             max_version=_TOPICS_BY_NAME,

@@ -88,6 +88,7 @@ class GroupMember:
         self._generation_id = -1
         self._partition_counts: dict[str, int] = {}
         self._heartbeats: asyncio.Task[None] | None = None
+        self._channel = Channel()
 
     @property
     def membership(self) -> Membership:
@@ -118,8 +119,13 @@ class GroupMember:
         """Leave, so that the others get the partitions at once; a static member just goes."""
         await self._stop_heartbeats()
         member_id, self._member_id = self._member_id, ""
-        if not member_id or self._group_instance_id is not None:
-            return
+        try:
+            if member_id and self._group_instance_id is None:
+                await self._leave(member_id)
+        finally:
+            await self._cluster.close_channel(self._channel)
+
+    async def _leave(self, member_id: str) -> None:
         connection = await self._coordinator()
         response = await connection.send(
             LeaveGroupRequest(group_id=self.group_id, member_id=member_id),
@@ -196,7 +202,7 @@ class GroupMember:
         return failures + 1
 
     async def _coordinator(self) -> Connection:
-        return await self._cluster.coordinator(self.group_id, Channel.GROUP)
+        return await self._cluster.coordinator(self.group_id, self._channel)
 
     # -- staying -------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from barnabas.client.cluster import Channel, Cluster
+from barnabas.client.cluster import Cluster
 from barnabas.client.errors import check
 from barnabas.client.metadata import TopicPartition
 from barnabas.wire.messages.offset_commit import (
@@ -80,10 +80,9 @@ async def commit_offsets(
         group_instance_id=membership.group_instance_id,
         topics=[OffsetCommitRequestTopic(name=name, partitions=p) for name, p in topics.items()],
     )
-    channel = Channel.GROUP if membership.member_id else Channel.GENERAL
 
     async def attempt() -> None:
-        connection = await cluster.coordinator(group_id, channel)
+        connection = await cluster.coordinator(group_id)
         response = await connection.send(request, max_version=_TOPICS_BY_NAME)
         for topic in response.topics:
             for answer in topic.partitions:

@@ -1,0 +1,159 @@
+"""Finding the right broker, and telling why it cannot be found."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from barnabas.client.cluster import Channel, Cluster
+from barnabas.client.errors import BrokerError, BrokerUnreachable, ConnectionLost, broker_error
+from barnabas.client.metadata import TopicPartition
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from barnabas.wire.messages.metadata import MetadataRequest
+from tests.client.fake_broker import FakeBroker
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(main, 10))
+
+
+def test_a_dead_bootstrap_address_is_passed_over() -> None:
+    async def main() -> None:
+        async with (
+            FakeBroker({"t": 2}) as broker,
+            Cluster(f"127.0.0.1:1,{broker.bootstrap}") as cluster,
+        ):
+            assert len((await cluster.topic("t")).partitions) == 2
+
+    run(main())
+
+
+def test_without_any_broker_all_addresses_are_named() -> None:
+    async def main() -> None:
+        with pytest.raises(BrokerUnreachable) as caught:
+            async with Cluster("127.0.0.1:1,127.0.0.1:2"):
+                pass
+        assert "127.0.0.1:1 (connection refused); 127.0.0.1:2" in str(caught.value)
+
+    run(main())
+
+
+def test_a_wrong_advertised_listener_is_told_from_a_dead_broker() -> None:
+    async def main() -> None:
+        async with FakeBroker({"t": 1}) as broker:
+            broker.advertised = ("127.0.0.1", 1)
+            async with Cluster(broker.bootstrap) as cluster:
+                with pytest.raises(
+                    BrokerUnreachable, match=r"says it is at 127.0.0.1:1.*advertise"
+                ):
+                    await cluster.connection(await cluster.leader(TopicPartition("t", 0)))
+
+    run(main())
+
+
+def test_an_unknown_topic_is_an_error_at_once_and_is_not_remembered() -> None:
+    async def main() -> None:
+        async with FakeBroker() as broker, Cluster(broker.bootstrap) as cluster:
+            with pytest.raises(BrokerError, match="topic t: it does not exist"):
+                await cluster.topic("t")
+            broker.topics["t"] = 1
+            assert len((await cluster.topic("t")).partitions) == 1
+            with pytest.raises(BrokerError, match="partition t-1: it does not exist"):
+                await cluster.leader(TopicPartition("t", 1))
+
+    run(main())
+
+
+def test_auto_creation_is_asked_for_and_waited_for() -> None:
+    async def main() -> None:
+        async with FakeBroker() as broker:
+            asked: list[bool] = []
+
+            def late(request: MetadataRequest) -> object:
+                asked.append(request.allow_auto_topic_creation)
+                answer = broker.metadata(request)
+                if request.topics:
+                    broker.topics["t"] = 1
+                return answer
+
+            broker.on(MetadataRequest, late)  # type: ignore[arg-type]
+            async with Cluster(broker.bootstrap) as cluster:
+                assert len((await cluster.topic("t", auto_create=True)).partitions) == 1
+            assert asked == [False, True, True]
+
+    run(main())
+
+
+def test_channels_to_one_broker_are_different_connections_and_are_kept() -> None:
+    async def main() -> None:
+        async with FakeBroker() as broker, Cluster(broker.bootstrap) as cluster:
+            general = await cluster.connection(1)
+            mine = Channel()
+            own = await cluster.connection(1, mine)
+            assert own is not general
+            assert await cluster.connection(1) is general
+            assert await cluster.connection(1, mine) is own
+            await cluster.close_channel(mine)
+            assert own.closed
+            assert not general.closed
+            await general.close()
+            assert await cluster.connection(1) is not general
+
+    run(main())
+
+
+def test_only_what_may_help_is_tried_again() -> None:
+    async def main() -> None:
+        async with FakeBroker() as broker, Cluster(broker.bootstrap) as cluster:
+            outcomes = iter(
+                [
+                    broker_error(ErrorCode.NOT_LEADER_OR_FOLLOWER, "x"),
+                    ConnectionLost("gone"),
+                    broker_error(ErrorCode.INVALID_CONFIG, "x"),
+                ]
+            )
+
+            async def attempt() -> None:
+                raise next(outcomes)
+
+            with pytest.raises(BrokerError, match="INVALID_CONFIG"):
+                await cluster.retrying(attempt)
+
+    run(main())
+
+
+def test_trying_again_ends() -> None:
+    async def main() -> None:
+        async with (
+            FakeBroker() as broker,
+            Cluster(broker.bootstrap, retry_timeout_ms=200) as cluster,
+        ):
+            attempts = 0
+
+            async def attempt() -> None:
+                nonlocal attempts
+                attempts += 1
+                raise ConnectionLost("gone")
+
+            with pytest.raises(ConnectionLost):
+                await cluster.retrying(attempt)
+            assert 1 < attempts < 6
+
+    run(main())
+
+
+def test_a_coordinator_is_looked_up_once_and_again_when_it_moved() -> None:
+    async def main() -> None:
+        async with FakeBroker() as broker:
+            broker.on(FindCoordinatorRequest, lambda _: FindCoordinatorResponse(node_id=1))
+            async with Cluster(broker.bootstrap) as cluster:
+                await cluster.coordinator("g")
+                await cluster.coordinator("g")
+                assert broker.count(FindCoordinatorRequest) == 1
+                await cluster.forget(group_id="g")
+                await cluster.coordinator("g")
+                assert broker.count(FindCoordinatorRequest) == 2
+
+    run(main())

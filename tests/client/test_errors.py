@@ -1,0 +1,48 @@
+"""Errors say what is wrong with what, and how to mend it."""
+
+import pytest
+
+from barnabas.client.errors import BrokerError, BrokerUnreachable, broker_error, check
+from barnabas.wire.errors import ErrorCode
+
+
+def test_no_error_raises_nothing() -> None:
+    check(0, "topic t")
+
+
+def test_the_message_names_the_thing_the_code_and_the_fix() -> None:
+    with pytest.raises(BrokerError) as caught:
+        check(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "topic t", "This server does not host it.")
+    assert str(caught.value) == (
+        "topic t: it does not exist (UNKNOWN_TOPIC_OR_PARTITION); see `barnabas topics list`, or "
+        "make it with `barnabas topics create`"
+    )
+    assert caught.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_the_brokers_own_words_are_kept_where_they_say_more() -> None:
+    error = broker_error(ErrorCode.INVALID_CONFIG, "topic t", "no such thing as x.y.")
+    assert str(error) == "topic t: no such thing as x.y (INVALID_CONFIG)"
+
+
+def test_a_code_from_the_future_is_shown_as_a_number() -> None:
+    error = broker_error(4711, "topic t")
+    assert "4711" in str(error)
+    assert error.code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert not error.retriable
+
+
+@pytest.mark.parametrize("code", list(ErrorCode))
+def test_every_code_makes_a_message_and_keeps_its_nature(code: ErrorCode) -> None:
+    error = broker_error(code, "it")
+    assert code.name in str(error)
+    assert error.retriable is code.retriable
+
+
+def test_unreachable_brokers_are_named_with_the_fix() -> None:
+    bootstrap = str(BrokerUnreachable.at_bootstrap([("h:1", "connection refused")]))
+    assert "h:1 (connection refused)" in bootstrap
+    assert "is `barnabas server` running" in bootstrap
+    advertised = str(BrokerUnreachable.at_advertised(3, "x:9", "no route"))
+    assert "broker 3 says it is at x:9" in advertised
+    assert "--advertise" in advertised

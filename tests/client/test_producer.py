@@ -1,0 +1,285 @@
+"""Order, batching, retries and failures of the producer, with faults a real broker rarely has."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from barnabas.client.cluster import Cluster
+from barnabas.client.errors import BrokerError, DeliveryTimedOut, InvalidArgument
+from barnabas.client.metadata import TopicPartition
+from barnabas.client.partitioner import partition_for_key
+from barnabas.client.producer import Producer
+from barnabas.records.compression import Compression
+from barnabas.records.decode import decode_records
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.produce import (
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from tests.client.fake_broker import FakeBroker
+
+Judge = Callable[[TopicPartition, list[bytes]], int]
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(main, 20))
+
+
+class Store:
+    """What a broker got, and what it answers: a code of the judge, or NONE and the offset."""
+
+    def __init__(self, broker: FakeBroker, judge: Judge = lambda _partition, _values: 0) -> None:
+        self.values: dict[TopicPartition, list[bytes]] = {}
+        self.judge = judge
+        self.delay = 0.0
+        self.under_way: Counter[TopicPartition] = Counter()
+        self.most_under_way = 0
+        broker.on(ProduceRequest, self.answer)
+
+    async def answer(self, request: ProduceRequest) -> ProduceResponse | None:
+        names = [
+            TopicPartition(topic.name, data.index)
+            for topic in request.topic_data
+            for data in topic.partition_data
+        ]
+        self.under_way.update(names)
+        self.most_under_way = max(self.most_under_way, *self.under_way.values())
+        await asyncio.sleep(self.delay)
+        self.under_way.subtract(names)
+        response = ProduceResponse(
+            responses=[
+                TopicProduceResponse(
+                    name=topic.name,
+                    partition_responses=[
+                        self._store(
+                            TopicPartition(topic.name, data.index), bytes(data.records or b"")
+                        )
+                        for data in topic.partition_data
+                    ],
+                )
+                for topic in request.topic_data
+            ]
+        )
+        return response if request.acks else None
+
+    def _store(self, partition: TopicPartition, records: bytes) -> PartitionProduceResponse:
+        values = [record.value or b"" for record in decode_records(records)]
+        code = self.judge(partition, values)
+        stored = self.values.setdefault(partition, [])
+        base_offset = len(stored)
+        if code == ErrorCode.NONE:
+            stored += values
+        return PartitionProduceResponse(
+            index=partition.partition, error_code=code, base_offset=base_offset
+        )
+
+
+def test_records_arrive_in_order_and_learn_their_offsets() -> None:
+    async def main() -> None:
+        async with FakeBroker({"t": 1}) as broker, Cluster(broker.bootstrap) as cluster:
+            store = Store(broker)
+            async with Producer(cluster, batch_bytes=500) as producer:
+                futures = [await producer.send("t", b"%d" % i) for i in range(300)]
+            assert store.values == {("t", 0): [b"%d" % i for i in range(300)]}
+            assert [(await future).offset for future in futures] == list(range(300))
+            assert producer.count.delivered == 300
+
+    run(main())
+
+
+def test_order_survives_retries() -> None:
+    """Every batch fails once, in turn with three codes that ask for another attempt."""
+    refused: set[tuple[bytes, ...]] = set()
+    codes = [
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    ]
+
+    def judge(_: TopicPartition, values: list[bytes]) -> int:
+        if tuple(values) in refused:
+            return ErrorCode.NONE
+        refused.add(tuple(values))
+        return codes[len(refused) % len(codes)]
+
+    async def main() -> None:
+        async with FakeBroker({"t": 1}) as broker, Cluster(broker.bootstrap) as cluster:
+            store = Store(broker, judge)
+            async with Producer(cluster, batch_bytes=500) as producer:
+                for i in range(100):
+                    await producer.send("t", b"%d" % i)
+            assert store.values == {("t", 0): [b"%d" % i for i in range(100)]}
+            assert len(refused) > 5
+            assert producer.count.failed == 0
+
+    run(main())
+
+
+def test_one_batch_of_a_partition_is_under_way_at_a_time() -> None:
+    async def main() -> None:
+        async with FakeBroker({"t": 1}) as broker, Cluster(broker.bootstrap) as cluster:
+            store = Store(broker)
+            store.delay = 0.005
+            async with Producer(cluster, batch_bytes=300) as producer:
+                for i in range(60):
+                    await producer.send("t", b"%d" % i)
+            assert store.most_under_way == 1
+            assert broker.count(ProduceRequest) > 5
+
+    run(main())
+
+
+def test_a_batch_that_is_too_large_is_cut_until_only_the_guilty_record_fails() -> None:
+    def judge(_: TopicPartition, values: list[bytes]) -> int:
+        too_large = len(values) > 4 or any(len(value) > 50 for value in values)
+        return ErrorCode.MESSAGE_TOO_LARGE if too_large else ErrorCode.NONE
+
+    async def main() -> None:
+        async with FakeBroker({"t": 1}) as broker, Cluster(broker.bootstrap) as cluster:
+            store = Store(broker, judge)
+            async with Producer(cluster) as producer:
+                futures = [await producer.send("t", b"%d" % i) for i in range(20)]
+                futures.insert(7, await producer.send("t", b"x" * 51))
+                futures += [await producer.send("t", b"%d" % i) for i in range(20, 30)]
+            assert store.values == {("t", 0): [b"%d" % i for i in range(30)]}
+            assert (producer.count.delivered, producer.count.failed) == (30, 1)
+            with pytest.raises(BrokerError, match="MESSAGE_TOO_LARGE"):
+                await futures[7]
+            assert (await futures[-1]).offset == 29
+
+    run(main())
+
+
+def test_what_is_refused_for_good_is_not_tried_again() -> None:
+    async def main() -> None:
+        async with FakeBroker({"t": 1}) as broker, Cluster(broker.bootstrap) as cluster:
+            Store(broker, lambda _partition, _values: ErrorCode.INVALID_RECORD)
+            async with Producer(cluster) as producer:
+                future = await producer.send("t", b"x")
+            with pytest.raises(BrokerError, match="INVALID_RECORD"):
+                await future
+            assert broker.count(ProduceRequest) == 1
+            assert producer.count.failed == 1
+            assert isinstance(producer.count.first_error, BrokerError)
+
+    run(main())
+
+
+def test_retries_end_with_the_delivery_timeout() -> None:
+    async def main() -> None:
+        async with FakeBroker({"t": 1}) as broker, Cluster(broker.bootstrap) as cluster:
+            Store(broker, lambda _partition, _values: ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            async with Producer(cluster, delivery_timeout_ms=300) as producer:
+                future = await producer.send("t", b"x")
+            with pytest.raises((BrokerError, DeliveryTimedOut)):
+                await future
+            assert broker.count(ProduceRequest) >= 2
+
+    run(main())
+
+
+def test_keys_decide_and_records_without_one_are_spread() -> None:
+    async def main() -> None:
+        async with FakeBroker({"t": 3}) as broker, Cluster(broker.bootstrap) as cluster:
+            store = Store(broker)
+            async with Producer(cluster, batch_bytes=300) as producer:
+                for i in range(300):
+                    await producer.send("t", b"%d" % i)
+                await producer.flush()
+                spread = {each.partition: len(values) for each, values in store.values.items()}
+                assert spread.keys() == {0, 1, 2}
+                assert max(spread.values()) < 2 * min(spread.values())
+                futures = [await producer.send("t", b"v", key=b"k") for _ in range(9)]
+                futures.append(await producer.send("t", b"v", key=b"k", partition=0))
+                await producer.flush()
+            assert {(await future).partition for future in futures[:9]} == {
+                partition_for_key(b"k", 3)
+            }
+            assert (await futures[9]).partition == 0
+
+    run(main())
+
+
+def test_the_buffer_is_bounded() -> None:
+    async def main() -> None:
+        async with FakeBroker({"t": 1}) as broker, Cluster(broker.bootstrap) as cluster:
+            store = Store(broker)
+            store.delay = 0.005
+            async with Producer(cluster, batch_bytes=1_000, buffer_bytes=5_000) as producer:
+                for i in range(100):
+                    await producer.send("t", b"x" * 500)
+                    waiting = i + 1 - producer.count.delivered
+                    assert waiting * 500 <= 5_000 + 500
+            assert producer.count.delivered == 100
+
+    run(main())
+
+
+@pytest.mark.parametrize("compression", list(Compression))
+def test_every_compression(compression: Compression) -> None:
+    async def main() -> None:
+        async with FakeBroker({"t": 1}) as broker, Cluster(broker.bootstrap) as cluster:
+            store = Store(broker)
+            async with Producer(cluster, compression=compression) as producer:
+                for i in range(50):
+                    await producer.send("t", b"%d" % i)
+            assert store.values == {("t", 0): [b"%d" % i for i in range(50)]}
+
+    run(main())
+
+
+def test_without_acknowledgement_everything_is_still_written_before_the_end() -> None:
+    async def main() -> None:
+        async with FakeBroker({"t": 1}) as broker:
+            async with Cluster(broker.bootstrap) as cluster:
+                store = Store(broker)
+                async with Producer(cluster, acks=0) as producer:
+                    futures = [await producer.send("t", bytes(50_000)) for _ in range(100)]
+                assert (await futures[0]).offset == -1
+            async with asyncio.timeout(5):
+                while len(store.values.get(TopicPartition("t", 0), [])) < 100:
+                    await asyncio.sleep(0.01)
+
+    run(main())
+
+
+def test_what_cannot_be_right_is_refused_at_once() -> None:
+    async def main() -> None:
+        async with FakeBroker({"t": 2}) as broker, Cluster(broker.bootstrap) as cluster:
+            Store(broker)
+            with pytest.raises(InvalidArgument, match="acks"):
+                Producer(cluster, acks=2)
+            async with Producer(cluster, auto_create=False) as producer:
+                with pytest.raises(InvalidArgument, match="t has 2"):
+                    await producer.send("t", b"x", partition=2)
+                with pytest.raises(BrokerError, match="does not exist"):
+                    await producer.send("nowhere", b"x")
+
+    run(main())
+
+
+def test_a_lost_connection_is_replaced() -> None:
+    async def main() -> None:
+        async with FakeBroker({"t": 1}) as broker, Cluster(broker.bootstrap) as cluster:
+            store = Store(broker)
+            answer, calls = store.answer, 0
+
+            async def flaky(request: ProduceRequest) -> ProduceResponse | None:
+                nonlocal calls
+                calls += 1
+                if calls % 2:
+                    raise ConnectionResetError
+                return await answer(request)
+
+            broker.on(ProduceRequest, flaky)
+            async with Producer(cluster, batch_bytes=300) as producer:
+                for i in range(30):
+                    await producer.send("t", b"%d" % i)
+            assert store.values == {("t", 0): [b"%d" % i for i in range(30)]}
+
+    run(main())
