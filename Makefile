@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fix codecs bench clean
+.PHONY: help setup demo test check fix codecs docs bench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -32,6 +32,7 @@ check: $(STAMP) ## Lint, type-check, import ladder, generated code up to date
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/generate_codecs.py --check
+	$(BIN)/python tools/generate_docs.py --check
 
 fix: $(STAMP) ## Format and apply safe lint fixes
 	$(BIN)/ruff check --fix .
@@ -39,6 +40,9 @@ fix: $(STAMP) ## Format and apply safe lint fixes
 
 codecs: $(STAMP) ## Generate src/barnabas/wire/messages from the schema table
 	$(BIN)/python tools/generate_codecs.py
+
+docs: $(STAMP) ## Write the tables in docs/ that follow from the code
+	$(BIN)/python tools/generate_docs.py
 
 bench: $(STAMP) ## Measure the broker and print a table
 	$(BIN)/python -m benchmarks

@@ -1,0 +1,129 @@
+"""Writes the tables in docs/ that follow from the code; `--check` only compares.
+
+A table stands between `<!-- NAME: written by make docs -->` and `<!-- end -->`.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterable
+from inspect import getmodule
+from pathlib import Path
+
+from barnabas.broker.routes import routes
+from barnabas.broker.settings import BROKER_CONFIGS
+from barnabas.metadata.config_values import ConfigDef, ConfigType
+from barnabas.metadata.topic_configs import LONG_MAX, TOPIC_CONFIGS
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+_BLOCK = re.compile(r"(<!-- ([a-z-]+): written by make docs -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def main() -> None:
+    check = "--check" in sys.argv[1:]
+    stale = []
+    for path in sorted(DOCS.glob("*.md")):
+        text = path.read_text()
+        wanted = _BLOCK.sub(lambda block: block[1] + TABLES[block[2]]() + block[3], text)
+        if wanted != text:
+            stale.append(path.name)
+            if not check:
+                path.write_text(wanted)
+    if check and stale:
+        raise SystemExit(f"run `make docs`: {', '.join(stale)} differ from the code")
+    print("the tables in docs/ match the code" if check else f"{len(stale)} files written")
+
+
+def broker_settings() -> str:
+    """Settings of a broker, but for those that are defaults of topics."""
+    defaults = {config.synonym for config in TOPIC_CONFIGS.values()}
+    own = [config for config in BROKER_CONFIGS.values() if config.name not in defaults]
+    return _table(
+        ("Setting", "Default", "Valid", "Changeable", "Meaning"),
+        [
+            (
+                f"`{config.name}`",
+                _default(config),
+                _valid(config),
+                "while running" if config.dynamic else "at the start",
+                config.doc,
+            )
+            for config in own
+        ],
+    )
+
+
+def topic_settings() -> str:
+    """Settings of a topic, each with the broker's setting that gives its default."""
+    return _table(
+        ("Setting", "Default", "Valid", "The broker's default", "Meaning"),
+        [
+            (
+                f"`{config.name}`",
+                _default(config),
+                _valid(config),
+                f"`{config.synonym}`",
+                config.doc,
+            )
+            for config in TOPIC_CONFIGS.values()
+        ],
+    )
+
+
+def apis() -> str:
+    """What the route table has."""
+    return _table(
+        ("API", "Key", "Versions", "Handler"),
+        [
+            (
+                route.request_type.__name__.removesuffix("Request"),
+                str(route.api_key),
+                _range(route.min_version, route.max_version),
+                f"`{_handler(route.handle)}`",
+            )
+            for route in sorted(routes(), key=lambda route: route.api_key)
+        ],
+    )
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "broker-settings": broker_settings,
+    "topic-settings": topic_settings,
+    "apis": apis,
+}
+
+
+def _handler(handle: Callable[..., object]) -> str:
+    module = getmodule(handle)
+    assert module is not None
+    return module.__name__.removeprefix("barnabas.broker.") + ".py"
+
+
+def _range(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def _default(config: ConfigDef) -> str:
+    if config.default is None:
+        return "-"
+    return "never" if config.default == str(LONG_MAX) else f"`{config.default}`"
+
+
+def _valid(config: ConfigDef) -> str:
+    if config.choices:
+        return ", ".join(f"`{choice}`" for choice in config.choices)
+    if config.type is ConfigType.BOOLEAN:
+        return "`true`, `false`"
+    if config.low is not None and config.high is not None:
+        return f"{config.low} to {config.high}"
+    if config.low is not None:
+        return f"at least {config.low}"
+    return "text" if config.type is ConfigType.STRING else config.type.name.lower()
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+if __name__ == "__main__":
+    main()
