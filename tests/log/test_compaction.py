@@ -1,5 +1,6 @@
 """Compaction against a dict, with a crash between any two operations on the disk."""
 
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -140,6 +141,8 @@ def test_a_crash_between_any_two_steps_changes_nothing_that_counts(power: bool) 
             disk.power_loss(Random(steps))
         log = Log.open(disk, DIRECTORY, CONFIG, 0)
         after = read_all(log)
+        for segment, following in pairwise(log.segments):
+            assert segment.next_offset <= following.base_offset, "they do not overlap"
         assert after == [record for record in before if record in after]
         assert state_of(after) == state_of(before)
         assert b"gone" not in state_of(after)

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from barnabas.log import Log, LogConfig, OsDisk, StorageError
+from barnabas.records.decode import decode_records
 from tests.log.batches import put, values
 from tests.log.memory_disk import MemoryDisk
 
@@ -37,7 +38,9 @@ def test_due_by_count_and_exposed_by_completion() -> None:
     job.run()
     log.complete_flush(job)
     assert log.flushed_offset == 3
-    assert len(log.read(0, 1000, upto_offset=log.flushed_offset)) < len(log.read(0, 1000))
+    exposed = decode_records(log.read(0, 1000, upto_offset=log.flushed_offset))
+    assert [record.value for record in exposed] == [b"a", b"b", b"c"]
+    assert [record.value for record in decode_records(log.read(3, 1000))] == [b"d"]
     assert not log.flush_due(0)
 
 
