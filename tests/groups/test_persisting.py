@@ -4,7 +4,7 @@ import pytest
 
 from barnabas.groups import GroupConfig
 from barnabas.wire.errors import ErrorCode
-from tests.groups.shell import CONFIG, DELAY_MS, REBALANCE_MS, Shell, subscription
+from tests.groups.shell import CONFIG, DELAY_MS, GROUP, REBALANCE_MS, Shell, subscription
 
 
 @pytest.fixture
@@ -167,6 +167,32 @@ def test_an_empty_group_is_persisted_again_until_it_works(shell: Shell) -> None:
     shell.persist_next()
     assert shell.state() == "Empty"
     assert shell.restart().state() == "Empty"
+
+
+def test_an_empty_group_whose_deletion_fails_as_well_is_persisted_in_the_end(shell: Shell) -> None:
+    (member_id,) = shell.form(1)
+    shell.persists_at_once = False
+    shell.leave(member_id)
+    shell.carry_out(shell.shard.delete_groups([GROUP], token=shell.token()))
+    shell.fail_next()
+    shell.fail_next()
+    assert shell.restart().state() == "Stable"
+    shell.advance(CONFIG.persist_retry_ms)
+    shell.persist_next()
+    assert shell.restart().state() == "Empty"
+
+
+def test_a_group_that_was_never_persisted_is_not_forgotten_too_early(shell: Shell) -> None:
+    leader, follower = joined_two(shell)
+    shell.sync(leader, 1, {leader: b"of the first group"})
+    shell.leave(leader, follower)
+    newcomer = shell.join(version=3)
+    shell.advance(2 * DELAY_MS)
+    # Had it been forgotten, this would be generation 1 again, and the record in flight its own.
+    assert shell.joined(newcomer).generation_id == 3
+    while shell.in_flight:
+        shell.persist_next()
+    assert shell.state() == "CompletingRebalance"
 
 
 def test_somebody_joins_a_group_that_was_not_persisted_as_empty() -> None:

@@ -13,8 +13,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from barnabas.groups.config import GroupConfig
+from barnabas.groups.decision import Record
 from barnabas.groups.member import Member
 from barnabas.groups.offsets import CommittedOffsets
+from barnabas.groups.records import group_record
 from barnabas.groups.state import GroupState
 from barnabas.groups.subscription import CONSUMER_PROTOCOL_TYPE, subscribed_topics
 from barnabas.wire.errors import ErrorCode
@@ -38,6 +40,7 @@ class Group:
         "pending_members",
         "protocol_name",
         "protocol_type",
+        "records_in_flight",
         "retention_check_ms",
         "state",
         "state_since_ms",
@@ -52,6 +55,8 @@ class Group:
         self.config = config
         self.image: GroupMetadataValue | None = None
         self.offsets = CommittedOffsets()
+        self.records_in_flight = 0
+        """Generations that were proposed and are neither persisted nor failed yet."""
 
         self.state = GroupState.EMPTY
         self.state_since_ms = -1
@@ -188,6 +193,15 @@ class Group:
 
     # -- what is persisted -------------------------------------------------------------------------
 
+    def propose(self, assignments: Mapping[str, bytes], now_ms: int) -> Record:
+        """The record that makes this generation the image; `settle` must follow."""
+        self.records_in_flight += 1
+        return group_record(self.group_id, self.snapshot(assignments, now_ms))
+
+    def settle(self) -> None:
+        """A proposed generation was persisted or has failed."""
+        self.records_in_flight -= 1
+
     def snapshot(self, assignments: Mapping[str, bytes], now_ms: int) -> GroupMetadataValue:
         """This generation as a record keeps it."""
         protocol_name = self.protocol_name
@@ -225,10 +239,15 @@ class Group:
 
     @property
     def is_void(self) -> bool:
-        """Nothing would be lost if the group were forgotten."""
+        """Nothing would be lost if the group were forgotten.
+
+        A group of which a record is under way must not be: its successor would count generations
+        from the start, and take the record for its own.
+        """
         return (
             self.state is GroupState.EMPTY
             and self.image is None
+            and not self.records_in_flight
             and not self.pending_members
             and not self.offsets
         )

@@ -9,7 +9,6 @@ time is dropped; only static members may miss the first half.
 from barnabas.groups.decision import Decision
 from barnabas.groups.group import Group
 from barnabas.groups.member import Member
-from barnabas.groups.records import group_record
 from barnabas.groups.state import GroupState
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
@@ -43,6 +42,13 @@ def persist_failed(group: Group, generation_id: int, decision: Decision, now_ms:
     else:
         group.state = GroupState.PREPARING_REBALANCE
         group.join_deadline_ms = now_ms + group.config.persist_retry_ms
+
+
+def deletion_failed(group: Group, decision: Decision, now_ms: int) -> None:
+    """The group lives on; if it was not yet persisted as empty, that is still to be done."""
+    group.state = GroupState.EMPTY
+    if group.image is not None and group.image.generation != group.generation_id:
+        persist_failed(group, group.generation_id, decision, now_ms)
 
 
 def _prepare(group: Group, decision: Decision, now_ms: int, error: ErrorCode) -> None:
@@ -100,7 +106,7 @@ def complete_join(group: Group, decision: Decision, now_ms: int) -> None:
     else:
         group.state = GroupState.EMPTY
         group.protocol_name = None
-        decision.records.append(group_record(group.group_id, group.snapshot({}, now_ms)))
+        decision.records.append(group.propose({}, now_ms))
 
 
 def _begin_generation(group: Group, decision: Decision, now_ms: int) -> None:

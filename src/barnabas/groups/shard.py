@@ -23,6 +23,7 @@ from barnabas.groups.decision import Decision, Reply
 from barnabas.groups.group import Group
 from barnabas.groups.names import MAX_CLIENT_ID_IN_MEMBER_ID
 from barnabas.groups.rebalance import (
+    deletion_failed,
     expire_members,
     join_time_is_up,
     persist_failed,
@@ -30,7 +31,6 @@ from barnabas.groups.rebalance import (
 )
 from barnabas.groups.records import decode_group, decode_key, decode_offset
 from barnabas.groups.retention import check_retention
-from barnabas.groups.state import GroupState
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
 from barnabas.wire.messages.describe_groups import DescribedGroup
@@ -112,6 +112,7 @@ class GroupShard:
             elif record.value is None:
                 group = self._buried(group)
             else:
+                group.settle()
                 sync.adopt(group, follow_up, now_ms)
             if group.retention_check_ms is None:
                 interval_ms = self._config.offsets_retention_check_interval_ms
@@ -133,8 +134,9 @@ class GroupShard:
                 if record.value is not None:
                     group.offsets.settle(key.topic, key.partition)
             elif record.value is None:
-                group.state = GroupState.EMPTY
+                deletion_failed(group, follow_up, now_ms)
             else:
+                group.settle()
                 generation_id = decode_group(record.value).generation
                 persist_failed(group, generation_id, follow_up, now_ms)
             self._settle(group)

@@ -8,7 +8,6 @@ persisted, is given to nobody. It stays the group's image until the next generat
 
 from barnabas.groups.decision import Decision
 from barnabas.groups.group import Group
-from barnabas.groups.records import group_record
 from barnabas.groups.state import GroupState
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -38,7 +37,7 @@ def sync(
     group.members[member_id].deadline_ms = None
     if member_id == group.leader_id and not is_repeated:
         assignments = {each.member_id: each.assignment for each in request.assignments}
-        decision.records.append(group_record(group.group_id, group.snapshot(assignments, now_ms)))
+        decision.records.append(group.propose(assignments, now_ms))
 
 
 def _check(group: Group, request: SyncGroupRequest) -> ErrorCode:
