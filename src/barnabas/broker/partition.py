@@ -82,14 +82,19 @@ class Partition:
         Raises `InvalidBatch` or `StorageError`; then nothing of it is stored.
         """
         limits = self.limits
-        view = memoryview(records or b"")
+        view = records if isinstance(records, memoryview) else memoryview(records or b"")
         batches = validate_batches(
             view,
             max_batch_bytes=limits.max_message_bytes,
             max_decompressed_bytes=limits.max_decompressed_bytes,
         )
         header = batches[0][1]
-        self._check(header, now_ms)
+        if header.is_transactional:
+            raise InvalidBatch(
+                ErrorCode.INVALID_TXN_STATE, "transactions are not supported by this broker"
+            )
+        if header.max_timestamp >= 0 and not self.log.config.is_log_append_time:
+            self._check_timestamps(header, now_ms)
         if header.producer_id >= 0:
             original = self.log.find_duplicate(header)
             if original is not None:
@@ -113,13 +118,7 @@ class Partition:
             self._advance(log.log_end_offset)
         return info
 
-    def _check(self, header: BatchHeader, now_ms: int) -> None:
-        if header.is_transactional:
-            raise InvalidBatch(
-                ErrorCode.INVALID_TXN_STATE, "transactions are not supported by this broker"
-            )
-        if self.log.config.is_log_append_time or header.max_timestamp < 0:
-            return
+    def _check_timestamps(self, header: BatchHeader, now_ms: int) -> None:
         limits = self.limits
         if header.max_timestamp - now_ms > limits.timestamp_after_max_ms:
             raise InvalidBatch(

@@ -10,6 +10,7 @@ from struct import Struct
 
 from barnabas.records.batch import (
     HEADER_SIZE,
+    LENGTH_PREFIX,
     MAGIC,
     NO_PRODUCER_ID,
     BatchHeader,
@@ -35,6 +36,43 @@ def validate_batches(
     A producer sends exactly one batch for a partition, and Kafka refuses more, so today the list
     has one element.
     """
+    header = _plain_batch(records, max_batch_bytes)
+    if header is None:
+        header = _examine(records, max_batch_bytes, max_decompressed_bytes)
+    return [(0, header)]
+
+
+def _plain_batch(records: memoryview, max_batch_bytes: int) -> BatchHeader | None:
+    """The header of a batch with nothing wrong or special about it, as nearly all are.
+
+    One look at all fields together; `None` sends the batch to the checks that say what it is.
+    """
+    available = len(records)
+    if not HEADER_SIZE < available <= max_batch_bytes:
+        return None
+    header = parse_header(records)
+    base_offset, batch_length, _, magic, crc, attributes, last_offset_delta = header[:7]
+    base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, count = header[7:]
+    if (
+        magic == MAGIC
+        and attributes == 0
+        and base_offset == 0
+        and batch_length == available - LENGTH_PREFIX
+        and 0 < count == last_offset_delta + 1
+        and count * MIN_RECORD_SIZE <= available - HEADER_SIZE
+        and 0 <= base_timestamp <= max_timestamp
+        and (
+            producer_id == NO_PRODUCER_ID
+            or (producer_id >= 0 and producer_epoch >= 0 and base_sequence >= 0)
+        )
+        and compute_crc(records) == crc
+    ):
+        return header
+    return None
+
+
+def _examine(records: memoryview, max_batch_bytes: int, max_decompressed_bytes: int) -> BatchHeader:
+    """Every check by itself, so that a refusal can say what is wrong."""
     header = _check_frame(records)
     if header.size > max_batch_bytes:
         raise InvalidBatch(
@@ -49,7 +87,7 @@ def validate_batches(
         payload_bytes = _check_payload(header, records, max_decompressed_bytes)
     if header.record_count * MIN_RECORD_SIZE > payload_bytes:
         raise _invalid(f"{header.record_count} records cannot fit in {payload_bytes} bytes")
-    return [(0, header)]
+    return header
 
 
 def _invalid(message: str) -> InvalidBatch:

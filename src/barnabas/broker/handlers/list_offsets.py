@@ -1,8 +1,8 @@
 """ListOffsets, versions 1-11: the offset at a time, or the first, the last, the newest by time.
 
 Special timestamps: -1 latest, -2 earliest, -3 the record with the largest timestamp, -4 the
-earliest on this machine's disk (the same as -2 here), -5 the latest in tiered storage (there is
-none, so the answer is -1).
+earliest on this machine's disk (the same as -2 here), -5 the latest in tiered storage and -6 the
+earliest on its way there (there is none, so the answer is -1).
 """
 
 from barnabas.broker.dispatch import RequestContext
@@ -24,6 +24,7 @@ EARLIEST = -2
 MAX_TIMESTAMP = -3
 EARLIEST_LOCAL = -4
 LATEST_TIERED = -5
+EARLIEST_PENDING_UPLOAD = -6
 
 
 def handle(node: Node, request: ListOffsetsRequest, _: RequestContext) -> ListOffsetsResponse:
@@ -61,7 +62,7 @@ def _lookup(partition: Partition, timestamp: int) -> tuple[int, int, int]:
         return partition.high_watermark, -1, partition.leader_epoch
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return log.log_start_offset, -1, log.leader_epoch_for(log.log_start_offset)
-    if timestamp == LATEST_TIERED:
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return -1, -1, -1
     if timestamp == MAX_TIMESTAMP:
         found = log.offset_of_max_timestamp()
