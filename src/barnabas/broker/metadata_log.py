@@ -15,8 +15,6 @@ from barnabas.records.batch import parse_header
 from barnabas.records.decode import decode_records
 from barnabas.records.encode import encode_batch
 
-CLUSTER_METADATA = "__cluster_metadata"
-
 _READ_BYTES = 1 << 20
 
 

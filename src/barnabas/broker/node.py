@@ -11,7 +11,7 @@ from barnabas.broker.config import BrokerConfig
 from barnabas.broker.fetch_sessions import FetchSessions
 from barnabas.broker.flusher import Flusher
 from barnabas.broker.group_coordinator import GroupCoordinator
-from barnabas.broker.metadata_log import CLUSTER_METADATA, MetadataLog
+from barnabas.broker.metadata_log import MetadataLog
 from barnabas.broker.net.connection import Connection
 from barnabas.broker.net.door import ConnectionDoor
 from barnabas.broker.net.listeners import Address
@@ -24,6 +24,7 @@ from barnabas.controller.topics import TopicPolicy, create_topics
 from barnabas.log import DataDirectory, Disk
 from barnabas.metadata.image import (
     BROKER_RESOURCE,
+    CLUSTER_METADATA,
     CONSUMER_OFFSETS,
     MetadataImage,
     TopicImage,
@@ -145,7 +146,10 @@ class Node:
 
     def auto_create(self, names: list[str]) -> dict[str, int]:
         """Create topics a client asked for by name; the error code of each."""
-        request = CreateTopicsRequest([CreatableTopic(name, -1, -1) for name in names])
+        if CONSUMER_OFFSETS in names:
+            self.ensure_groups()
+        topics = [CreatableTopic(name, -1, -1) for name in names if name != CONSUMER_OFFSETS]
+        request = CreateTopicsRequest(topics)
         answer = self.commit(create_topics(self.image, request, self.topic_policy()))
         return {result.name: result.error_code for result in answer.topics}
 
@@ -163,7 +167,7 @@ class Node:
                 configs=[CreatableTopicConfig(name, value) for name, value in settings.items()],
             )
             request = CreateTopicsRequest([topic])
-            self.commit(create_topics(self.image, request, self.topic_policy()))
+            self.commit(create_topics(self.image, request, self.topic_policy(), internal=True))
         if not self.groups.shards:
             self.groups.load(self.partitions.by_name[CONSUMER_OFFSETS])
         return self.groups

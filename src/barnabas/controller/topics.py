@@ -7,7 +7,13 @@ from dataclasses import dataclass
 
 from barnabas.controller.configs import TopicDefaults, check_topic_config, described_configs
 from barnabas.controller.decision import Decision, Refusal
-from barnabas.metadata.image import INTERNAL_TOPICS, TOPIC_RESOURCE, MetadataImage, TopicImage
+from barnabas.metadata.image import (
+    INTERNAL_TOPICS,
+    RESERVED_NAMES,
+    TOPIC_RESOURCE,
+    MetadataImage,
+    TopicImage,
+)
 from barnabas.metadata.records import MetadataRecord
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.create_partitions import (
@@ -69,18 +75,30 @@ def check_name(name: str) -> None:
 
 
 def create_topics(
-    image: MetadataImage, request: CreateTopicsRequest, policy: TopicPolicy
+    image: MetadataImage,
+    request: CreateTopicsRequest,
+    policy: TopicPolicy,
+    *,
+    internal: bool = False,
 ) -> Decision[CreateTopicsResponse]:
-    """Each topic on its own: one that is refused does not stop the others."""
+    """Each topic on its own: one that is refused does not stop the others.
+
+    Names that the broker needs for itself are refused unless the broker itself asks: `internal`.
+    """
     records: list[MetadataRecord] = []
     results: list[CreatableTopicResult] = []
     asked = Counter(topic.name for topic in request.topics)
-    twins = {_twin(name): name for name in image.topics}
+    twins = {_twin(name): name for name in (*RESERVED_NAMES, *image.topics)}
     for topic in request.topics:
         try:
             if asked[topic.name] > 1:
                 raise Refusal(
                     ErrorCode.INVALID_REQUEST, f"{topic.name!r} stands twice in the request"
+                )
+            if topic.name in RESERVED_NAMES and not internal:
+                raise Refusal(
+                    ErrorCode.INVALID_TOPIC_EXCEPTION,
+                    f"{topic.name!r} is internal: the broker makes it when it needs it",
                 )
             created, result = _create_topic(image, topic, policy, twins)
         except Refusal as refusal:
@@ -129,7 +147,7 @@ def _create_topic(
 def _check_collision(twins: dict[str, str], name: str) -> None:
     """'.' and '_' become the same character in metric names, so such twins are refused."""
     other = twins.get(_twin(name))
-    if other is not None:
+    if other not in (None, name):
         raise Refusal(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
             f"topic {name!r} collides with {other!r}: '.' and '_' count as the same",

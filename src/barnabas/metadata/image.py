@@ -16,6 +16,9 @@ BROKER_RESOURCE = 4
 
 CONSUMER_OFFSETS = "__consumer_offsets"
 INTERNAL_TOPICS = frozenset({CONSUMER_OFFSETS})
+CLUSTER_METADATA = "__cluster_metadata"
+"""Not a topic, but its log lies where the log of such a topic would."""
+RESERVED_NAMES = INTERNAL_TOPICS | {CLUSTER_METADATA}
 
 
 @dataclass(slots=True)
