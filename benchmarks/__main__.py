@@ -60,11 +60,13 @@ def main() -> None:
         host, _, port = arguments.against.rpartition(":")
         contenders.append(Contender(OTHER, (host, int(port), arguments.against_pid)))
     console = Console()
+    if not console.is_terminal:
+        console.width = 110
     bench = Bench(contenders, arguments.quick, console)
     began = time.monotonic()
     rows: dict[str, list[Row]] = {}
     for name in arguments.measurements:
-        console.print(f"[bold]{name}[/]")
+        console.print(f"[bold]{name}[/], {time.monotonic() - began:.0f} s so far")
         rows[name] = import_module(f"benchmarks.{name}").measure(bench)
     names = [contender.name for contender in contenders]
     print_table(console, names, rows, time.monotonic() - began)

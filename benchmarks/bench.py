@@ -62,7 +62,7 @@ class Bench:
         self.rounds = 1 if self.quick else 3
 
     def alternate(self, what: str, run: Run, rounds: int | None = None) -> dict[str, Values]:
-        """Run for each contender in turn; for each number that `run` gives, medians by contender."""
+        """Run for each contender in turn; the medians of each number it gives, by contender."""
         rounds = rounds or self.rounds
         seen: dict[str, dict[str, list[float]]] = {}
         for number in range(1, rounds + 1):

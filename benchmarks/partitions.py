@@ -29,7 +29,7 @@ def measure(bench: Bench) -> list[Row]:
         def run(contender: Contender, count: int = count) -> dict[str, float]:
             with contender.running(TOPIC, count) as broker:
                 followed = follow(broker, count, 2 if bench.quick else 4)
-                appended = append(broker, count, 8_000 if bench.quick else 20_000)
+                appended = append(broker, count, 5_000 if bench.quick else 20_000)
             return {"append": 1e6 * appended, "follow": 1e6 * followed}
 
         values = bench.alternate(f"{count} partitions, CPU us", run, 1)

@@ -19,7 +19,7 @@ _VALUE = bytes(100)
 
 
 def measure(bench: Bench) -> list[Row]:
-    count = 20_000 if bench.quick else 60_000
+    count = 15_000 if bench.quick else 60_000
 
     def run(contender: Contender) -> dict[str, float]:
         with contender.running(TOPIC) as broker:
