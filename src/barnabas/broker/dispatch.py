@@ -6,7 +6,7 @@ table, so nothing is advertised that is not served.
 
 import logging
 from asyncio import Future
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -60,6 +60,9 @@ class Route:
 
     request_type: type[Request[Any]]
     handle: Callable[[Any, Any, RequestContext], Outcome]
+    handle_in_place: Callable[[Any, memoryview], Answer] | None = None
+    """A short cut for the API's simplest and most frequent requests: it answers a frame, or
+    returns None, with nothing done, to have it handled the ordinary way."""
 
     @property
     def api_key(self) -> int:
@@ -77,8 +80,11 @@ class Route:
 class Dispatcher(Generic[ContextT]):
     """Finds the handler for each request and calls it with `node`."""
 
-    def __init__(self, node: ContextT, routes: Iterable[Route]) -> None:
+    def __init__(self, node: ContextT, routes: Sequence[Route]) -> None:
         self._node = node
+        self._in_place = {
+            route.api_key: route.handle_in_place for route in routes if route.handle_in_place
+        }
         self._routes = {
             route.api_key: (route.request_type, route.handle, route.min_version, route.max_version)
             for route in routes
@@ -86,6 +92,21 @@ class Dispatcher(Generic[ContextT]):
 
     def dispatch(self, frame: memoryview, connection: Connection) -> Answer | Future[Answer]:
         """Handle one request. Raises `WireError` when it makes no sense."""
+        try:
+            in_place = self._in_place.get(frame[0] << 8 | frame[1]) if len(frame) > 1 else None
+            if in_place is not None:
+                answer = in_place(self._node, frame)
+                if answer is not None:
+                    return answer
+            return self._handle(frame, connection)
+        except WireError:
+            raise
+        except Exception as error:
+            # The one broad handler: a bug in one request must not take the broker down.
+            logger.exception("a request from %s failed", connection.client_host)
+            raise WireError("an internal error; the broker's log has the details") from error
+
+    def _handle(self, frame: memoryview, connection: Connection) -> Answer | Future[Answer]:
         r = Reader(frame)
         header = decode_request_header(r)
         version = header.api_version
@@ -96,15 +117,7 @@ class Dispatcher(Generic[ContextT]):
         if not min_version <= version <= max_version:
             return self._unsupported_version(header, request_type)
         request = decode_request(r, request_type, version)
-        context = RequestContext(header, connection)
-        try:
-            outcome = handle(self._node, request, context)
-        except WireError:
-            raise
-        except Exception as error:
-            # The one broad handler: a bug in one request must not take the broker down.
-            logger.exception("%s v%d failed", request_type.__name__, version)
-            raise WireError("an internal error; the broker's log has the details") from error
+        outcome = handle(self._node, request, RequestContext(header, connection))
         if outcome is None:
             return None
         if isinstance(outcome, Future):

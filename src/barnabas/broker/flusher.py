@@ -55,7 +55,7 @@ class Flusher:
             logger.error("%s-%d could not be flushed: %s", partition.topic, partition.index, error)
             return
         partition.flushed()
-        if partition.log.flush_required:
+        if partition.flush_required:
             self.appended(partition)
 
     def _arm(self, partition: Partition) -> None:

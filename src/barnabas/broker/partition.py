@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from barnabas.log import AppendInfo, Log
+from barnabas.log import AppendInfo, Log, LogConfig
 from barnabas.records.batch import BatchHeader
 from barnabas.records.decode import decode_batch
 from barnabas.records.errors import CorruptBatch, InvalidBatch
@@ -43,6 +43,7 @@ class Partition:
         "_committing",
         "_on_append",
         "deleted",
+        "flush_required",
         "high_watermark",
         "index",
         "leader_epoch",
@@ -69,6 +70,7 @@ class Partition:
         self.log = log
         self.leader_epoch = leader_epoch
         self.limits = limits
+        self.flush_required = log.flush_required
         self.watchers: set[Watcher] = set()
         self.deleted = False
         # What is in the log at the start was flushed at the last close or survived the crash.
@@ -111,8 +113,10 @@ class Partition:
         self, view: memoryview, batches: list[tuple[int, BatchHeader]], now_ms: int
     ) -> AppendInfo:
         log = self.log
+        if self.watchers:
+            log.expect_reader()
         info = log.append(view, batches, self.leader_epoch, now_ms)
-        if log.flush_required:
+        if self.flush_required:
             self._on_append(self)
         else:
             self._advance(log.log_end_offset)
@@ -135,10 +139,17 @@ class Partition:
 
     # -- the high watermark ------------------------------------------------------------------------
 
+    def configure(self, config: LogConfig, limits: AppendLimits) -> None:
+        """Settings of the topic have changed."""
+        self.log.config = config
+        self.limits = limits
+        self.flush_required = self.log.flush_required
+        self.flushed()
+
     def flushed(self) -> None:
         """The log has reached the disk a little further."""
         log = self.log
-        self._advance(log.flushed_offset if log.flush_required else log.log_end_offset)
+        self._advance(log.flushed_offset if self.flush_required else log.log_end_offset)
 
     def _advance(self, offset: int) -> None:
         if offset <= self.high_watermark:

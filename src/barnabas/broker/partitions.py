@@ -37,6 +37,7 @@ class Partitions:
         self._on_append = on_append
         self.by_name: dict[str, list[Partition]] = {}
         self.by_id: dict[bytes, list[Partition]] = {}
+        self.by_encoded_name: dict[bytes, list[Partition]] = {}
 
     def __iter__(self) -> Iterator[Partition]:
         for partitions in tuple(self.by_name.values()):
@@ -50,6 +51,7 @@ class Partitions:
         """Open what the image says this topic has and is not open yet."""
         partitions = self.by_name.setdefault(topic.name, [])
         self.by_id[topic.topic_id] = partitions
+        self.by_encoded_name[topic.name.encode()] = partitions
         configs = self._image.topic_configs(topic.name)
         log_config = self._config.log_config(configs)
         limits = self._limits(configs)
@@ -82,13 +84,12 @@ class Partitions:
         log_config = self._config.log_config(configs)
         limits = self._limits(configs)
         for partition in self.by_name.get(topic, ()):
-            partition.log.config = log_config
-            partition.limits = limits
-            partition.flushed()
+            partition.configure(log_config, limits)
 
     def delete_topic(self, name: str, topic_id: bytes) -> None:
         """Take the topic out of sight at once and off the disk in the background."""
         self.by_id.pop(topic_id, None)
+        self.by_encoded_name.pop(name.encode(), None)
         for partition in self.by_name.pop(name, ()):
             partition.retire()
             partition.log.abandon()

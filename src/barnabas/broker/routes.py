@@ -28,6 +28,7 @@ from barnabas.broker.handlers import (
     offset_fetch,
     offset_for_leader_epoch,
     produce,
+    produce_single,
     sync_group,
 )
 from barnabas.wire.messages.alter_configs import AlterConfigsRequest
@@ -63,7 +64,7 @@ from barnabas.wire.messages.sync_group import SyncGroupRequest
 def routes() -> list[Route]:
     """All routes; ApiVersions answers from this very list."""
     table = [
-        Route(ProduceRequest, produce.handle),
+        Route(ProduceRequest, produce.handle, produce_single.handle),
         Route(FetchRequest, fetch.handle),
         Route(ListOffsetsRequest, list_offsets.handle),
         Route(MetadataRequest, metadata.handle),

@@ -249,6 +249,11 @@ class Log:
         except OSError as error:
             raise StorageError(f"can not read {segment.log.path}: {error}") from error
 
+    def expect_reader(self) -> None:
+        """A reader waits at the end: remember its place, so that its read needs no search."""
+        if self._active is not None:
+            self._active.hint(self.log_end_offset, self._active.size)
+
     def bytes_between(self, offset: int, end_offset: int) -> int:
         """Bytes of the batches from `offset` up to `end_offset`, both batch boundaries."""
         with storage_errors(f"can not read {self.directory}"):

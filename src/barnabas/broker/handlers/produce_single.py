@@ -1,0 +1,131 @@
+"""The common Produce, versions 3-13: one batch for one partition of one topic.
+
+It is read and answered in place, without the request's and the response's objects, which is more
+than half of what such a small request costs. Anything out of the ordinary (several partitions,
+acks=0, a flush to wait for, an error of any kind) is left to `produce`, before anything is stored;
+both meet in `Partition.append`, and answer the same bytes.
+"""
+
+import struct
+
+from barnabas.broker.clock import now_ms
+from barnabas.broker.node import Node
+from barnabas.broker.partition import Partition
+from barnabas.log import AppendInfo, StorageError
+from barnabas.metadata.image import INTERNAL_TOPICS
+from barnabas.records.errors import InvalidBatch
+from barnabas.wire.primitives import Buffer
+
+_HEADER = struct.Struct(">hhih")  # api_key, api_version, correlation_id, length of client_id
+_FLEXIBLE_FROM = 9
+_BY_ID_FROM = 13
+
+_REQUEST = struct.Struct(">hhii")  # transactional_id's length, acks, timeout_ms, number of topics
+_COMPACT_REQUEST = struct.Struct(">BBhiB")  # tags, transactional_id, acks, timeout_ms, topics
+_PARTITION = struct.Struct(">iii")  # number of partitions, index, length of records
+_COMPACT_PARTITION = struct.Struct(">Bi")  # number of partitions, index
+
+_ANSWER = struct.Struct(">iii")  # size, correlation_id, number of topics
+_COMPACT_ANSWER = struct.Struct(">iiBB")  # size, correlation_id, tags, topics
+_ANSWERED = struct.Struct(">iihqqq")  # number of partitions, index, error, offset, time, log start
+_COMPACT_ANSWERED = struct.Struct(">Bihqqq")
+# What follows an answered partition: record_errors, error_message, tags, throttle_time_ms.
+_COMPACT_REST = b"\1\0\0" + b"\0" + b"\0\0\0\0" + b"\0"
+_REST = {8: b"\0\0\0\0" + b"\xff\xff" + b"\0\0\0\0"}
+_THROTTLE = b"\0\0\0\0"
+
+
+def handle(node: Node, frame: memoryview) -> list[Buffer] | None:
+    """The answer, or None when the request has to go the ordinary way."""
+    try:
+        _, version, correlation_id, client_id_length = _HEADER.unpack_from(frame)
+        at = _HEADER.size + max(0, client_id_length)
+        if version >= _FLEXIBLE_FROM:
+            return _compact(node, frame, at, version, correlation_id)
+        if version >= 3:
+            return _plain(node, frame, at, version, correlation_id)
+    except (struct.error, IndexError):
+        return None  # cut off: the ordinary way says where
+    return None
+
+
+def _compact(
+    node: Node, frame: memoryview, at: int, version: int, correlation_id: int
+) -> list[Buffer] | None:
+    tags, transactional_id, acks, _, topics = _COMPACT_REQUEST.unpack_from(frame, at)
+    if tags or transactional_id or topics != 2 or version > _BY_ID_FROM:
+        return None
+    topic_at = at + _COMPACT_REQUEST.size
+    if version == _BY_ID_FROM:
+        at = topic_at + 16
+        partitions = node.partitions.by_id.get(bytes(frame[topic_at:at]))
+    else:
+        # A name of 127 characters and more has a longer length, is then not found, and gets served
+        # the ordinary way.
+        at = topic_at + frame[topic_at]
+        partitions = node.partitions.by_encoded_name.get(bytes(frame[topic_at + 1 : at]))
+    topic = bytes(frame[topic_at:at])
+    count, index = _COMPACT_PARTITION.unpack_from(frame, at)
+    at += _COMPACT_PARTITION.size
+    size = frame[at] & 0x7F
+    shift = 7
+    while frame[at] >= 0x80 and shift < 35:
+        at += 1
+        size |= (frame[at] & 0x7F) << shift
+        shift += 7
+    start, stop = at + 1, at + size
+    # Behind the records stand the empty tags of partition, topic and request, and nothing else.
+    if count != 2 or bytes(frame[stop:]) != b"\0\0\0":
+        return None
+    info = _append(partitions, index, acks, frame[start:stop])
+    if info is None:
+        return None
+    size = _COMPACT_ANSWER.size - 4 + len(topic) + _COMPACT_ANSWERED.size + len(_COMPACT_REST)
+    return [
+        _COMPACT_ANSWER.pack(size, correlation_id, 0, 2)
+        + topic
+        + _COMPACT_ANSWERED.pack(
+            2, index, 0, info.base_offset, info.log_append_time_ms, info.log_start_offset
+        )
+        + _COMPACT_REST
+    ]
+
+
+def _plain(
+    node: Node, frame: memoryview, at: int, version: int, correlation_id: int
+) -> list[Buffer] | None:
+    transactional_id_length, acks, _, topics = _REQUEST.unpack_from(frame, at)
+    if transactional_id_length != -1 or topics != 1:
+        return None
+    topic_at = at + _REQUEST.size
+    at = topic_at + 2 + (frame[topic_at] << 8) + frame[topic_at + 1]
+    topic = bytes(frame[topic_at:at])
+    count, index, size = _PARTITION.unpack_from(frame, at)
+    start = at + _PARTITION.size
+    if count != 1 or start + size != len(frame):
+        return None
+    info = _append(node.partitions.by_encoded_name.get(topic[2:]), index, acks, frame[start:])
+    if info is None:
+        return None
+    answered = _ANSWERED.pack(
+        1, index, 0, info.base_offset, info.log_append_time_ms, info.log_start_offset
+    )
+    if version < 5:
+        answered = answered[:-8]  # log_start_offset came with version 5
+    answered += _REST.get(version, _THROTTLE)
+    size = _ANSWER.size - 4 + len(topic) + len(answered)
+    return [_ANSWER.pack(size, correlation_id, 1) + topic + answered]
+
+
+def _append(
+    partitions: list[Partition] | None, index: int, acks: int, records: memoryview
+) -> AppendInfo | None:
+    if partitions is None or not 0 <= index < len(partitions) or acks not in (1, -1):
+        return None
+    partition = partitions[index]
+    if partition.topic in INTERNAL_TOPICS or (acks == -1 and partition.flush_required):
+        return None
+    try:
+        return partition.append(records, now_ms())
+    except (InvalidBatch, StorageError):
+        return None  # nothing is stored; the ordinary way meets the same error and reports it
