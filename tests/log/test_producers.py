@@ -1,5 +1,7 @@
 """A retried batch is known, whatever happened since the original."""
 
+import pytest
+
 from barnabas.log import AppendInfo, Log, LogConfig
 from barnabas.log.producers import ProducerTable
 from barnabas.records.batch import BatchHeader
@@ -116,10 +118,15 @@ def test_a_damaged_snapshot_is_replaced_by_the_headers() -> None:
     assert send(log, 38) == originals[-1]
 
 
-def test_truncation_forgets_what_it_cuts() -> None:
-    log = opened(MemoryDisk())
+@pytest.mark.parametrize("with_snapshot", [False, True])
+def test_truncation_forgets_what_it_cuts(with_snapshot: bool) -> None:
+    disk = MemoryDisk()
+    log = opened(disk)
     first = send(log, 0)
     send(log, 2)
+    if with_snapshot:
+        log.close()
+        log = opened(disk)
     log.truncate_to(2)
     assert send(log, 0) == first
     assert log.find_duplicate(made(2)[1][0][1]) is None

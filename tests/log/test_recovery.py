@@ -131,15 +131,15 @@ def test_a_damaged_old_segment_does_not_take_synced_ones_with_it() -> None:
 
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
-@pytest.mark.parametrize("damage", ["missing", "half", "longer", "noise", "zeros"])
+@pytest.mark.parametrize("damage", ["missing", "half", "longer", "noise", "zeros", "shifted"])
 def test_damaged_indexes_change_no_answer(suffix: str, damage: str) -> None:
     disk = MemoryDisk()
     config = LogConfig(segment_bytes=3000, index_interval_bytes=100)
     log = Log.open(disk, DIRECTORY, config, 0)
     for number in range(60):
-        put(log, b"%04d" % number * 20, timestamp=number // 3)
-    expected = [bytes(log.read(offset, 1)) for offset in range(60)]
-    expected_times = [log.offset_for_timestamp(time) for time in range(25)]
+        put(log, b"%04d" % number * 20, timestamp=number)
+    expected = [bytes(log.read(offset, size)) for offset in range(60) for size in (1, 2000)]
+    expected_times = [log.offset_for_timestamp(time) for time in range(65)]
     log.close()
     for path in [path for path in disk.nodes if path.endswith(suffix)]:
         data = disk.nodes[path].data
@@ -155,9 +155,17 @@ def test_damaged_indexes_change_no_answer(suffix: str, damage: str) -> None:
                 data[:] = bytes((7 * number + 3) % 256 for number in range(len(data)))
             case "zeros":
                 data[:] = bytes(len(data))
+            case "shifted":
+                size = 8 if suffix == ".index" else 12
+                for at in range(size - 1, len(data), size):
+                    data[at] ^= 1  # the last bit of a position, or of an offset
     log = Log.open(disk, DIRECTORY, config, 0)
-    assert [bytes(log.read(offset, 1)) for offset in range(60)] == expected
-    assert [log.offset_for_timestamp(time) for time in range(25)] == expected_times
+    for number, answer in enumerate(expected):
+        # Each question to a fresh log: an index that was found out once is made anew.
+        log = Log.open(disk, DIRECTORY, config, 0)
+        assert bytes(log.read(number // 2, (1, 2000)[number % 2])) == answer
+        log.abandon()
+    assert [log.offset_for_timestamp(time) for time in range(65)] == expected_times
 
 
 def test_leftovers_are_cleared_away() -> None:

@@ -43,14 +43,21 @@ def first_at_or_after(
 
 
 def _earliest_candidate(segment: Segment, timestamp: int) -> int:
-    """An offset before which no batch reaches `timestamp`."""
+    """An offset before which no batch reaches `timestamp`.
+
+    The index is believed only if the batch that its entry names has the entry's timestamp.
+    """
     try:
         entry = segment.times.floor(0, timestamp)
     except OSError:
         entry = None
-    if entry is None or not 0 <= entry[1] < segment.next_offset - segment.base_offset:
-        return segment.base_offset
-    return segment.base_offset + entry[1]
+    if entry is not None:
+        offset = segment.base_offset + entry[1]
+        for _, header in segment.headers(segment.locate(offset)):
+            if header.base_offset == offset and header.max_timestamp == entry[0]:
+                return offset
+            break
+    return segment.base_offset
 
 
 def _records(segment: Segment, position: int, header: BatchHeader) -> list[Record]:
