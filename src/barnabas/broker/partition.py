@@ -175,7 +175,10 @@ class Partition:
         self._committing = waiting
 
     def committed(self, next_offset: int) -> Future[None] | None:
-        """Something to wait for until the high watermark reaches `next_offset`; None: it has."""
+        """Something to wait for until the high watermark reaches `next_offset`; None: it has.
+
+        It is cancelled when that will not happen.
+        """
         if next_offset <= self.high_watermark:
             return None
         future: Future[None] = get_running_loop().create_future()
@@ -187,6 +190,10 @@ class Partition:
         self.deleted = True
         self.notify()
         self.watchers.clear()
+        self.give_up()
+
+    def give_up(self) -> None:
+        """What waits to be committed will not be: the disk has failed, or the topic is gone."""
         for _, future in self._committing:
             future.cancel()
         self._committing.clear()

@@ -29,7 +29,7 @@ from barnabas.wire.primitives import WireError
 FIRST_VERSION = 3
 ACKS_ALL = -1
 
-Waiting = list[tuple[Future[None], PartitionProduceResponse]]
+Waiting = list[tuple[Partition, Future[None], PartitionProduceResponse]]
 
 
 def handle(
@@ -115,7 +115,18 @@ def _wait_for_commit(
 ) -> None:
     committed = partition.committed(partition.log.log_end_offset)
     if committed is not None:
-        waiting.append((committed, answer))
+        waiting.append((partition, committed, answer))
+
+
+def _why_never(partition: Partition) -> ErrorCode:
+    """Why what was appended will not be committed."""
+    gone = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return gone if partition.deleted else ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def _fail(answer: PartitionProduceResponse, error: ErrorCode) -> None:
+    answer.error_code = error
+    answer.base_offset = -1
 
 
 def _answer_later(
@@ -134,15 +145,18 @@ def _answer_later(
         nonlocal pending
         pending -= 1
         if pending == 0:
+            for partition, committed, answer in waiting:
+                if committed.cancelled():
+                    _fail(answer, _why_never(partition))
             finish()
 
     def give_up() -> None:
-        for committed, answer in waiting:
+        for _, committed, answer in waiting:
             if not committed.done() or committed.cancelled():
-                answer.error_code = ErrorCode.REQUEST_TIMED_OUT
+                _fail(answer, ErrorCode.REQUEST_TIMED_OUT)
         finish()
 
     timer = node.loop.call_later(timeout_ms / 1000, give_up)
-    for committed, _ in waiting:
+    for _, committed, _ in waiting:
         committed.add_done_callback(one_done)
     return answered
