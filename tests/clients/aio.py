@@ -254,6 +254,7 @@ class AioKafka(Client):
         idempotent: bool = False,
         linger_ms: int = 5,
         max_bytes: int = 1_000_000,
+        delivery_timeout_ms: int = 60_000,
     ) -> Producer:
         return AioProducer(
             {
@@ -263,6 +264,7 @@ class AioKafka(Client):
                 "enable_idempotence": idempotent,
                 "linger_ms": linger_ms,
                 "max_request_size": max_bytes,
+                "request_timeout_ms": delivery_timeout_ms,
             }
         )
 

@@ -46,7 +46,7 @@ class ConfluentProducer(Producer):
         self._producer.poll(0)
 
     def flush(self) -> list[Delivery]:
-        assert self._producer.flush(60) == 0
+        assert self._producer.flush(90) == 0
         outcomes = [outcome for outcome in self._outcomes if outcome is not None]
         assert len(outcomes) == len(self._outcomes)
         self._outcomes = []
@@ -218,6 +218,7 @@ class Confluent(Client):
         idempotent: bool = False,
         linger_ms: int = 5,
         max_bytes: int = 1_000_000,
+        delivery_timeout_ms: int = 60_000,
     ) -> Producer:
         return ConfluentProducer(
             {
@@ -227,6 +228,8 @@ class Confluent(Client):
                 "enable.idempotence": idempotent,
                 "linger.ms": linger_ms,
                 "message.max.bytes": max_bytes,
+                "message.timeout.ms": delivery_timeout_ms,
+                "reconnect.backoff.max.ms": 500,
             }
         )
 
@@ -251,6 +254,7 @@ class Confluent(Client):
             "heartbeat.interval.ms": 300,
             "fetch.message.max.bytes": max_bytes,
             "fetch.wait.max.ms": 100,
+            "reconnect.backoff.max.ms": 500,
         }
         if instance_id is not None:
             config["group.instance.id"] = instance_id

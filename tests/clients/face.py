@@ -188,6 +188,7 @@ class Client(ABC):
         idempotent: bool = False,
         linger_ms: int = 5,
         max_bytes: int = 1_000_000,
+        delivery_timeout_ms: int = 60_000,
     ) -> Producer: ...
 
     @abstractmethod

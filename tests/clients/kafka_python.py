@@ -41,13 +41,13 @@ class KafkaPythonProducer(Producer):
 
     def flush(self) -> list[Delivery]:
         futures, self._futures = self._futures, []
-        self._producer.flush(60)
+        self._producer.flush(90)
         return [self._outcome(future) for future in futures]
 
     @staticmethod
     def _outcome(future: FutureRecordMetadata) -> Delivery:
         try:
-            done = future.get(60)
+            done = future.get(90)
         except KafkaError as error:
             return Delivery(-1, -1, repr(error))
         return Delivery(done.partition, done.offset)
@@ -212,6 +212,7 @@ class KafkaPython(Client):
         idempotent: bool = False,
         linger_ms: int = 5,
         max_bytes: int = 1_000_000,
+        delivery_timeout_ms: int = 60_000,
     ) -> Producer:
         return KafkaPythonProducer(
             {
@@ -221,6 +222,8 @@ class KafkaPython(Client):
                 "enable_idempotence": idempotent,
                 "linger_ms": linger_ms,
                 "max_request_size": max_bytes,
+                "delivery_timeout_ms": delivery_timeout_ms,
+                "request_timeout_ms": min(delivery_timeout_ms // 2, 10_000),
                 "reconnect_backoff_max_ms": 500,
             }
         )

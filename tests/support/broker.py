@@ -60,10 +60,10 @@ class BrokerProcess:
         """Start it and wait until it says that it is ready."""
         assert self._process is None, "the broker is running already"
         self.data.parent.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "barnabas.broker.server"]
-        command += [f"listeners={self.host}:{self.port}", f"log.dirs={self.data}"]
+        command = [sys.executable, "-m", "barnabas", "server"]
+        command += ["--listen", f"{self.host}:{self.port}", "--data", str(self.data)]
         for name, value in self.settings.items():
-            command += [f"{name}={value}"]
+            command += ["--set", f"{name}={value}"]
         with self.log.open("ab") as out:
             begin = out.tell()
             self._process = subprocess.Popen(
