@@ -24,7 +24,9 @@ def upkeep(node: Node) -> list[Coroutine[Any, Any, None]]:
             node, config.number("log.retention.check.interval.ms"), lambda p: _retain(node, p)
         ),
         _every_partition(
-            node, config.number("log.flush.offset.checkpoint.interval.ms"), _checkpoint
+            node,
+            config.number("log.flush.offset.checkpoint.interval.ms"),
+            lambda p: _checkpoint(node, p),
         ),
         _compaction(node, config.number("log.cleaner.backoff.ms")),
     ]
@@ -66,9 +68,12 @@ def _retain(node: Node, partition: Partition) -> None:
         node.partitions.run_later(job, delay_ms)
 
 
-def _checkpoint(partition: Partition) -> None:
+def _checkpoint(node: Node, partition: Partition) -> None:
+    """Keep recovery short: finished segments reach the disk, and what has is written down."""
     partition.log.expire_producers(now_ms())
     partition.log.checkpoint()
+    if partition.log.flush_due(now_ms()):
+        node.flusher.flush(partition)
 
 
 async def _compaction(node: Node, interval_ms: int) -> None:
