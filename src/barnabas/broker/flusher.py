@@ -21,11 +21,15 @@ class Flusher:
     def __init__(self, loop: AbstractEventLoop, executor: Executor) -> None:
         self._loop = loop
         self._executor = executor
-        self._timers: dict[Partition, TimerHandle] = {}
+        self._timers: dict[Partition, tuple[int, TimerHandle]] = {}
+        """The deadline and what will be called then."""
         self._running: set[Future[None]] = set()
 
     def appended(self, partition: Partition) -> None:
-        """Called after every append to a partition whose topic sets `flush.*`."""
+        """Called after every append to a partition whose topic sets `flush.*`.
+
+        And when that setting has changed.
+        """
         if partition.log.flush_due(now_ms()):
             self.flush(partition)
         else:
@@ -33,12 +37,14 @@ class Flusher:
 
     def flush(self, partition: Partition) -> None:
         """Start a flush unless one is under way."""
-        timer = self._timers.pop(partition, None)
-        if timer is not None:
-            timer.cancel()
+        self._disarm(partition)
         if partition.deleted:
             return
-        job = partition.log.prepare_flush()
+        try:
+            job = partition.log.prepare_flush()
+        except StorageError as error:
+            self._failed(partition, error)
+            return
         if job is None:
             return
         future = self._loop.run_in_executor(self._executor, job.run)
@@ -52,23 +58,36 @@ class Flusher:
         try:
             partition.log.complete_flush(job)
         except StorageError as error:
-            logger.error("%s-%d could not be flushed: %s", partition.topic, partition.index, error)
+            self._failed(partition, error)
             return
         partition.flushed()
         if partition.flush_required:
             self.appended(partition)
 
+    def _failed(self, partition: Partition, error: StorageError) -> None:
+        logger.error("%s-%d could not be flushed: %s", partition.topic, partition.index, error)
+        partition.give_up()
+
     def _arm(self, partition: Partition) -> None:
-        deadline = partition.log.flush_deadline_ms
-        if deadline is None or partition in self._timers:
+        deadline_ms = partition.log.flush_deadline_ms
+        if deadline_ms is None:
             return
-        delay = max(0.0, (deadline - now_ms()) / 1000)
-        self._timers[partition] = self._loop.call_later(delay, self.flush, partition)
+        armed = self._timers.get(partition)
+        if armed is not None and armed[0] <= deadline_ms:
+            return
+        self._disarm(partition)
+        delay = max(0.0, (deadline_ms - now_ms()) / 1000)
+        timer = self._loop.call_later(delay, self.flush, partition)
+        self._timers[partition] = (deadline_ms, timer)
+
+    def _disarm(self, partition: Partition) -> None:
+        armed = self._timers.pop(partition, None)
+        if armed is not None:
+            armed[1].cancel()
 
     async def close(self) -> None:
         """Wait for what is under way; closing the logs flushes the rest."""
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
-        for future in tuple(self._running):
-            await future
+        for partition in tuple(self._timers):
+            self._disarm(partition)
+        while self._running:  # one that ends may begin another
+            await next(iter(self._running))

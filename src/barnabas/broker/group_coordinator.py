@@ -102,8 +102,10 @@ class GroupCoordinator:
             decision = shard.groups.committed(decision, now_ms=self.now_ms())
         self._arm(shard)
 
-    def _committed(self, shard: Shard, decision: Decision, _: "Future[None]") -> None:
-        self._carry_out(shard, shard.groups.committed(decision, now_ms=self.now_ms()))
+    def _committed(self, shard: Shard, decision: Decision, done: "Future[None]") -> None:
+        groups = shard.groups
+        outcome = groups.failed if done.cancelled() else groups.committed
+        self._carry_out(shard, outcome(decision, now_ms=self.now_ms()))
 
     def _persist(self, partition: Partition, records: list[Record]) -> "Future[None] | None":
         time_ms = now_ms()

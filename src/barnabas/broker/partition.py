@@ -145,6 +145,8 @@ class Partition:
         self.limits = limits
         self.flush_required = self.log.flush_required
         self.flushed()
+        if self.flush_required:
+            self._on_append(self)  # a flush may be due earlier now
 
     def flushed(self) -> None:
         """The log has reached the disk a little further."""

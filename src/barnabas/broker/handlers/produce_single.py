@@ -125,7 +125,13 @@ def _append(
     partition = partitions[index]
     if partition.topic in INTERNAL_TOPICS or (acks == -1 and partition.flush_required):
         return None
+    if partition.log.config.is_log_append_time:
+        return None
+    # Nothing is stored when it fails: the ordinary way meets the same error and reports it.
     try:
         return partition.append(records, now_ms())
-    except (InvalidBatch, StorageError):
-        return None  # nothing is stored; the ordinary way meets the same error and reports it
+    except InvalidBatch:
+        return None
+    except StorageError:
+        records[:8] = bytes(8)  # the append had put its offset there already
+        return None

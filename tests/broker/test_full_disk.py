@@ -1,0 +1,66 @@
+"""A disk without room: producers get an error, readers go on, and all is well when there is room.
+
+The kernel's limit on the size of a file stands in for the full disk.
+"""
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psutil
+import pytest
+
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from tests.broker.raw_client import RawClient, batch
+from tests.broker.verbs import create_topic, produce, produced, stored
+from tests.support.broker import BrokerProcess
+
+
+@contextmanager
+def no_room(node: BrokerProcess) -> Iterator[None]:
+    """No file grows, not even by a byte."""
+    process = psutil.Process(node.pid)
+    _, hard = process.rlimit(resource.RLIMIT_FSIZE)
+    process.rlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        process.rlimit(resource.RLIMIT_FSIZE, (hard, hard))
+
+
+@pytest.mark.parametrize("timestamp_type", ["CreateTime", "LogAppendTime"])
+@pytest.mark.parametrize("version", [7, 12])
+@pytest.mark.parametrize("acks", [-1, 1])
+def test_a_produce_is_refused_and_later_taken(
+    client: RawClient, topic: str, node: BrokerProcess, timestamp_type: str, version: int, acks: int
+) -> None:
+    create_topic(client, topic, message_timestamp_type=timestamp_type)
+    assert produced(client, topic, batch(b"a"), version=version, acks=acks) == 0
+    with no_room(node):
+        answer = produce(client, topic, batch(b"lost"), version=version, acks=acks)
+        assert (answer.error_code, answer.base_offset) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
+        assert stored(client, topic) == [b"a"]
+    assert produced(client, topic, batch(b"b"), version=version, acks=acks) == 1
+    assert stored(client, topic) == [b"a", b"b"]
+
+
+def test_no_room_for_a_topic(client: RawClient, topic: str, node: BrokerProcess) -> None:
+    request = CreateTopicsRequest([CreatableTopic(topic, 1, 1)])
+    with no_room(node):
+        assert client.ask(request).topics[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert client.ask(request).topics[0].error_code == 0
+    assert produced(client, topic, batch(b"a")) == 0
+
+
+def test_after_that_a_restart_finds_everything(
+    client: RawClient, topic: str, node: BrokerProcess
+) -> None:
+    create_topic(client, topic)
+    produced(client, topic, batch(b"a"))
+    with no_room(node):
+        assert produce(client, topic, batch(b"lost")).error_code
+    produced(client, topic, batch(b"b"))
+    node.restart(kill=True)
+    with RawClient(node.host, node.port) as again:
+        assert stored(again, topic) == [b"a", b"b"]
