@@ -177,11 +177,11 @@ def test_many_logs_share_few_descriptors(tmp_path: Path) -> None:
     for round_number in range(3):
         for number, log in enumerate(logs):
             put(log, b"%d:%d" % (number, round_number))
-            assert len(files) == min(round_number * 30 + number + 1, 5)
+            assert files.count == min(round_number * 30 + number + 1, 5)
     for number, log in enumerate(logs):
         assert values(log) == [b"%d:%d" % (number, n) for n in range(3)]
         log.close()
-    assert len(files) == 0
+    assert files.count == 0
 
 
 def test_timestamp_lookup_is_exact_to_the_record(directory: str) -> None:

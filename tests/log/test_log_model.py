@@ -181,7 +181,7 @@ class LogMachine(RuleBasedStateMachine):
         assert self.log.log_start_offset == self.start
         assert self.log.log_end_offset == self.end
         assert self.log.flushed_offset <= self.end
-        assert len(self.files) <= 3
+        assert self.files.count <= 3
         for offset in (self.start - 1, self.end + 1):
             with pytest.raises(OffsetOutOfRange):
                 self.log.read(offset, 1)

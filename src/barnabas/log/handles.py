@@ -8,6 +8,7 @@ One thread only. A job for another thread takes `Handle.duplicate()` with it.
 """
 
 from collections import deque
+from errno import EMFILE, ENFILE
 
 from barnabas.log.storage import Disk, File
 
@@ -22,11 +23,27 @@ class OpenFiles:
         self.limit = limit
         self._open: deque[Handle] = deque()
 
-    def __len__(self) -> int:
+    @property
+    def count(self) -> int:
+        """How many are open now."""
         return len(self._open)
 
-    def admit(self, handle: "Handle") -> None:
-        """Count a handle that has just opened, and close an idle one if that is too many."""
+    def open(self, handle: "Handle", *, create: bool) -> File:
+        """Open a handle's file, closing an idle one if there are too many."""
+        self._make_room()
+        try:
+            file = self.disk.open(handle.path, create=create)
+        except OSError as error:
+            if error.errno not in (EMFILE, ENFILE) or not self._open:
+                raise
+            # The system allows fewer than we were told: connections need descriptors too.
+            self.limit = max(1, len(self._open) * 3 // 4)
+            self._make_room()
+            file = self.disk.open(handle.path, create=create)
+        self._open.append(handle)
+        return file
+
+    def _make_room(self) -> None:
         waiting = self._open
         while len(waiting) >= self.limit:
             oldest = waiting.popleft()
@@ -35,7 +52,6 @@ class OpenFiles:
                 waiting.append(oldest)
             else:
                 oldest.drop()
-        waiting.append(handle)
 
     def forget(self, handle: "Handle") -> None:
         self._open.remove(handle)
@@ -66,10 +82,8 @@ class Handle:
         return self._open(create=True) if self._file is None else self._file
 
     def _open(self, *, create: bool) -> File:
-        file = self._files.disk.open(self.path, create=create)
-        self._file = file
-        self._files.admit(self)
-        return file
+        self._file = self._files.open(self, create=create)
+        return self._file
 
     def duplicate(self) -> File:
         """A private file for another thread; its owner closes it."""

@@ -40,9 +40,6 @@ class SparseIndex:
         self._entry = entry
         self._tail = bytearray()
 
-    def __len__(self) -> int:
-        return self.spilled + len(self._tail) // self._entry.size
-
     @property
     def is_spilled(self) -> bool:
         return not self._tail

@@ -59,12 +59,6 @@ class ProducerTable:
     def __init__(self) -> None:
         self._producers: dict[int, ProducerEntry] = {}
 
-    def __len__(self) -> int:
-        return len(self._producers)
-
-    def get(self, producer_id: int) -> ProducerEntry | None:
-        return self._producers.get(producer_id)
-
     def find_duplicate(self, header: BatchHeader) -> ProducerBatch | None:
         """The stored batch that `header` repeats."""
         entry = self._producers.get(header.producer_id)

@@ -16,7 +16,6 @@ here.
 
 import fcntl
 import os
-from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from barnabas.log.errors import DirectoryLocked
@@ -224,16 +223,3 @@ class OsDisk:
         os.ftruncate(fd, 0)
         os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
         return _OsLock(fd)
-
-
-def write_all(disk: Disk, path: str, parts: Sequence[Buffer]) -> None:
-    """Make a file of these parts from scratch; used for files that nobody reads before a rename."""
-    file = disk.open(path, create=True)
-    try:
-        file.truncate(0)
-        at = 0
-        for part in parts:
-            file.write(part, at)
-            at += len(part)
-    finally:
-        file.close()
