@@ -1,7 +1,7 @@
 """A node: everything a handler works with, and the one way to change what is agreed."""
 
 import logging
-from asyncio import AbstractEventLoop
+from asyncio import AbstractEventLoop, sleep
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -21,7 +21,7 @@ from barnabas.controller.configs import TopicDefaults
 from barnabas.controller.decision import Decision
 from barnabas.controller.producer_ids import allocate_producer_ids
 from barnabas.controller.topics import TopicPolicy, create_topics
-from barnabas.log import DataDirectory, Disk
+from barnabas.log import DataDirectory, Disk, StorageError
 from barnabas.metadata.image import (
     BROKER_RESOURCE,
     CLUSTER_METADATA,
@@ -45,6 +45,9 @@ from barnabas.wire.messages.metadata_records import (
 logger = logging.getLogger(__name__)
 
 AnswerT = TypeVar("AnswerT")
+
+_TURNS_TO_ANSWER = 3
+"""Turns of the event loop that a decided answer takes to its socket: encoding, order, writing."""
 
 
 class Node:
@@ -190,11 +193,17 @@ class Node:
         return self.advertised
 
     async def close(self) -> None:
-        """Answer everybody, flush and close everything."""
+        """Answer the members of groups, flush and close everything."""
+        self.door.take_no_more()
         self.groups.close()
+        for _ in range(_TURNS_TO_ANSWER):
+            await sleep(0)
         self.door.close()
         await self.flusher.close()
         self.executor.shutdown(wait=True)
         self.partitions.close()
-        self._metadata_log.close()
+        try:
+            self._metadata_log.close()
+        except StorageError as error:
+            logger.error("the next start has to scan the metadata: %s", error)
         self.data.close()

@@ -40,15 +40,16 @@ class Server:
         loop = asyncio.get_running_loop()
         listen = parse_address(config.text("listeners") or "", "listeners")
         advertised = config.text("advertised.listeners")
-        self.data = _open_data(config)
+        told = None if advertised is None else parse_address(advertised, "advertised.listeners")
         sockets = bind(listen)
         port = sockets[0].getsockname()[1]
-        self.node = Node(config, self.data, OsDisk(), loop)
-        if advertised is None:
-            self.node.advertised = Address(listen.host, port)
-        else:
-            self.node.advertised = parse_address(advertised, "advertised.listeners")
-        self.node.load()
+        self.data = _open_data(config)
+        try:
+            self.node = Node(config, self.data, OsDisk(), loop)
+            self.node.advertised = told or Address(listen.host, port)
+            self.node.load()
+        except StorageError as error:
+            raise ConfigError(str(error)) from error
         dispatch = Dispatcher(self.node, routes()).dispatch
         door = self.node.door
         for bound in sockets:
@@ -56,6 +57,8 @@ class Server:
                 await loop.create_server(lambda: Connection(dispatch, door), sock=bound)
             )
         self._upkeep = [loop.create_task(work) for work in upkeep(self.node)]
+        for task in self._upkeep:
+            task.add_done_callback(_report)
         if self.data.leftovers is not None:
             self.node.partitions.run_later(self.data.leftovers)
         return Address(listen.host or "0.0.0.0", port)  # noqa: S104 - shown, not bound
@@ -68,6 +71,12 @@ class Server:
             task.cancel()
         await asyncio.gather(*self._upkeep, return_exceptions=True)
         await self.node.close()
+
+
+def _report(upkeep_task: "asyncio.Task[None]") -> None:
+    """Upkeep runs for ever: if it ends otherwise than by being stopped, that is a bug to see."""
+    if not upkeep_task.cancelled():
+        logger.critical("upkeep has ended", exc_info=upkeep_task.exception())
 
 
 def _open_data(config: BrokerConfig) -> DataDirectory:
@@ -110,7 +119,8 @@ async def _serve(config: BrokerConfig) -> None:
         flush=True,
     )
     await stopping.wait()
-    print("Barnabas is stopping", flush=True)
+    with contextlib.suppress(OSError):  # nobody may read it, or the disk may be full
+        print("Barnabas is stopping", flush=True)
     await server.stop()
 
 
@@ -125,5 +135,18 @@ def run(properties: Mapping[str, str]) -> int:
     return 0
 
 
+def main(arguments: list[str]) -> int:
+    """`python -m barnabas.broker.server NAME=VALUE ...`: `barnabas server` without its options."""
+    try:
+        pairs = [argument.partition("=") for argument in arguments]
+        for name, separator, _ in pairs:
+            if not separator:
+                raise ConfigError(f"write a setting as NAME=VALUE instead of {name!r}")
+        return run({name: value for name, _, value in pairs})
+    except ConfigError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
 if __name__ == "__main__":
-    sys.exit(run(dict(pair.split("=", 1) for pair in sys.argv[1:])))
+    sys.exit(main(sys.argv[1:]))

@@ -144,6 +144,10 @@ class Connection(BufferedProtocol):
     def shrink(self) -> None:
         self._received.shrink()
 
+    def take_no_more(self) -> None:
+        """Handle no further request; answers that are under way are still sent."""
+        self._closing = True
+
     def close(self) -> None:
         """Close after everything written has been sent."""
         self._closing = True

@@ -63,6 +63,11 @@ class ConnectionDoor:
             elif idle > 1:
                 connection.shrink()
 
+    def take_no_more(self) -> None:
+        """The broker is about to stop: answers go out, but no request is handled any more."""
+        for connection in self.connections:
+            connection.take_no_more()
+
     def close(self) -> None:
         for connection in tuple(self.connections):
             connection.close()

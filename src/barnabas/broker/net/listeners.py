@@ -35,7 +35,7 @@ def parse_address(text: str, setting: str) -> Address:
     if "," in rest:
         raise ConfigError(f"{setting}={text}: one address is supported")
     host, separator, port = rest.rpartition(":")
-    if not separator or not port.isdigit() or int(port) > 65535:
+    if not separator or not port.isdecimal() or int(port) > 65535:
         raise ConfigError(f"{setting}={text}: write it as HOST:PORT, for example localhost:9092")
     return Address(host.strip("[]"), int(port))
 
