@@ -4,7 +4,7 @@ An instance is drawn with all fields of all versions filled; `in_version` says w
 after a trip through one version. So one draw exercises every version of the message.
 """
 
-from functools import cache
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,8 @@ def decode(known: KnownMessage, data: bytes, version: int) -> Message:
 # -- random instances ------------------------------------------------------------------------------
 
 
-def _basic(field: Field) -> st.SearchStrategy[Any]:
+def any_value(field: Field) -> st.SearchStrategy[Any]:
+    """Any value of a field's basic type."""
     match field.element:
         case "int16" if field.name.endswith("ErrorCode"):
             return st.sampled_from(ErrorCode).map(int)
@@ -97,35 +98,45 @@ def _basic(field: Field) -> st.SearchStrategy[Any]:
             return st.integers(-(2**bits), 2**bits - 1)
 
 
-def _value(known: KnownMessage, field: Field) -> st.SearchStrategy[Any]:
-    value = (
-        _basic(field)
-        if field.is_basic
-        else _instances(known, field.element, known.fields_of(field))
-    )
-    if field.is_array:
-        value = st.lists(value, max_size=2)
-    if field.nullable.low <= field.nullable.high or field.element == "records":
-        value = st.none() | value
-    elif _is_tagged_struct(field):
-        # None says that it is not there, which is how one with nothing but defaults is sent.
-        value = value.map(lambda struct: None if struct == type(struct)() else struct)
-    return value
+class Instances:
+    """Strategies for messages, given one for each field of a basic type."""
+
+    def __init__(self, basic: Callable[[Field], st.SearchStrategy[Any]] = any_value) -> None:
+        self._basic = basic
+        self._known: dict[KnownMessage, st.SearchStrategy[Any]] = {}
+
+    def __call__(self, known: KnownMessage) -> st.SearchStrategy[Any]:
+        """Messages with every field of every version drawn."""
+        if known not in self._known:
+            self._known[known] = self._struct(known, known.block.name, known.block.fields)
+        return self._known[known]
+
+    def _struct(
+        self, known: KnownMessage, name: str, fields: list[Field]
+    ) -> st.SearchStrategy[Any]:
+        values = {f.attribute: self._value(known, f) for f in known.present(fields)}
+        return st.builds(known.struct(name), **values)
+
+    def _value(self, known: KnownMessage, field: Field) -> st.SearchStrategy[Any]:
+        if field.is_basic:
+            value = self._basic(field)
+        else:
+            value = self._struct(known, field.element, known.fields_of(field))
+        if field.is_array:
+            value = st.lists(value, max_size=2)
+        if field.nullable.low <= field.nullable.high or field.element == "records":
+            value = st.none() | value
+        elif _is_tagged_struct(field):
+            # None says that it is not there, which is how one with nothing but defaults is sent.
+            value = value.map(lambda struct: None if struct == type(struct)() else struct)
+        return value
+
+
+instances = Instances()
 
 
 def _is_tagged_struct(field: Field) -> bool:
     return field.tag is not None and not field.is_basic and not field.is_array
-
-
-def _instances(known: KnownMessage, name: str, fields: list[Field]) -> st.SearchStrategy[Any]:
-    values = {f.attribute: _value(known, f) for f in known.present(fields)}
-    return st.builds(known.struct(name), **values)
-
-
-@cache
-def instances(known: KnownMessage) -> st.SearchStrategy[Any]:
-    """Messages with every field of every version drawn."""
-    return _instances(known, known.block.name, known.block.fields)
 
 
 # -- what a version carries ------------------------------------------------------------------------
