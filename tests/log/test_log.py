@@ -170,6 +170,32 @@ def test_a_clean_stop_needs_no_scan_and_loses_nothing(directory: str) -> None:
     assert log.log_end_offset == 31
 
 
+def test_a_clean_stop_right_after_a_checkpoint(directory: str) -> None:
+    log = open_log(directory, LogConfig(index_interval_bytes=50))
+    for number in range(10):
+        put(log, b"%d" % number * 20)
+    job = log.prepare_flush(everything=True)
+    assert job is not None
+    job.run()
+    log.complete_flush(job)
+    log.checkpoint()
+    log.close()
+    assert open_log(directory).recovery is None
+
+
+def test_an_unchanged_log_writes_no_state(directory: str) -> None:
+    log = open_log(directory)
+    put(log, b"a")
+    log.close()
+    state = Path(directory, "log.state")
+    written = state.stat().st_mtime_ns, state.stat().st_ino
+    log = open_log(directory)
+    assert log.read(0, 100)
+    log.checkpoint()
+    log.close()
+    assert (state.stat().st_mtime_ns, state.stat().st_ino) == written
+
+
 def test_many_logs_share_few_descriptors(tmp_path: Path) -> None:
     disk = OsDisk()
     files = OpenFiles(disk, limit=5)

@@ -448,7 +448,18 @@ class Log:
     # Remembering
 
     def _extent(self) -> tuple[int, int, int, int]:
-        return self.log_start_offset, self.flushed_offset, self.log_end_offset, len(self._segments)
+        synced = len(self._synced_segments())
+        return self.log_start_offset, self.flushed_offset, self.log_end_offset, synced
+
+    def _synced_segments(self) -> list[Segment]:
+        """The segments that are on the disk with their indexes, which the state may vouch for."""
+        return [
+            segment
+            for segment in self._segments
+            if segment.next_offset <= self.flushed_offset
+            and segment.offsets.is_spilled
+            and segment.times.is_spilled
+        ]
 
     def checkpoint(self) -> None:
         """Write `log.state`: log start offset, epochs, and the segments that are on the disk.
@@ -458,11 +469,7 @@ class Log:
         if self._checkpointed == self._extent():
             return
         synced = {
-            segment.base_offset: SegmentState.of(segment)
-            for segment in self._segments
-            if segment.next_offset <= self.flushed_offset
-            and segment.offsets.is_spilled
-            and segment.times.is_spilled
+            segment.base_offset: SegmentState.of(segment) for segment in self._synced_segments()
         }
         state = LogState(self.log_start_offset, self._epochs.entries(), synced)
         with storage_errors(f"can not write the state of {self.directory}"):
