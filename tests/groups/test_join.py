@@ -161,6 +161,17 @@ def test_a_full_group_takes_nobody_else() -> None:
     assert shell.heartbeat(second, 2) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
+def test_an_id_that_comes_too_late_for_a_full_group_holds_nobody_up() -> None:
+    shell = Shell(GroupConfig(group_max_size=2, group_initial_rebalance_delay_ms=DELAY_MS))
+    (leader,) = shell.form(1)
+    late = shell.new_id()
+    newcomer = shell.join(version=3)
+    token = shell.join(leader)
+    assert token not in shell.answers
+    assert shell.error(shell.join(late)) == ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert shell.joined(token).generation_id == shell.joined(newcomer).generation_id == 2
+
+
 def test_a_follower_that_lost_its_answer_gets_the_current_generation(shell: Shell) -> None:
     leader, follower = shell.form(2)
     answer = shell.joined(shell.join(follower))

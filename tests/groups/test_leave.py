@@ -2,7 +2,9 @@
 
 import pytest
 
+from barnabas.groups.records import decode_group
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.group_records import GroupMetadataValue
 from barnabas.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from tests.groups.shell import DELAY_MS, Shell
 
@@ -44,6 +46,11 @@ def test_when_all_have_left_the_group_is_empty_and_that_is_persisted(shell: Shel
     shell.leave(*shell.form(2))
     assert shell.state() == "Empty"
     assert shell.restart().state() == "Empty"
+    value = shell.log[-1].value
+    assert value is not None
+    assert decode_group(value) == GroupMetadataValue(
+        "consumer", 2, protocol=None, leader=None, current_state_timestamp=shell.now_ms
+    )
 
 
 def test_who_leaves_while_others_wait_for_it_lets_them_go_on(shell: Shell) -> None:

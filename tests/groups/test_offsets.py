@@ -256,6 +256,21 @@ def test_an_empty_group_loses_its_offsets_and_itself(shell: Shell) -> None:
     assert shell.state() == "Dead"
 
 
+def test_an_empty_group_without_offsets_goes_unless_somebody_is_about_to_join(
+    shell: Shell,
+) -> None:
+    shell.leave(*shell.form(1))
+    shell.advance(CHECK_MS - 1_000)
+    newcomer = shell.new_id()
+    shell.advance(2_000)
+    token = shell.join(newcomer)
+    shell.advance(2 * DELAY_MS)
+    assert shell.joined(token).generation_id == 3
+    shell.leave(newcomer)
+    shell.advance(CHECK_MS)
+    assert shell.shard.list_groups() == []
+
+
 def test_the_time_a_group_is_empty_counts_across_restarts(shell: Shell) -> None:
     (member_id,) = shell.form(1)
     shell.commit(1, member_id=member_id, generation_id=1)

@@ -137,6 +137,19 @@ def test_a_dead_static_member_loses_its_place_with_its_session(shell: Shell) -> 
     assert shell.heartbeat(dead, 1, "two") == ErrorCode.UNKNOWN_MEMBER_ID
 
 
+def test_a_takeover_does_not_excuse_from_syncing(shell: Shell) -> None:
+    tokens = [shell.join(instance="one"), shell.join(instance="two")]
+    shell.advance(2 * DELAY_MS)
+    leader = shell.joined(tokens[0]).member_id
+    shell.sync(leader, 1, {}, instance="one")
+    lazy = shell.joined(shell.join(instance="two")).member_id
+    for _ in range(4):
+        assert shell.heartbeat(lazy, 1, "two") == ErrorCode.NONE
+        assert shell.heartbeat(leader, 1, "one") == ErrorCode.NONE
+        shell.advance(REBALANCE_MS // 4)
+    assert shell.heartbeat(lazy, 1, "two") == ErrorCode.UNKNOWN_MEMBER_ID
+
+
 def test_a_full_group_takes_its_own_back() -> None:
     config = GroupConfig(group_max_size=2, group_initial_rebalance_delay_ms=DELAY_MS)
     shell = Shell(config)

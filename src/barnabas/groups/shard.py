@@ -109,6 +109,8 @@ class GroupShard:
             if isinstance(key, OffsetCommitKey):
                 if record.value is not None:
                     group.offsets.settle(key.topic, key.partition)
+                if group.retention_check_ms is not None and not group.is_void:
+                    continue  # no deadline has changed; settling looks at every member
             elif record.value is None:
                 group = self._buried(group)
             else:
