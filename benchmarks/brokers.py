@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 
 import psutil
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 _READY = re.compile(r"ready on (\S+):(\d+)")
@@ -75,14 +76,17 @@ class Contender:
         if self.elsewhere is not None:
             broker = Broker(self.name, *self.elsewhere, is_ours=False)
             create_topic(broker, topic, partitions)
+            _make_offsets_topic(broker, topic)
             try:
                 yield broker
             finally:
-                _admin(broker).delete_topics([topic])[topic].result()
+                admin = _admin(broker)
+                admin.delete_topics([topic])[topic].result()
             return
         with self.started(partitions) as broker:
             if self.name == BARNABAS:
                 create_topic(broker, topic, partitions)
+                _make_offsets_topic(broker, topic)
             yield broker
 
     @contextmanager
@@ -158,7 +162,15 @@ def _wait_until_ready(process: subprocess.Popen[bytes], data: str) -> tuple[str,
 
 
 def create_topic(broker: Broker, topic: str, partitions: int) -> None:
-    _admin(broker).create_topics([NewTopic(topic, partitions, 1)])[topic].result()
+    admin = _admin(broker)  # it must live until the result has come
+    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result()
+
+
+def _make_offsets_topic(broker: Broker, topic: str) -> None:
+    """Let the topic of committed offsets come into being, which happens once in a broker's life."""
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "bench"})
+    consumer.committed([TopicPartition(topic, 0)], 30)
+    consumer.close()
 
 
 def _admin(broker: Broker) -> AdminClient:
