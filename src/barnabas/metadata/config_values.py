@@ -4,6 +4,7 @@ Everything configurable is declared once as a `ConfigDef`; describing, checking 
 work from that declaration.
 """
 
+import re
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -26,6 +27,7 @@ class InvalidConfigError(ValueError):
     """A value that its declaration does not allow; the message names what it does allow."""
 
 
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,40}")
 _RANGES = {
     ConfigType.SHORT: (-(2**15), 2**15 - 1),
     ConfigType.INT: (-(2**31), 2**31 - 1),
@@ -93,10 +95,10 @@ class ConfigDef:
         return value
 
     def _integer(self, text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            raise InvalidConfigError(f"{self.name} must be a whole number, not {text!r}") from None
+        # Other programs read the text back, so what only Python takes for a number is refused.
+        if not _WHOLE_NUMBER.fullmatch(text.strip()):
+            raise InvalidConfigError(f"{self.name} must be a whole number, not {text!r}")
+        value = int(text)
         low, high = _RANGES[self.type]
         if not low <= value <= high:
             raise InvalidConfigError(f"{self.name} must be between {low} and {high}, not {value}")

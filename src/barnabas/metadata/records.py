@@ -53,5 +53,5 @@ def decode_metadata_record(value: Buffer) -> MetadataRecord:
         )
     try:
         return known.decode(r, version)
-    except struct.error as error:
+    except (struct.error, UnicodeDecodeError) as error:
         raise WireError(f"malformed {known.__name__}: {error}") from error
