@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from barnabas.records.batch import (
     BatchHeader,
-    patch_base_offset,
-    patch_leader_epoch,
+    patch_assigned,
     patch_log_append_time,
 )
 
@@ -36,8 +35,7 @@ def assign_offsets(
 ) -> int:
     """Write offsets and epoch into the buffer, in place, and return the offset behind the last."""
     for at, header in batches:
-        patch_base_offset(buffer, at, base_offset)
-        patch_leader_epoch(buffer, at, leader_epoch)
+        patch_assigned(buffer, at, header, base_offset, leader_epoch)
         if log_append_time_ms >= 0:
             patch_log_append_time(buffer[at : at + header.size], log_append_time_ms)
         base_offset += header.last_offset_delta + 1

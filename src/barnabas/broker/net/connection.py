@@ -17,6 +17,8 @@ from barnabas.wire.primitives import Buffer, WireError
 logger = logging.getLogger(__name__)
 
 MAX_PARKED = 64
+_NOTICED_BYTES = 1 << 20
+"""Receive buffers up to this size are not worth asking the door about."""
 _WRITE_HIGH_WATER = 1 << 20
 _WRITE_TOGETHER = 64
 """Buffers collected before they are written, so that a reader who stalls is noticed in time."""
@@ -116,7 +118,7 @@ class Connection(BufferedProtocol):
         self._received.received(nbytes)
         self.last_active = self._door.now()
         self._handle_frames()
-        if self._received.capacity > 1 << 20 and not self._door.may_hold(self):
+        if self._received.capacity > _NOTICED_BYTES and not self._door.may_hold(self):
             self.refuse("queued.max.request.bytes is used up")
 
     def eof_received(self) -> bool:

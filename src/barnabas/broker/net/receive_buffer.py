@@ -22,17 +22,14 @@ class FrameTooLargeError(ValueError):
 class ReceiveBuffer:
     """A growing buffer with one frame after the other in it."""
 
-    __slots__ = ("_buffer", "_end", "_start", "_view")
+    __slots__ = ("_buffer", "_end", "_start", "_view", "capacity")
 
     def __init__(self) -> None:
+        self.capacity = INITIAL_BYTES
         self._buffer = bytearray(INITIAL_BYTES)
         self._view = memoryview(self._buffer)
         self._start = 0
         self._end = 0
-
-    @property
-    def capacity(self) -> int:
-        return len(self._buffer)
 
     @property
     def pending(self) -> int:
@@ -78,6 +75,7 @@ class ReceiveBuffer:
     def _resize(self, size: int) -> None:
         """Move what is pending to the front of a new buffer: views of the old one stay valid."""
         pending = self._view[self._start : self._end]
+        self.capacity = size
         self._buffer = bytearray(size)
         self._view = memoryview(self._buffer)
         self._end -= self._start
