@@ -5,15 +5,13 @@
 added here, so that they are understood behind every command as well as before it.
 """
 
-import asyncio
 import inspect
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Concatenate, NoReturn, ParamSpec, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
 
 import typer
 
@@ -39,8 +37,6 @@ Bootstrap = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Show tracebacks of errors.")]
-
-P = ParamSpec("P")
 
 
 @dataclass(slots=True)
@@ -82,7 +78,7 @@ class UsageError(CommandError):
 
 
 def cluster_command(
-    function: Callable[Concatenate[Session, P], Coroutine[Any, Any, int | None]],
+    function: Callable[..., Coroutine[Any, Any, int | None]],
 ) -> Callable[..., None]:
     """Make a typer command from an async function; it may return an exit code."""
 
@@ -102,7 +98,12 @@ def cluster_command(
             or DEFAULT_BOOTSTRAP,
             as_json or before.as_json,
         )
-        call: Callable[[], int | None] = lambda: _run_async(function, session, arguments)  # noqa: E731
+
+        def call() -> int | None:
+            from barnabas.cli.runner import run_async
+
+            return run_async(function(session, **arguments))
+
         exit_with(call, verbose=verbose or before.verbose)
 
     common = {"bootstrap": (Bootstrap, None), "as_json": (AsJson, False)}
@@ -141,34 +142,6 @@ def exit_with(call: Callable[[], int | None], *, verbose: bool) -> NoReturn:
         elif isinstance(error, InvalidArgument):
             code = exit_codes.USAGE
     raise typer.Exit(code)
-
-
-def _run_async(
-    function: Callable[..., Coroutine[Any, Any, int | None]],
-    session: Session,
-    arguments: dict[str, Any],
-) -> int | None:
-    """Run to the end; SIGINT and SIGTERM cancel, so that commands can tidy up."""
-    terminated = False
-
-    async def main() -> int | None:
-        task = asyncio.current_task()
-        assert task is not None
-
-        def terminate() -> None:
-            nonlocal terminated
-            terminated = True
-            task.cancel()
-
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, terminate)
-        return await function(session, **arguments)
-
-    try:
-        return asyncio.run(main())
-    except asyncio.CancelledError:
-        if terminated:
-            return exit_codes.TERMINATED
-        raise
 
 
 def _take_over_signature(

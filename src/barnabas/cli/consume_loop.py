@@ -137,14 +137,15 @@ async def consume_group(
     async with source:
         assigned: frozenset[TopicPartition] | None = None
         while not printer.is_full:
-            fetched = await source.poll(_poll_ms(limits))
+            await source.join()
             positions = source.consumer.positions
-            if not limits.follow and assigned != frozenset(positions):
-                assigned = frozenset(positions)
-                printer.ends = await _ends(cluster, list(positions))
-            await printer.print(fetched)
-            if not limits.follow and _reached(positions, printer.ends):
-                break
+            if not limits.follow:
+                if assigned != frozenset(positions):
+                    assigned = frozenset(positions)
+                    printer.ends = await _ends(cluster, list(positions))
+                if _reached(positions, printer.ends):
+                    break
+            await printer.print(await source.poll(_poll_ms(limits)))
             if printer.is_overdue:
                 return printer.exit_code()
     return exit_codes.OK

@@ -1,10 +1,12 @@
 """Moments as people write them."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from barnabas.cli.command import UsageError
 
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_MILLISECOND = timedelta(milliseconds=1)
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _AGO = re.compile(r"((?:\s*\d+\s*(?:ms|s|m|h|d|w))+)(?:\s+ago)?")
 _STEP = re.compile(r"(\d+)\s*(ms|[smhdw])")
@@ -13,7 +15,8 @@ _STEP = re.compile(r"(\d+)\s*(ms|[smhdw])")
 def parse_time(text: str, now_ms: int) -> int:
     """Milliseconds since the epoch of an ISO 8601 time, a number of them, or "1h 30m ago".
 
-    A time without a zone is local time.
+    A time without a zone is local time. What lies before 1970 counts as 1970: the protocol gives
+    negative times a meaning of their own.
     """
     text = text.strip()
     if text.isdecimal():
@@ -23,10 +26,10 @@ def parse_time(text: str, now_ms: int) -> int:
     ago = _AGO.fullmatch(text)
     if ago is not None:
         steps = _STEP.findall(ago[1])
-        return now_ms - sum(int(count) * _UNITS_MS[unit] for count, unit in steps)
+        return max(0, now_ms - sum(int(count) * _UNITS_MS[unit] for count, unit in steps))
     try:
-        return int(datetime.fromisoformat(text).timestamp() * 1000)
-    except ValueError:
+        return max(0, (datetime.fromisoformat(text).astimezone(UTC) - _EPOCH) // _MILLISECOND)
+    except (ValueError, OverflowError):
         raise UsageError(
             f"{text!r} is no time: write 2026-01-31T12:00, milliseconds since 1970, or '10m ago'"
         ) from None
@@ -37,7 +40,7 @@ def format_time(timestamp_ms: int) -> str:
     if timestamp_ms < 0:
         return "-"
     try:
-        moment = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
-    except (OverflowError, ValueError, OSError):
+        moment = _EPOCH + timestamp_ms * _MILLISECOND
+    except OverflowError:
         return str(timestamp_ms)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -35,7 +35,7 @@ from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 _SINGLE_KEY_COORDINATOR = 3  # from version 4 on, one request may ask for several groups
-_AUTO_CREATE_WAIT_MS = 5_000
+_AUTO_CREATE_WAIT_MS = 3_000
 
 T = TypeVar("T")
 

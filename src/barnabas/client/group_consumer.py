@@ -78,11 +78,15 @@ class GroupConsumer:
 
     async def poll(self, timeout_ms: int = 1_000) -> list[Fetched]:
         """Wait for records of this member's partitions, rejoining the group when it asks for it."""
-        if self._member.rejoin_needed.is_set():
-            await self._rejoin()
-        elif monotonic() - self._committed_at >= self._commit_interval:
+        await self.join()
+        if monotonic() - self._committed_at >= self._commit_interval:
             await self.commit()
         return await self.consumer.poll(timeout_ms)
+
+    async def join(self) -> None:
+        """Be a member with partitions and positions, unless that is so already."""
+        if self._member.rejoin_needed.is_set():
+            await self._rejoin()
 
     def mark(self, partition: TopicPartition, next_offset: int) -> None:
         """Everything before `next_offset` is done, and may be committed."""

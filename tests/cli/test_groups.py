@@ -1,0 +1,152 @@
+"""`barnabas groups`, and `barnabas consume --group`."""
+
+import json
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from tests.cli.conftest import Cli, committed, interrupt
+from tests.support.broker import wait_until
+
+NewTopic = Callable[..., str]
+LINES = "".join(f"k{i}:{i}\n" for i in range(10))
+
+
+def test_a_group_goes_on_where_it_was(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic(lines=LINES)
+    group = f"g-{topic}"
+    first = cli.ok("consume", topic, "--group", group, "--from-beginning", "-n", "4")
+    assert first.split() == ["0", "1", "2", "3"]
+    assert committed(cli, group) == {0: 4}
+    assert cli.ok("consume", topic, "--group", group, "--no-follow").split() == [
+        str(i) for i in range(4, 10)
+    ]
+    (described,) = cli.json("groups", "describe", group)
+    assert described["state"] == "Empty"
+    assert described["members"] == []
+    assert described["offsets"] == [
+        {
+            "topic": topic,
+            "partition": 0,
+            "committed_offset": 10,
+            "end_offset": 10,
+            "lag": 0,
+            "member_id": None,
+        }
+    ]
+    cli.ok("produce", topic, stdin="more\nand more\n")
+    assert "Empty, 0 members, lag 2" in cli.ok("groups", "describe", group)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_member_that_is_told_to_stop_commits_and_leaves(
+    cli: Cli, new_topic: NewTopic, number: int, code: int
+) -> None:
+    topic = new_topic(lines=LINES)
+    group = f"g-{topic}"
+    process = cli.start("consume", topic, "--group", group, "--from-beginning")
+    assert process.stdout is not None
+    for i in range(10):
+        assert process.stdout.readline() == b"%d\n" % i
+    (described,) = cli.json("groups", "describe", group)
+    assert described["state"] == "Stable"
+    (member,) = described["members"]
+    assert member["partitions"] == [[topic, 0]]
+    assert "stop its consumers" in cli.fails(1, "groups", "delete", group)
+    reset = ["groups", "reset-offsets", group, "--topic", topic, "--to-earliest", "--execute"]
+    assert "stop its consumers" in cli.fails(1, *reset)
+    process.send_signal(number)
+    assert process.wait(20) == code
+    (described,) = cli.json("groups", "describe", group)
+    assert described["state"] == "Empty"
+    assert committed(cli, group) == {0: 10}
+
+
+def test_two_members_share_the_work(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic(4)
+    group = f"g-{topic}"
+    members = [
+        cli.start("consume", topic, "--group", group, "--from-beginning", "--json")
+        for _ in range(2)
+    ]
+
+    def is_shared() -> bool:
+        done = cli.run("groups", "describe", group, "--json")
+        if done.returncode:
+            return False
+        (described,) = json.loads(done.stdout)
+        shares = sorted(len(member["partitions"]) for member in described["members"])
+        return bool(described["state"] == "Stable" and shares == [2, 2])
+
+    wait_until(is_shared, 30, "the members do not share")
+    cli.ok(
+        "produce", topic, "--key-separator", ":", stdin="".join(f"k{i}:{i}\n" for i in range(99))
+    )
+    wait_until(lambda: sum(committed(cli, group).values()) == 99, 30, "not everything is committed")
+    printed = []
+    for member in members:
+        code, out, _ = interrupt(member)
+        assert code == 130
+        printed.append([int(json.loads(line)["value"]) for line in out.splitlines()])
+    assert all(printed)
+    assert sorted(printed[0] + printed[1]) == list(range(99))
+
+
+def test_resetting_shows_the_plan_first(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic(lines=LINES)
+    group = f"g-{topic}"
+    reset = ["groups", "reset-offsets", group, "--topic", topic]
+    plan = cli.run(*reset, "--to-offset", "3")
+    assert plan.stdout.decode().splitlines()[1].split() == [topic, "0", "-", "3"]
+    assert b"--execute" in plan.stderr
+    assert "GROUP_ID_NOT_FOUND" in cli.fails(1, "groups", "describe", group)
+
+    for options, expected in (
+        (["--to-offset", "3"], 3),
+        (["--shift-by", "2"], 5),
+        (["--shift-by", "-99"], 0),
+        (["--to-latest"], 10),
+        (["--to-earliest"], 0),
+        (["--to-time", "2999-01-01"], 10),
+        (["--to-time", "10m ago"], 0),
+        (["--to-offset", "99"], 10),
+    ):
+        done = cli.json(*reset, *options, "--execute")
+        assert done["executed"]
+        assert done["offsets"][0]["new_offset"] == expected
+        assert committed(cli, group) == {0: expected}
+    assert cli.ok("consume", topic, "--group", group, "--no-follow") == ""
+
+
+def test_resetting_some_partitions_or_all_that_are_known(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic(3)
+    group = f"g-{topic}"
+    cli.ok("groups", "reset-offsets", group, "--topic", f"{topic}:0,2", "--to-latest", "--execute")
+    assert committed(cli, group) == {0: 0, 2: 0}
+    done = cli.json("groups", "reset-offsets", group, "--all-topics", "--to-earliest")
+    assert [row["partition"] for row in done["offsets"]] == [0, 2]
+    for wrong in (
+        ["--topic", topic],
+        ["--to-latest"],
+        ["--topic", topic, "--to-latest", "--to-earliest"],
+        ["--topic", topic, "--all-topics", "--to-latest"],
+        ["--topic", f"{topic}:7", "--to-latest"],
+    ):
+        cli.fails(2, "groups", "reset-offsets", group, *wrong)
+    assert "nothing is committed" in cli.fails(
+        1, "groups", "reset-offsets", group, "--topic", topic, "--shift-by", "1"
+    )
+
+
+def test_listing_and_deleting(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic(lines=LINES)
+    group = f"g-{topic}"
+    cli.ok("consume", topic, "--group", group, "--no-follow")
+    listed = {row["group"]: row for row in cli.json("groups", "list")}
+    assert listed[group]["state"] == "Empty"
+    assert listed[group]["protocol_type"] == "consumer"
+    done = cli.run("groups", "delete", group, "nobody")
+    assert done.returncode == 1
+    assert b"group nobody: it does not exist" in done.stderr
+    assert group not in {row["group"] for row in cli.json("groups", "list")}

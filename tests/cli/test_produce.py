@@ -1,0 +1,152 @@
+"""`barnabas produce`."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.cli.conftest import Cli, interrupt
+
+NewTopic = Callable[..., str]
+
+
+def read(cli: Cli, topic: str) -> list[dict[str, object]]:
+    lines = cli.ok("consume", topic, "--no-follow", "--json").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_a_line_is_a_value(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic()
+    cli.ok("produce", topic, stdin="one\n\nthrée\nno line end")
+    records = read(cli, topic)
+    assert [record["value"] for record in records] == ["one", "", "thrée", "no line end"]
+    assert [record["key"] for record in records] == [None] * 4
+    assert abs(time.time() * 1000 - float(str(records[0]["timestamp"]))) < 60_000
+
+
+def test_keys_nulls_and_headers(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic()
+    cli.ok(
+        *("produce", topic, "--key-separator", "::", "--null-marker", "NULL"),
+        *("--header", "a=1", "--header", "b=x=y"),
+        stdin="k::v::w\nNULL::v\nk::NULL\n::\n",
+    )
+    records = read(cli, topic)
+    assert [(record["key"], record["value"]) for record in records] == [
+        ("k", "v::w"),
+        (None, "v"),
+        ("k", None),
+        ("", ""),
+    ]
+    assert records[0]["headers"] == [["a", "1"], ["b", "x=y"]]
+
+
+def test_a_fixed_key_sends_all_to_one_partition(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic(5)
+    cli.ok("produce", topic, "--key", "k", stdin="1\n2\n3\n")
+    records = read(cli, topic)
+    assert [record["key"] for record in records] == ["k"] * 3
+    assert len({record["partition"] for record in records}) == 1
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_compression_and_acks(cli: Cli, new_topic: NewTopic, compression: str) -> None:
+    topic = new_topic()
+    lines = "".join(f"{i}\n" for i in range(2_000))
+    acks = {"none": "0", "gzip": "1"}.get(compression, "all")
+    cli.ok("produce", topic, "--compression", compression, "--acks", acks, stdin=lines)
+    deadline = time.monotonic() + 10
+    while cli.ok("consume", topic, "--no-follow") != lines:
+        assert acks == "0"
+        assert time.monotonic() < deadline
+
+
+def test_a_partition_of_choice(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic(3)
+    cli.ok("produce", topic, "--partition", "2", stdin="x\n")
+    assert [record["partition"] for record in read(cli, topic)] == [2]
+    assert "has 3, counted from 0" in cli.fails(2, "produce", topic, "-p", "3", stdin="x\n")
+
+
+def test_bytes_that_are_no_text_pass_unharmed(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic()
+    data = bytes(byte for byte in range(256) if byte != 10)
+    cli.ok("produce", topic, stdin=data)
+    done = cli.run("consume", topic, "--no-follow", "--value-deserializer", "raw")
+    assert done.stdout == data + b"\n"
+
+
+def test_a_line_without_separator_ends_it_after_what_came_before(
+    cli: Cli, new_topic: NewTopic
+) -> None:
+    topic = new_topic()
+    error = cli.fails(1, "produce", topic, "--key-separator", ":", stdin="a:1\nb\nc:3\n")
+    assert "line 2: no key separator ':'" in error
+    assert [record["value"] for record in read(cli, topic)] == ["1"]
+
+
+def test_what_was_not_delivered_is_counted(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic()
+    cli.ok("configs", "set", "topic", topic, "max.message.bytes=1000")
+    done = cli.run("produce", topic, "--json", stdin="small\n" + "x" * 2_000 + "\nsmall\n")
+    assert done.returncode == 1
+    assert json.loads(done.stdout) == {"delivered": 2, "failed": 1}
+    assert b"1 of 3 records were not delivered" in done.stderr
+    assert b"max.message.bytes" in done.stderr
+    many = "".join(f"{i:0100}\n" for i in range(100))
+    cli.ok("produce", topic, stdin=many)
+    assert len(read(cli, topic)) == 102
+
+
+def test_options_that_do_not_go_together(cli: Cli) -> None:
+    cli.fails(2, "produce", "t", "--key", "k", "--key-separator", ":")
+    cli.fails(2, "produce", "t", "--key-separator", "")
+    cli.fails(2, "produce", "t", "--header", "x")
+
+
+def test_an_unknown_topic(cli: Cli, name: str) -> None:
+    assert f"topic {name}: it does not exist" in cli.fails(1, "produce", name, stdin="x\n")
+
+
+def test_interrupting_delivers_what_was_typed(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic()
+    process = cli.start("produce", topic, stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.write(b"typed\nhalf a line")
+    process.stdin.flush()
+    deadline = time.monotonic() + 20
+    while not read(cli, topic):
+        assert time.monotonic() < deadline
+    process.stdin.write(b" and its end\n")
+    process.stdin.flush()
+    time.sleep(0.3)
+    began = time.monotonic()
+    code, _, error = interrupt(process)
+    assert code == 130
+    assert error == b""
+    assert time.monotonic() - began < 5
+    assert [record["value"] for record in read(cli, topic)] == ["typed", "half a line and its end"]
+
+
+def test_a_terminal_sees_a_summary(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic()
+    ours, theirs = pty.openpty()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "barnabas", "produce", topic],
+            input=b"1\n2\n",
+            stderr=theirs,
+            env=cli.environment,
+            timeout=30,
+            check=False,
+        )
+        assert done.returncode == 0
+        assert b"2 records delivered" in os.read(ours, 10_000)
+    finally:
+        os.close(ours)
+        os.close(theirs)

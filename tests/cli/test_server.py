@@ -1,0 +1,167 @@
+"""`barnabas server` and `barnabas log dump`: from settings to files on disk."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+
+
+class Server:
+    """`barnabas server` as a process; its first line says where it listens."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def start(self, *arguments: str, **environment: str) -> str:
+        """Start one and return its address."""
+        kept = {name: v for name, v in os.environ.items() if not name.startswith("BARNABAS_")}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "barnabas", "server", *arguments],
+            cwd=self.directory,
+            env={**kept, **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        self.processes.append(process)
+        assert process.stdout is not None
+        seen = b""
+        for line in process.stdout:
+            seen += line
+            ready = re.search(rb"ready on (\S+:\d+)", line)
+            if ready:
+                return ready[1].decode()
+        raise AssertionError(seen.decode())
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        process = self.processes.pop()
+        process.send_signal(number)
+        process.communicate(timeout=20)
+        return process.returncode
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    running = Server(tmp_path)
+    yield running
+    for process in running.processes:
+        process.kill()
+        process.communicate()
+
+
+def configs(address: str) -> dict[str, str]:
+    rows = Cli(address).json("configs", "get", "broker", "--all")
+    return {row["name"]: row["value"] for row in rows}
+
+
+def test_settings_come_from_four_places_and_the_later_wins(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "server.properties").write_text(
+        "# a comment\nnum.partitions = 2\nnode.id: 7\n\nfetch.max.bytes=2000\nlog.dirs=nowhere\n"
+    )
+    address = server.start(
+        *("--listen", "127.0.0.1:0", "--data", "data", "--config", "server.properties"),
+        *("--set", "num.partitions=4"),
+        BARNABAS_NUM_PARTITIONS="3",
+        BARNABAS_FETCH_MAX_BYTES="3000",
+    )
+    found = configs(address)
+    assert found["num.partitions"] == "4"
+    assert found["fetch.max.bytes"] == "3000"
+    assert found["node.id"] == "7"
+    assert (tmp_path / "data").is_dir()
+    assert not (tmp_path / "nowhere").exists()
+    assert server.stop() == 0
+
+
+def test_the_default_directory_and_the_advertised_address(server: Server, tmp_path: Path) -> None:
+    address = server.start("--listen", "127.0.0.1:0", "--id", "3", "--advertise", "127.0.0.1:1")
+    assert (tmp_path / "barnabas-data").is_dir()
+    error = Cli(address).fails(3, "topics", "describe")
+    assert "broker 3 says it is at 127.0.0.1:1" in error
+    assert "--advertise" in error
+    assert server.stop(signal.SIGINT) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--set", "no.such.setting=1"], "no.such.setting"),
+        (["--set", "num.partitions=x"], "num.partitions"),
+        (["--set", "nonsense"], "NAME=VALUE"),
+        (["--listen", "nonsense:x"], "nonsense:x"),
+        (["--config", "missing.properties"], "missing.properties"),
+        (["--config", "bad.properties"], "bad.properties, line 2"),
+    ],
+)
+def test_settings_that_cannot_be_have_exit_code_2(
+    tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    (tmp_path / "bad.properties").write_text("node.id=1\nnonsense\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "barnabas", "server", "--listen", "127.0.0.1:0", *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert said in done.stderr
+
+
+def test_a_second_broker_on_the_same_directory_or_port_is_refused(
+    server: Server, tmp_path: Path
+) -> None:
+    address = server.start("--listen", "127.0.0.1:0", "--data", "data")
+    for arguments in (
+        ["--listen", "127.0.0.1:0", "--data", "data"],
+        ["--listen", address, "--data", "other"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "barnabas", "server", *arguments],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+        assert done.returncode == 2, done.stderr
+        assert done.stderr.startswith("error: ")
+        assert "Traceback" not in done.stderr
+
+
+def test_a_segment_file_can_be_looked_into(server: Server, tmp_path: Path) -> None:
+    cli = Cli(server.start("--listen", "127.0.0.1:0", "--data", "data"))
+    cli.ok("topics", "create", "t")
+    cli.ok("produce", "t", "--key-separator", ":", "--header", "h=1", stdin="a:1\nb:2\n")
+    cli.ok("produce", "t", "--compression", "zstd", stdin="3\n")
+    assert server.stop() == 0
+    (segment,) = (tmp_path / "data" / "t-0").glob("*.log")
+    batches = cli.ok("log", "dump", str(segment)).splitlines()
+    assert len(batches) == 2
+    assert batches[0].startswith("position 0 offsets 0-1 records 2 ")
+    assert "compression zstd" in batches[1]
+    lines = cli.ok("log", "dump", str(segment), "--records", "--json").splitlines()
+    first, second = (json.loads(line) for line in lines)
+    assert [(each["key"], each["value"]) for each in first["records"]] == [("a", "1"), ("b", "2")]
+    assert first["records"][0]["headers"] == [["h", "1"]]
+    assert second["base_offset"] == second["records"][0]["offset"] == 2
+
+    data = bytearray(segment.read_bytes())
+    data[-1] ^= 1
+    segment.write_bytes(data + b"garbage")
+    done = cli.run("log", "dump", str(segment))
+    assert done.returncode == 1
+    assert b"DAMAGED" in done.stdout
+    assert b"is damaged" in done.stderr
+    assert "No such file" in cli.fails(1, "log", "dump", str(tmp_path / "missing.log"))

@@ -1,0 +1,127 @@
+"""`barnabas topics` and `barnabas configs`."""
+
+import json
+from collections.abc import Callable
+
+from tests.cli.conftest import Cli
+
+
+def test_the_life_of_a_topic(cli: Cli, name: str) -> None:
+    cli.ok("topics", "create", name, "--partitions", "2", "--config", "retention.ms=100000")
+    (described,) = cli.json("topics", "describe", name)
+    assert described["topic"] == name
+    assert described["configs"] == {"retention.ms": "100000"}
+    assert [row["partition"] for row in described["partitions"]] == [0, 1]
+    assert described["partitions"][0]["end_offset"] == 0
+    assert described["partitions"][0]["isr"] == [described["partitions"][0]["leader"]]
+
+    cli.ok(
+        *("topics", "alter", name, "--partitions", "3"),
+        *("--config", "segment.bytes=1048576", "--delete-config", "retention.ms"),
+    )
+    (described,) = cli.json("topics", "describe", name)
+    assert len(described["partitions"]) == 3
+    assert described["configs"] == {"segment.bytes": "1048576"}
+
+    listed = {row["topic"]: row for row in cli.json("topics", "list")}
+    assert listed[name] == {"topic": name, "partitions": 3, "replication_factor": 1}
+    table = cli.ok("topics", "list").splitlines()
+    assert table[0].split() == ["TOPIC", "PARTITIONS", "REPLICAS"]
+    assert [name, "3", "1"] in [line.split() for line in table]
+
+    cli.ok("topics", "delete", name)
+    assert name not in {row["topic"] for row in cli.json("topics", "list")}
+
+
+def test_sizes_and_offsets_show_what_was_produced(cli: Cli, new_topic: Callable[..., str]) -> None:
+    topic = new_topic(lines="a:1\nb:2\n")
+    (row,) = cli.json("topics", "describe", topic)[0]["partitions"]
+    assert (row["start_offset"], row["end_offset"]) == (0, 2)
+    assert row["size_bytes"] > 2 * 7
+    text = cli.ok("topics", "describe", topic)
+    assert text.startswith(f"topic {topic}: 1 partitions, configs: default\n")
+
+
+def test_a_topic_that_exists(cli: Cli, new_topic: Callable[..., str]) -> None:
+    topic = new_topic()
+    assert "--if-not-exists" in cli.fails(1, "topics", "create", topic)
+    created = cli.json("topics", "create", topic, "--if-not-exists")
+    assert created == {"topic": topic, "created": False}
+
+
+def test_a_topic_that_does_not_exist(cli: Cli, name: str) -> None:
+    for command in (["describe", name], ["alter", name, "--partitions", "2"], ["delete", name]):
+        assert name in cli.fails(1, "topics", *command)
+
+
+def test_deleting_goes_as_far_as_it_can_and_says_where_it_could_not(
+    cli: Cli, new_topic: Callable[..., str]
+) -> None:
+    topic = new_topic()
+    done = cli.run("topics", "delete", topic, "nowhere", "--json")
+    assert done.returncode == 1
+    assert b"topic nowhere" in done.stderr
+    results = {row["topic"]: row for row in json.loads(done.stdout)}
+    assert results[topic]["deleted"]
+    assert results["nowhere"]["error"] == "UNKNOWN_TOPIC_OR_PARTITION"
+
+
+def test_what_the_broker_refuses_is_said_in_one_line(
+    cli: Cli, new_topic: Callable[..., str]
+) -> None:
+    topic = new_topic(2)
+    assert "can be added" in cli.fails(1, "topics", "alter", topic, "--partitions", "1")
+    assert "no.such" in cli.fails(1, "topics", "alter", topic, "--config", "no.such=1")
+    assert "nothing to alter" in cli.fails(2, "topics", "alter", topic)
+    assert "NAME=VALUE" in cli.fails(2, "topics", "alter", topic, "--config", "x")
+    assert "INVALID_TOPIC" in cli.fails(1, "topics", "create", "no/good")
+    assert "CreateTopics" in cli.fails(2, "topics", "create", "x", "--partitions", "99999999999")
+
+
+def test_configs_of_a_topic(cli: Cli, new_topic: Callable[..., str]) -> None:
+    topic = new_topic()
+    assert cli.json("configs", "get", "topic", topic) == []
+    cli.ok("configs", "set", "topic", topic, "retention.ms=5000", "cleanup.policy=compact")
+    assert cli.json("configs", "get", "topic", topic) == [
+        {
+            "topic": topic,
+            "name": setting,
+            "value": value,
+            "source": "topic",
+            "read_only": False,
+        }
+        for setting, value in (("cleanup.policy", "compact"), ("retention.ms", "5000"))
+    ]
+    cli.ok("configs", "unset", "topic", topic, "cleanup.policy")
+    own = cli.ok("configs", "get", "topic", topic).splitlines()
+    assert [line.split()[:3] for line in own[1:]] == [[topic, "retention.ms", "5000"]]
+    everything = {row["name"]: row for row in cli.json("configs", "get", "topic", topic, "--all")}
+    assert everything["cleanup.policy"]["value"] == "delete"
+    assert everything["cleanup.policy"]["source"] != "topic"
+
+
+def test_configs_of_a_broker(cli: Cli) -> None:
+    rows = cli.json("configs", "get", "broker", "--all")
+    (node_id,) = {row["broker"] for row in rows}
+    assert "num.partitions" in {row["name"] for row in rows}
+    assert cli.json("configs", "get", "broker", node_id, "--all") == rows
+    assert "there is no broker '77'" in cli.fails(2, "configs", "get", "broker", "77")
+    assert "which topic" in cli.fails(2, "configs", "get", "topic")
+
+
+def test_an_unreachable_broker_has_exit_code_3_wherever_the_address_comes_from(cli: Cli) -> None:
+    nobody = "127.0.0.1:1"
+    for arguments in (["-b", nobody, "topics", "list"], ["topics", "list", "--bootstrap", nobody]):
+        error = cli.fails(3, *arguments)
+        assert f"{nobody} (connection refused)" in error
+        assert "is `barnabas server` running" in error
+    done = cli.run("topics", "list", environment={"BARNABAS_BOOTSTRAP": nobody})
+    assert done.returncode == 3
+    assert "HOST:PORT" in cli.fails(2, "topics", "list", "-b", "host:port")
+
+
+def test_json_and_verbose_are_understood_before_the_command_too(cli: Cli) -> None:
+    assert isinstance(json.loads(cli.ok("--json", "topics", "list")), list)
+    done = cli.run("--verbose", "topics", "describe", "nowhere")
+    assert done.returncode == 1
+    assert b"Traceback" in done.stderr
