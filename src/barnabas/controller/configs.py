@@ -167,7 +167,10 @@ def alter_configs(
                 f"{change.name} can't be changed while the broker runs: set it in the "
                 "broker's config file and restart",
             )
-        wanted[change.name] = _changed(config, change, current.get(change.name))
+        in_force = current.get(change.name)
+        if in_force is None:
+            in_force = broker.synonyms(image, config.synonym or config.name)[0].value
+        wanted[change.name] = _changed(config, change, in_force)
     records: list[MetadataRecord] = [
         ConfigRecord(resource_type, resource_name, name, value)
         for name, value in wanted.items()
@@ -194,7 +197,8 @@ def _table(
     )
 
 
-def _changed(config: ConfigDef, change: ConfigChange, current: str | None) -> str | None:
+def _changed(config: ConfigDef, change: ConfigChange, in_force: str | None) -> str | None:
+    """The value to keep, None to take it back; lists grow and shrink from the one in force."""
     if change.operation == OPERATION_SET:
         return _checked(config, change.value)
     if change.operation == OPERATION_DELETE:
@@ -205,10 +209,14 @@ def _changed(config: ConfigDef, change: ConfigChange, current: str | None) -> st
         raise Refusal(
             ErrorCode.INVALID_CONFIG, f"{config.name} is no list: nothing to append or subtract"
         )
-    items = [item for item in (current or config.default or "").split(",") if item]
-    given = [item for item in (change.value or "").split(",") if item]
+    items = _items(in_force)
+    given = _items(change.value)
     if change.operation == OPERATION_APPEND:
         items += [item for item in given if item not in items]
     else:
         items = [item for item in items if item not in given]
     return _checked(config, ",".join(items))
+
+
+def _items(text: str | None) -> list[str]:
+    return [item.strip() for item in (text or "").split(",") if item.strip()]
