@@ -33,6 +33,7 @@ def thousand_topics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield broker.bootstrap
 
 
+@pytest.mark.xdist_group("thousand topics")  # one worker, so that they are created once
 def test_a_thousand_topics(client: Client, thousand_topics: str, name: str) -> None:
     with client.admin(thousand_topics) as admin:
         assert admin.topics() >= set(NAMES)

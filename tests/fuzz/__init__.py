@@ -1,0 +1,1 @@
+"""Hostile frames over TCP against a real broker process."""
