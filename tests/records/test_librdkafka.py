@@ -12,7 +12,7 @@ from typing import TypeVar
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from barnabas.records.batch import patch_base_offset
+from barnabas.records.batch import parse_header, patch_assigned
 from barnabas.records.compression import Compression
 from barnabas.records.decode import decode_batch, iter_batches
 from barnabas.records.encode import encode_batch
@@ -156,7 +156,7 @@ def test_we_read_what_librdkafka_writes(broker: MockBroker, compression: Compres
             )
             fetched += [(r.timestamp, r.key, r.value, r.headers) for r in records_in_batch]
             produced = bytearray(batch)
-            patch_base_offset(produced, 0, 0)
+            patch_assigned(produced, 0, parse_header(produced), 0, -1)
             validate_batches(
                 memoryview(produced), max_batch_bytes=10**7, max_decompressed_bytes=10**7
             )

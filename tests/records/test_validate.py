@@ -14,9 +14,8 @@ from barnabas.records.batch import (
     BatchHeader,
     pack_header,
     parse_header,
-    patch_base_offset,
+    patch_assigned,
     patch_crc,
-    patch_leader_epoch,
 )
 from barnabas.records.compression import Compression, compress
 from barnabas.records.encode import encode_batch
@@ -225,8 +224,7 @@ def test_every_changed_byte_is_refused_but_for_the_leader_epoch(compression: Com
 def test_what_the_broker_patches_is_outside_the_crc() -> None:
     batch = encode_batch(ROWS)
     before = parse_header(batch)
-    patch_base_offset(batch, 0, 2**40)
-    patch_leader_epoch(batch, 0, 12)
+    patch_assigned(batch, 0, parse_header(batch), 2**40, 12)
     changed = before._replace(base_offset=2**40, partition_leader_epoch=12)
     assert parse_header(batch) == changed
     patch_crc(batch)
