@@ -150,11 +150,17 @@ def _encoded_later(outcome: "Future[Response | None]", header: RequestHeader) ->
             encoded.cancel()
             return
         response = done.result()
-        encoded.set_result(
-            None
-            if response is None
-            else encode_response(response, header.api_version, header.correlation_id)
-        )
+        if response is None:
+            encoded.set_result(None)
+            return
+        try:
+            answer = encode_response(response, header.api_version, header.correlation_id)
+        except Exception:
+            # As in `dispatch`; here it would leave the client waiting for ever.
+            logger.exception("an answer of API %d v%d failed", header.api_key, header.api_version)
+            encoded.cancel()
+            return
+        encoded.set_result(answer)
 
     def abandon(done: Future[Answer]) -> None:
         if done.cancelled():

@@ -1,0 +1,62 @@
+"""A broker's settings: three sources, one value."""
+
+import pytest
+
+from barnabas.broker.config import BrokerConfig, ConfigError
+from barnabas.broker.settings import BROKER_CONFIGS
+from barnabas.log import LogConfig
+from barnabas.metadata.topic_configs import TOPIC_CONFIGS
+
+
+def test_defaults() -> None:
+    config = BrokerConfig({})
+    assert config.number("num.partitions") == 1
+    assert config.flag("auto.create.topics.enable")
+    assert config.text("listeners") == "localhost:9092"
+    assert config.text("advertised.listeners") is None
+
+
+def test_what_was_changed_while_running_stands_over_the_file() -> None:
+    config = BrokerConfig({"num.partitions": "2"})
+    config.set_dynamic({"num.partitions": "3"})
+    assert config.number("num.partitions") == 3
+    config.set_dynamic({})
+    assert config.number("num.partitions") == 2
+
+
+def test_a_topics_settings_stand_over_the_brokers() -> None:
+    config = BrokerConfig({"log.retention.ms": "5", "log.segment.bytes": "2048"})
+    log = config.log_config({"retention.ms": "6", "cleanup.policy": "compact, delete"})
+    assert (log.retention_ms, log.segment_bytes) == (6, 2048)
+    assert log.cleanup_policy == {"compact", "delete"}
+
+
+def test_a_log_gets_its_defaults_from_the_tables() -> None:
+    """The log's own defaults and the tables' are the same, written as each writes 'never'."""
+    made, plain = BrokerConfig({}).log_config({}), LogConfig()
+    assert made.flushes_by_count is made.flushes_by_age is False
+    assert plain.flushes_by_count is plain.flushes_by_age is False
+    for name in LogConfig.__dataclass_fields__:
+        if not name.startswith("flush_"):
+            assert getattr(made, name) == getattr(plain, name), name
+
+
+@pytest.mark.parametrize("name", TOPIC_CONFIGS)
+def test_every_setting_of_a_topic_has_a_value(name: str) -> None:
+    config = BrokerConfig({})
+    assert config.topic_value({}, name) is not None
+    default = TOPIC_CONFIGS[name].default
+    assert default is not None
+    assert config.topic_value({name: default}, name) == config.topic_value({}, name)
+
+
+@pytest.mark.parametrize("name", ["num.partition", "log.dir", "listener"])
+def test_a_misspelt_setting_is_recognised(name: str) -> None:
+    with pytest.raises(ConfigError, match="did you mean") as refused:
+        BrokerConfig({name: "1"})
+    assert any(repr(known) in str(refused.value) for known in BROKER_CONFIGS)
+
+
+def test_a_bad_value_names_its_setting() -> None:
+    with pytest.raises(ConfigError, match=r"num\.partitions"):
+        BrokerConfig({"num.partitions": "x"})

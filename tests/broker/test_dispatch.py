@@ -1,0 +1,169 @@
+"""Frames straight to the dispatcher of a node in this process, without a socket in between."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from barnabas.broker.config import BrokerConfig
+from barnabas.broker.dispatch import Dispatcher, Route
+from barnabas.broker.handlers import produce, produce_single
+from barnabas.broker.net.connection import Connection
+from barnabas.broker.node import Node
+from barnabas.broker.routes import routes
+from barnabas.log import DataDirectory, OsDisk
+from barnabas.wire.framing import encode_request
+from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from barnabas.wire.primitives import WireError
+from tests.broker.raw_client import batch
+
+VERSIONS = range(3, 14)
+LONG_NAME = "n" * 200
+
+
+@contextmanager
+def node_in(path: Path) -> Iterator[Node]:
+    """A node with the topics `t` and one with a long name, two partitions each."""
+    loop = asyncio.new_event_loop()
+    data = DataDirectory.open(OsDisk(), str(path), node_id=1, new_cluster_id="c")
+    node = Node(BrokerConfig({"num.partitions": "2"}), data, OsDisk(), loop)
+    assert not any(node.auto_create(["t", LONG_NAME]).values())
+    yield node
+    loop.run_until_complete(node.close())
+    loop.close()
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    with node_in(tmp_path_factory.mktemp("node")) as node:
+        yield node
+
+
+def request_frame(
+    node: Node, version: int, records: bytes, topic: str = "t", partition: int = 0, acks: int = 1
+) -> bytearray:
+    topic_id = node.image.topics[topic].topic_id
+    name = topic if version < 13 else ""
+    data = TopicProduceData(name, topic_id, [PartitionProduceData(partition, records)])
+    request = ProduceRequest(None, acks, 1000, [data])
+    return bytearray(b"".join(encode_request(request, version, 7, "me"))[4:])
+
+
+def ends(node: Node) -> list[int]:
+    return [partition.log.log_end_offset for partition in node.partitions]
+
+
+def dispatch(dispatcher: Dispatcher[Node], node: Node, frame: bytearray) -> Any:
+    connection: Any = Connection(dispatcher.dispatch, node.door)
+    answer = dispatcher.dispatch(memoryview(frame), connection)
+    return b"".join(answer) if isinstance(answer, list) else answer
+
+
+# -- the short cut ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("acks", [1, -1])
+@pytest.mark.parametrize("topic", ["t", LONG_NAME])
+def test_the_short_cut_answers_the_same_bytes(
+    tmp_path: Path, version: int, acks: int, topic: str
+) -> None:
+    """Two nodes that differ only in their ids get the same requests, one each way."""
+    records = [batch(b"a"), batch(b"b" * 300, b"c"), batch(b"x")[:-1] + b"!"]
+    with node_in(tmp_path / "short") as short, node_in(tmp_path / "long") as long:
+        ordinary = Dispatcher(long, [Route(ProduceRequest, produce.handle)])
+        both = Dispatcher(short, routes())
+        for data in records:
+            quick = dispatch(both, short, request_frame(short, version, data, topic, 1, acks))
+            slow = dispatch(ordinary, long, request_frame(long, version, data, topic, 1, acks))
+            ids = [each.image.topics[topic].topic_id for each in (short, long)]
+            assert quick.replace(*ids) == slow
+        assert ends(short) == ends(long)
+        assert sum(ends(short)) == 3
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_short_cut_is_taken(node: Node, version: int) -> None:
+    frame = request_frame(node, version, batch(b"a"))
+    assert produce_single.handle(node, memoryview(frame)) is not None
+
+
+@pytest.mark.parametrize("version", [3, 8, 9, 12, 13])
+def test_a_frame_that_is_cut_off_stores_nothing(node: Node, version: int) -> None:
+    dispatcher = Dispatcher(node, routes())
+    frame = request_frame(node, version, batch(b"a" * 20))
+    before = ends(node)
+    for length in range(len(frame)):
+        with pytest.raises(WireError):
+            dispatch(dispatcher, node, frame[:length])
+    assert ends(node) == before
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@given(
+    version=st.sampled_from(VERSIONS),
+    acks=st.sampled_from([-1, 0, 1]),
+    at=st.integers(0, 400),
+    byte=st.integers(0, 255),
+)
+def test_a_changed_byte_is_an_answer_or_an_error(
+    node: Node, version: int, acks: int, at: int, byte: int
+) -> None:
+    """Never another exception; and the short cut stores only what the CRC vouches for."""
+    dispatcher = Dispatcher(node, routes())
+    frame = request_frame(node, version, batch(b"a" * 20), acks=acks)
+    frame[at % len(frame)] = byte
+    before = sum(ends(node))
+    refused = ""
+    try:
+        dispatch(dispatcher, node, frame)
+    except WireError as error:
+        refused = str(error)
+    assert "internal error" not in refused
+    assert sum(ends(node)) - before in ((0,) if refused else (0, 1))
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+
+def test_a_bug_costs_one_connection_and_is_logged(
+    node: Node, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    dispatcher = Dispatcher(node, [Route(MetadataRequest, broken)])
+    frame = bytearray(b"".join(encode_request(MetadataRequest([]), 9, 7, "me"))[4:])
+    with pytest.raises(WireError, match="internal error"):
+        dispatch(dispatcher, node, frame)
+    assert "ZeroDivisionError" in caplog.text
+
+
+@pytest.mark.parametrize("outcome", ["fails", "is cancelled", "can't be encoded"])
+def test_an_answer_that_never_comes_ends_the_connection(
+    node: Node, caplog: pytest.LogCaptureFixture, outcome: str
+) -> None:
+    """Whatever happens to a parked answer, the client must not wait for ever."""
+    parked: asyncio.Future[Any] = node.loop.create_future()
+    dispatcher = Dispatcher(node, [Route(MetadataRequest, lambda *_: parked)])
+    frame = bytearray(b"".join(encode_request(MetadataRequest([]), 9, 7, "me"))[4:])
+    answer = dispatch(dispatcher, node, frame)
+    if outcome == "fails":
+        parked.set_exception(ZeroDivisionError())
+    elif outcome == "is cancelled":
+        parked.cancel()
+    else:
+        parked.set_result("no response at all")
+    node.loop.run_until_complete(asyncio.wait([answer], timeout=1))
+    assert answer.cancelled()
+    assert bool(caplog.records) == (outcome != "is cancelled")
