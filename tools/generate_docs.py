@@ -95,7 +95,7 @@ TABLES: dict[str, Callable[[], str]] = {
 def _handler(handle: Callable[..., object]) -> str:
     module = getmodule(handle)
     assert module is not None
-    return module.__name__.removeprefix("barnabas.broker.") + ".py"
+    return module.__name__.removeprefix("barnabas.broker.").replace(".", "/") + ".py"
 
 
 def _range(low: int, high: int) -> str:

@@ -1,0 +1,84 @@
+"""The fenced blocks of a document, as steps that can be run.
+
+A `console` block holds commands after `$ `, each perhaps with the output it shall have; `…` stands
+for anything. A `python` block is a program; a `text` block right after it holds its output.
+Commands that prepare a machine or run for ever are not for tests: see `NOT_RUN`.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+_BLOCK = re.compile(r"^```(console|python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NOT_RUN = re.compile(
+    r"make |git |python3 -m venv|\.venv/bin/|\. |BARNABAS_\w+=\S+ |barnabas server"
+    r"|barnabas consume orders +#"
+)
+_ADDRESS = "localhost:9092"
+
+
+@dataclass
+class Step:
+    """A command line or a program, and what it prints; None: anything."""
+
+    kind: str
+    source: str
+    expected: list[str] | None = field(default=None)
+
+
+def steps(document: Path) -> list[Step]:
+    found: list[Step] = []
+    for kind, text in _BLOCK.findall(document.read_text()):
+        if kind == "python":
+            found.append(Step("python", text))
+        elif kind == "text":
+            found[-1].expected = text.splitlines()
+        else:
+            for line in text.splitlines():
+                if line.startswith("$ "):
+                    found.append(Step("console", line[2:]))
+                else:
+                    found[-1].expected = [*(found[-1].expected or []), line]
+    return [step for step in found if not NOT_RUN.match(step.source)]
+
+
+def run(step: Step, bootstrap: str, directory: Path) -> None:
+    """Run one step as the document says, but with this broker; raise if it is not as promised."""
+    source = step.source.replace(_ADDRESS, bootstrap).replace("/var/lib/barnabas/", "data/")
+    if source.startswith("kcat") and shutil.which("kcat") is None:
+        return
+    command = (
+        [sys.executable, "-c", source]
+        if step.kind == "python"
+        else ["bash", "-eo", "pipefail", "-c", source]
+    )
+    bin_directory = Path(sys.executable).parent
+    environment = {
+        **os.environ,
+        "PATH": f"{bin_directory}:{os.environ['PATH']}",
+        "BARNABAS_BOOTSTRAP": bootstrap,
+        # Compiled once for all steps, even where nothing may be compiled beside the sources.
+        "PYTHONPYCACHEPREFIX": str(directory / "pycache"),
+        "PYTHONDONTWRITEBYTECODE": "",
+    }
+    done = subprocess.run(
+        command,
+        cwd=directory,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, f"{step.source}\n{done.stdout}"
+    if step.expected is not None:
+        pattern = r".*".join(map(re.escape, "\n".join(step.expected).split("…")))
+        assert re.fullmatch(pattern, done.stdout.rstrip("\n")), f"{step.source}\n{done.stdout}"

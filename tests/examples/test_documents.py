@@ -1,0 +1,55 @@
+"""Every snippet of the README and the docs runs, and prints what it is said to print."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import MakeBroker
+from tests.examples.documents import ROOT, Step, run, steps
+
+README = ROOT / "README.md"
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+NOT_LINKED_TO = re.compile(r"https?://|#")
+
+BEFOREHAND = {
+    "running-a-broker.md": [
+        "barnabas topics create clicks",
+        "barnabas topics create old-clicks",
+        "barnabas topics create orders",
+        "echo 1 | barnabas produce orders",
+        "barnabas consume orders --group billing --no-follow",
+    ],
+}
+
+
+@pytest.mark.parametrize("document", [README, *DOCS], ids=lambda path: path.name)
+def test_every_snippet_runs(document: Path, make_broker: MakeBroker, tmp_path: Path) -> None:
+    described = steps(document)
+    if not described:
+        pytest.skip("nothing to run")
+    broker = make_broker()
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "data").symlink_to(broker.data)
+    for command in BEFOREHAND.get(document.name, ()):
+        run(Step("console", command), broker.bootstrap, work)
+    for step in described:
+        run(step, broker.bootstrap, work)
+
+
+def test_a_snippet_that_fails_or_prints_something_else_is_noticed(tmp_path: Path) -> None:
+    run(Step("console", "echo a; echo bcd", ["a", "b…d"]), "", tmp_path)
+    with pytest.raises(AssertionError):
+        run(Step("console", "echo a", ["b"]), "", tmp_path)
+    with pytest.raises(AssertionError):
+        run(Step("console", "false | cat"), "", tmp_path)
+    with pytest.raises(AssertionError):
+        run(Step("python", "raise SystemExit(1)"), "", tmp_path)
+
+
+@pytest.mark.parametrize("document", [README, *DOCS], ids=lambda path: path.name)
+def test_every_link_leads_somewhere(document: Path) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", document.read_text()):
+        if not NOT_LINKED_TO.match(target):
+            assert (document.parent / target.partition("#")[0]).exists(), target
