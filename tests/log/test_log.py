@@ -183,6 +183,20 @@ def test_a_clean_stop_right_after_a_checkpoint(directory: str) -> None:
     assert open_log(directory).recovery is None
 
 
+def test_a_clean_stop_right_after_segments_were_deleted(directory: str) -> None:
+    log = open_log(directory, LogConfig(segment_bytes=400, index_interval_bytes=50))
+    for number in range(5):
+        put(log, b"%d" % number * 50)
+    assert len(log.segments) == 2
+    job = log.prepare_flush(everything=True)
+    assert job is not None
+    job.run()
+    log.complete_flush(job)
+    assert log.delete_records_before(log.segments[-1].base_offset) is not None
+    log.close()
+    assert open_log(directory).recovery is None
+
+
 def test_an_unchanged_log_writes_no_state(directory: str) -> None:
     log = open_log(directory)
     put(log, b"a")

@@ -447,9 +447,9 @@ class Log:
 
     # Remembering
 
-    def _extent(self) -> tuple[int, int, int, int]:
-        synced = len(self._synced_segments())
-        return self.log_start_offset, self.flushed_offset, self.log_end_offset, synced
+    def _extent(self) -> tuple[int, ...]:
+        synced = (segment.base_offset for segment in self._synced_segments())
+        return self.log_start_offset, self.flushed_offset, self.log_end_offset, *synced
 
     def _synced_segments(self) -> list[Segment]:
         """The segments that are on the disk with their indexes, which the state may vouch for."""
