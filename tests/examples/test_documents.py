@@ -1,10 +1,13 @@
-"""Every snippet of the README and the docs runs, and prints what it is said to print."""
+"""What the README, the docs and the handlers say is true: snippets, links, versions."""
 
 import re
+from inspect import getmodule
 from pathlib import Path
 
 import pytest
 
+from barnabas.broker.handlers.produce import FIRST_VERSION
+from barnabas.broker.routes import routes
 from tests.conftest import MakeBroker
 from tests.examples.documents import ROOT, Step, run, steps
 
@@ -53,3 +56,15 @@ def test_every_link_leads_somewhere(document: Path) -> None:
     for target in re.findall(r"\]\(([^)]+)\)", document.read_text()):
         if not NOT_LINKED_TO.match(target):
             assert (document.parent / target.partition("#")[0]).exists(), target
+
+
+def test_handlers_say_which_versions_they_serve() -> None:
+    for route in routes():
+        api = route.request_type.__name__.removesuffix("Request")
+        # Produce advertises versions that it refuses, and says so.
+        low = FIRST_VERSION if api == "Produce" else route.min_version
+        high = route.max_version
+        said = f"{api}, version {low}" if low == high else f"{api}, versions {low}-{high}"
+        module = getmodule(route.handle)
+        assert module is not None
+        assert said in (module.__doc__ or ""), module.__name__
