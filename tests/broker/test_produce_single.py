@@ -158,6 +158,19 @@ def test_other_shapes_go_the_ordinary_way(pair: Pair, version: int) -> None:
             assert short == ordinary
 
 
+@pytest.mark.parametrize("version", [3, 8, 9, 13])
+def test_a_client_id_that_is_no_text_is_answered_alike(pair: Pair, version: int) -> None:
+    frame = bytearray(frame_of(single(version, records=batch()), version, "c"))
+    before = pair.logs()
+    frame[10] = 0xFF
+    short, ordinary = pair.answers(bytes(frame))
+    assert short == ordinary
+    frame[8:10] = b"\xff\xf0"  # a negative length
+    short, ordinary = pair.answers(bytes(frame))
+    assert short == ordinary
+    assert pair.logs() == before
+
+
 @settings(
     max_examples=300,
     deadline=None,

@@ -40,6 +40,8 @@ def handle(node: Node, frame: memoryview) -> list[Buffer] | None:
     try:
         _, version, correlation_id, client_id_length = _HEADER.unpack_from(frame)
         at = _HEADER.size + max(0, client_id_length)
+        if client_id_length < -1 or not bytes(frame[_HEADER.size : at]).isascii():
+            return None  # it may be no text at all
         if version >= _FLEXIBLE_FROM:
             return _compact(node, frame, at, version, correlation_id)
         if version >= 3:
