@@ -41,10 +41,7 @@ class MetadataLog:
             [(time_ms, None, encode_metadata_record(record), ()) for record in records]
         )
         self._log.append(memoryview(batch), [(0, parse_header(batch))], 0, time_ms)
-        job = self._log.prepare_flush(everything=True)
-        if job is not None:
-            job.run()
-            self._log.complete_flush(job)
+        self._log.flush()
         for record in records:
             self._image.replay(record)
 

@@ -69,6 +69,8 @@ class Partitions:
                     log.recovery.scanned_bytes,
                     log.recovery.cut_bytes,
                 )
+            if log.flush_required:
+                log.flush()  # what a crash left in memory only is not to be shown yet
             partitions.append(
                 Partition(
                     topic.name,

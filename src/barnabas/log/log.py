@@ -341,6 +341,13 @@ class Log:
         self._flushing = job
         return job
 
+    def flush(self) -> None:
+        """Sync everything, here and now. StorageError if the disk fails to."""
+        job = self.prepare_flush(everything=True)
+        if job is not None:
+            job.run()
+            self.complete_flush(job)
+
     def complete_flush(self, job: FlushJob) -> None:
         """Take back a job that has run. StorageError if the disk failed to sync.
 
@@ -489,10 +496,7 @@ class Log:
                 segment.spill_indexes()
             if self._producers is not None:
                 self._snapshots.write(self.log_end_offset, self._producers)
-            job = self.prepare_flush(everything=True)
-            if job is not None:
-                job.run()
-                self.complete_flush(job)
+            self.flush()
             if self._segments:
                 self.checkpoint()
         finally:
