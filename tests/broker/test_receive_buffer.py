@@ -3,7 +3,7 @@
 import struct
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barnabas.broker.net.receive_buffer import (
@@ -37,6 +37,7 @@ bodies = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(bodies, st.lists(st.integers(1, 40_000), min_size=1, max_size=20), st.booleans())
 def test_what_goes_in_comes_out(bodies: list[bytes], pieces: list[int], greedy: bool) -> None:
     """Whether frames are taken as soon as they are whole, or only now and then."""
@@ -118,6 +119,7 @@ def test_a_quiet_connection_gives_back_what_it_does_not_need() -> None:
     assert buffer.next_frame(LIMIT) == b"abc"
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 5000), max_size=200))
 def test_small_frames_never_make_it_grow_much(sizes: list[int]) -> None:
     buffer = ReceiveBuffer()

@@ -1,7 +1,7 @@
 """Settings: what text is a value, and what the refusal of the others says."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barnabas.broker.settings import BROKER_CONFIGS
@@ -67,11 +67,13 @@ def test_refusals_name_the_setting_and_what_is_allowed(
     assert str(refused.value).startswith(f"{config.name} ")
 
 
+@settings(deadline=None)
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_every_long(number: int) -> None:
     assert ConfigDef("n", ConfigType.LONG, "0", "").parse(str(number)) == number
 
 
+@settings(deadline=None)
 @given(st.sampled_from([NUMBER, FLAG, LIST, CHOICE]), st.text())
 def test_any_text_is_a_value_or_refused(config: ConfigDef, text: str) -> None:
     try:

@@ -1,6 +1,6 @@
 """The image is what replaying the records says, and nothing else."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barnabas.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
@@ -101,6 +101,7 @@ commands = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(commands)
 def test_against_plain_dictionaries(script: list[tuple[str, ...]]) -> None:
     """Every record goes through its bytes, as it does over a restart."""

@@ -1,7 +1,7 @@
 """Metadata records on their way to the disk and back."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barnabas.metadata.records import (
@@ -40,11 +40,13 @@ RECORDS: st.SearchStrategy[MetadataRecord] = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(RECORDS)
 def test_round_trip(record: MetadataRecord) -> None:
     assert decode_metadata_record(encode_metadata_record(record)) == record
 
 
+@settings(deadline=None)
 @given(RECORDS, st.data())
 def test_cut_off_is_an_error(record: MetadataRecord, data: st.DataObject) -> None:
     encoded = encode_metadata_record(record)
@@ -53,6 +55,7 @@ def test_cut_off_is_an_error(record: MetadataRecord, data: st.DataObject) -> Non
         decode_metadata_record(encoded[:length])
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=64))
 def test_garbage_is_an_error_or_a_record(garbage: bytes) -> None:
     try:
