@@ -58,7 +58,7 @@ def dispatch(dispatcher: Dispatcher[Node], node: Node, frame: bytearray) -> Any:
     return b"".join(answer) if isinstance(answer, list) else answer
 
 
-# -- bytes that are wrong ----------------------------------------------------------------------------
+# -- bytes that are wrong --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", [3, 8, 9, 12, 13])

@@ -257,3 +257,15 @@ def test_a_half_done_delete_is_finished(make_broker: MakeBroker) -> None:
         assert stored(client, "t") == [b"a"]
     names = {path.name for path in broker.data.iterdir() if path.name.startswith("gone")}
     assert names == {"gone-0"}
+
+
+def test_what_is_not_the_brokers_is_left_alone(tmp_path: Path) -> None:
+    """Somebody may point it at a directory that is not empty."""
+    broker = BrokerProcess(tmp_path)
+    files = [broker.data / "photos-2024" / "sea.jpg", broker.data / "src-1" / "lib" / "x.log"]
+    for file in files:
+        file.parent.mkdir(parents=True)
+        file.write_text("precious")
+    with broker:
+        time.sleep(0.1)
+        assert [file.read_text() for file in files] == ["precious"] * 2

@@ -1,6 +1,7 @@
 """All partitions of this node, kept in step with the metadata image."""
 
 import logging
+import re
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -13,6 +14,8 @@ from barnabas.log import DataDirectory, DeleteJob, Disk, Log, OpenFiles, Storage
 from barnabas.metadata.image import MetadataImage, TopicImage
 
 logger = logging.getLogger(__name__)
+
+_LOG_FILE = re.compile(r"\d{20}\..+|log\.state.*")
 
 _FLUSHES_AT_CLOSE = 16
 
@@ -105,11 +108,25 @@ class Partitions:
         self._loop.call_later(delay_ms / 1000, self._loop.run_in_executor, self._executor, job.run)
 
     def delete_strangers(self, keep: set[str]) -> None:
-        """Remove directories of partitions that the image does not know: half-done deletes."""
+        """Remove directories of partitions that the image does not know: half-done deletes.
+
+        What only has the name of one, and holds something else than a log, is somebody else's.
+        """
         for topic, index in self._data.partitions():
-            if topic not in keep and self.get(topic, index) is None:
+            if topic in keep or self.get(topic, index) is not None:
+                continue
+            if self._holds_a_log(self._data.partition_path(topic, index)):
                 logger.warning("%s-%d belongs to no topic and is removed", topic, index)
                 self.run_later(self._data.delete_partition(topic, index))
+            else:
+                logger.warning("%s-%d is no partition and is left alone", topic, index)
+
+    def _holds_a_log(self, path: str) -> bool:
+        try:
+            names = self._disk.list_files(path)
+            return not self._disk.list_directories(path) and all(map(_LOG_FILE.fullmatch, names))
+        except OSError:
+            return False
 
     def close(self) -> None:
         """Flush and close every log, so that the next start needs no scan.
