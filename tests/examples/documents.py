@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 _BLOCK = re.compile(r"^```(console|python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_RUN = re.compile(
-    r"make |git |python3 -m venv|\.venv/bin/|\. |BARNABAS_\w+=\S+ |barnabas server"
+    r"make |pip |\.venv/bin/|BARNABAS_\w+=\S+ |barnabas server"
     r"|barnabas consume orders +#"
 )
 _ADDRESS = "localhost:9092"
