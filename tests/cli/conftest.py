@@ -67,6 +67,7 @@ class Cli:
             stdin=options.get("stdin", subprocess.DEVNULL),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            bufsize=0,  # what a test reads line by line must not swallow the rest
         )
         self._started.append(process)
         return process
@@ -74,7 +75,10 @@ class Cli:
     def end(self) -> None:
         for process in self._started:
             process.kill()
-            process.communicate()
+            process.wait()
+            for pipe in (process.stdin, process.stdout, process.stderr):
+                if pipe is not None:
+                    pipe.close()
 
 
 def interrupt(process: "subprocess.Popen[bytes]") -> tuple[int, bytes, bytes]:

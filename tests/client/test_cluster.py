@@ -152,7 +152,7 @@ def test_a_coordinator_is_looked_up_once_and_again_when_it_moved() -> None:
                 await cluster.coordinator("g")
                 await cluster.coordinator("g")
                 assert broker.count(FindCoordinatorRequest) == 1
-                await cluster.forget(group_id="g")
+                cluster.forget_coordinator("g")
                 await cluster.coordinator("g")
                 assert broker.count(FindCoordinatorRequest) == 2
 

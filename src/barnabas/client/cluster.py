@@ -256,15 +256,16 @@ class Cluster:
                 if not worth_retrying(error) or monotonic() + pause > deadline:
                     raise
             await asyncio.sleep(pause)
-            await self.forget(topics)
+            await self.look_around(topics)
         raise AssertionError("pauses never end")
 
-    async def forget(self, topics: Iterable[str] = (), group_id: str | None = None) -> None:
+    def forget_coordinator(self, group_id: str) -> None:
+        """Look the coordinator of a group up again when it is needed next."""
+        self._coordinators.pop(group_id, None)
+
+    async def look_around(self, topics: Iterable[str]) -> None:
         """Ask anew who leads and coordinates; a cluster that is away is asked again later."""
-        if group_id is None:
-            self._coordinators.clear()
-        else:
-            self._coordinators.pop(group_id, None)
+        self._coordinators.clear()
         try:
             await self.refresh(topics)
         except BarnabasError as error:

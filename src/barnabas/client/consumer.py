@@ -12,6 +12,7 @@ for aborted transactions is left out, and so are fetch sessions.
 import asyncio
 from collections import defaultdict
 from collections.abc import Mapping
+from time import monotonic
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -38,7 +39,6 @@ from barnabas.wire.messages.fetch import (
 )
 
 _TOPICS_BY_NAME = 12  # from version 13 on, topics go by their ids
-_GIVE_UP_AFTER = 8  # attempts without any success, about 5 s with the pauses between them
 
 
 class Fetched(NamedTuple):
@@ -82,6 +82,7 @@ class Consumer:
         self._paused: set[TopicPartition] = set()
         self._fetches: dict[int, asyncio.Task[list[_Answer]]] = {}
         self._failures = 0
+        self._failing_since = 0.0
         self._channel = Channel()
 
     async def __aenter__(self) -> Self:
@@ -134,7 +135,7 @@ class Consumer:
     async def poll(self, timeout_ms: int = 1_000) -> list[Fetched]:
         """Wait until there are records, at most about `timeout_ms`.
 
-        Brokers that are away are tried again for some seconds before this raises.
+        Brokers that are away are tried again until the cluster's `retry_timeout_ms` is over.
         """
         try:
             await self._start_fetches()
@@ -181,11 +182,15 @@ class Consumer:
 
     async def _after_failure(self, error: BarnabasError) -> None:
         """Pause and look around, or raise what cannot be helped."""
+        now = monotonic()
+        if self._failures == 0:
+            self._failing_since = now
         self._failures += 1
-        if not error.retriable or self._failures > _GIVE_UP_AFTER:
+        failing_ms = (now - self._failing_since) * 1000
+        if not error.retriable or failing_ms > self._cluster.retry_timeout_ms:
             raise error
         await asyncio.sleep(pause_before(self._failures))
-        await self._cluster.forget({each.topic for each in self._positions})
+        await self._cluster.look_around({each.topic for each in self._positions})
 
     async def _fetch(self, node_id: int, offsets: Mapping[TopicPartition, int]) -> list[_Answer]:
         topics: defaultdict[str, list[FetchPartition]] = defaultdict(list)

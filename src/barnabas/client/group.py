@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from time import monotonic
 
 from barnabas.client.assignors import ASSIGNORS
-from barnabas.client.backoff import pauses
 from barnabas.client.cluster import Channel, Cluster
 from barnabas.client.connection import Connection
 from barnabas.client.consumer_protocol import (
@@ -98,22 +97,12 @@ class GroupMember:
     async def join(self) -> list[TopicPartition]:
         """Join, or join again, and return the partitions this member got."""
         await self._stop_heartbeats()
-        failures = 0
-        for pause in pauses():
-            try:
-                assignment = await self._join_once()
-            except BrokerError as error:
-                if error.code in _START_OVER:
-                    self._member_id = ""
-                elif error.code not in _REJOIN:
-                    failures = await self._after_failure(error, failures, pause)
-            except BarnabasError as error:
-                failures = await self._after_failure(error, failures, pause)
-            else:
-                self.rejoin_needed.clear()
-                self._heartbeats = asyncio.create_task(self._beat())
-                return assignment
-        raise AssertionError("pauses never end")
+        assignment = None
+        while assignment is None:
+            assignment = await self._cluster.retrying(self._try_to_join)
+        self.rejoin_needed.clear()
+        self._heartbeats = asyncio.create_task(self._beat())
+        return assignment
 
     async def leave(self) -> None:
         """Leave, so that the others get the partitions at once; a static member just goes."""
@@ -135,6 +124,17 @@ class GroupMember:
             check(response.error_code, f"group {self.group_id}")
 
     # -- joining -------------------------------------------------------------------------------
+
+    async def _try_to_join(self) -> list[TopicPartition] | None:
+        """Join once; None asks for another attempt at once, under another name maybe."""
+        try:
+            return await self._join_once()
+        except BrokerError as error:
+            if error.code in _START_OVER:
+                self._member_id = ""
+            elif error.code not in _REJOIN:
+                raise
+            return None
 
     async def _join_once(self) -> list[TopicPartition]:
         connection = await self._coordinator()
@@ -194,13 +194,6 @@ class GroupMember:
         known = await self._cluster.refresh(topics)
         return {name: len(known[name].partitions) for name in topics if name in known}
 
-    async def _after_failure(self, error: BarnabasError, failures: int, pause: float) -> int:
-        if not error.retriable or failures * 1000 > self._cluster.retry_timeout_ms:
-            raise error
-        await asyncio.sleep(pause)
-        await self._cluster.forget(group_id=self.group_id)
-        return failures + 1
-
     async def _coordinator(self) -> Connection:
         return await self._cluster.coordinator(self.group_id, self._channel)
 
@@ -230,9 +223,9 @@ class GroupMember:
                 if error.code in _START_OVER or error.code in _REJOIN or not error.retriable:
                     self.rejoin_needed.set()
                 else:
-                    await self._cluster.forget(group_id=self.group_id)
+                    self._cluster.forget_coordinator(self.group_id)
             except BarnabasError:
-                await self._cluster.forget(group_id=self.group_id)
+                self._cluster.forget_coordinator(self.group_id)
 
     async def _look_for_new_partitions(self) -> None:
         """The leader answers for all partitions being read, so it has to notice new ones."""
