@@ -7,7 +7,7 @@ its own copy of all of them: publish-subscribe. Both read the same topic, which 
 import asyncio
 import tempfile
 from asyncio.subprocess import Process
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -27,7 +27,7 @@ QUEUE = "offers"
 COPY = "audit"
 
 _FRAME_S = 0.2
-_DRAIN_S = 15.0
+_PATIENCE_S = 15.0
 
 
 class View(Protocol):
@@ -111,23 +111,24 @@ class Play:
         )  # fmt: skip
         stage.tell(f"the shop opens: {self._rate:,} page views a second, keyed by user")
         await asyncio.sleep(self._seconds / 3)
+        await self._until(lambda: stage.ledger.readers[f"{QUEUE}-1"].seen)
         second = await self._offer_maker(2)
         stage.tell(f"{QUEUE}-2 joins: the work is shared from here on")
         await asyncio.sleep(self._seconds / 3)
+        await self._until(lambda: stage.ledger.readers[f"{QUEUE}-2"].seen)
         stage.tell(f"{QUEUE}-1 leaves: the other one takes over")
         await processes.end(first)
         await processes.finished(shop)
         stage.tell(f"the shop closes after {len(stage.ledger.stored):,} page views")
-        await self._drained()
+        await self._until(lambda: all(map(stage.ledger.has_everything, stage.groups)))
         for consumer in (second, audit):
             await processes.end(consumer)
         return await self._reckoning()
 
-    async def _drained(self) -> None:
-        """Give the groups the time to handle everything, within reason."""
-        ledger = self._stage.ledger
-        for _ in range(int(_DRAIN_S / _FRAME_S)):
-            if all(map(ledger.has_everything, (QUEUE, COPY))):
+    async def _until(self, reached: Callable[[], object]) -> None:
+        """Wait for something, within reason: what never comes is found out at the reckoning."""
+        for _ in range(int(_PATIENCE_S / _FRAME_S)):
+            if reached():
                 return
             await asyncio.sleep(_FRAME_S)
 

@@ -38,11 +38,11 @@ def wait_for_children(demo: "subprocess.Popen[str]", count: int) -> list[psutil.
 
 
 def test_the_demo_keeps_its_promises(tmp_path: Path) -> None:
-    demo = start(tmp_path, "--seconds", "4", "--rate", "300")
+    demo = start(tmp_path, "--seconds", "6", "--rate", "300")
     output, _ = demo.communicate(timeout=90)
     assert demo.returncode == 0, output
     assert "offers-2 reads" in output
-    assert "1,200 of 1,200" in output
+    assert "1,800 of 1,800" in output
     assert "All promises kept." in output
     assert not list(tmp_path.iterdir())
 
