@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fix codecs docs bench clean
+.PHONY: help setup demo test fuzz check fix codecs docs bench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -23,8 +23,12 @@ $(STAMP): pyproject.toml
 demo: $(STAMP) ## Run a broker, a producer and two consumer groups, live, and show the outcome
 	$(BIN)/python -m examples.demo
 
+# Four workers: most tests wait for a broker process or a client, not for a core.
 test: $(STAMP) ## Run the whole test suite
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 4 --dist loadgroup
+
+fuzz: $(STAMP) ## Send many more hostile frames than the test suite does (about five minutes)
+	BARNABAS_FUZZ_EXAMPLES=20000 $(BIN)/pytest --timeout 1800 tests/fuzz
 
 check: $(STAMP) ## Lint, type-check, import ladder, generated code up to date
 	$(BIN)/ruff check .

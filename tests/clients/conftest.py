@@ -10,6 +10,7 @@ from tests.clients.aio import AioKafka
 from tests.clients.confluent import Confluent
 from tests.clients.face import Admin, Client, NotOffered
 from tests.clients.kafka_python import KafkaPython
+from tests.support.broker import wait_until
 
 CLIENTS: list[Client] = [Confluent(), KafkaPython(), AioKafka()]
 
@@ -45,6 +46,7 @@ def new_topic(creator: Admin, name: str) -> NewTopic:
         creator.create_topic(
             topic, partitions, {key.replace("_", "."): value for key, value in configs.items()}
         )
+        wait_until(lambda: topic in creator.topics(), 10, "the topic is not listed")
         return topic
 
     return create

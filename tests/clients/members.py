@@ -35,10 +35,10 @@ class Member:
 
     def _take(self, consumer: Consumer) -> None:
         records = consumer.poll(0.1)
-        self.records += records
-        self.share = frozenset(consumer.assigned())
         if records and self._commits:
             consumer.commit(self._topic, {r.partition: r.offset + 1 for r in records})
+        self.records += records
+        self.share = frozenset(consumer.assigned())
 
     def leave(self) -> None:
         """Leave the group and wait until that is done."""

@@ -15,6 +15,12 @@ def admin(client: Client, bootstrap: str) -> Iterator[Admin]:
         yield opened
 
 
+def create(admin: Admin, name: str, partitions: int = 1, **configs: str) -> None:
+    """Create a topic and wait until it is known: Kafka's brokers learn of it a little later."""
+    admin.create_topic(name, partitions, {k.replace("_", "."): v for k, v in configs.items()})
+    wait_until(lambda: name in admin.topics(), 10, "the topic is not listed")
+
+
 def fill(client: Client, bootstrap: str, topic: str, count: int) -> None:
     with client.producer(bootstrap) as producer:
         for i in range(count):
@@ -24,8 +30,7 @@ def fill(client: Client, bootstrap: str, topic: str, count: int) -> None:
 
 def test_create_describe_list_and_delete_a_topic(admin: Admin, name: str) -> None:
     assert name not in admin.topics()
-    admin.create_topic(name, 3, {"retention.ms": "3600000"})
-    assert name in admin.topics()
+    create(admin, name, 3, retention_ms="3600000")
     assert admin.partition_count(name) == 3
     assert admin.topic_configs(name)["retention.ms"] == "3600000"
     admin.delete_topic(name)
@@ -33,7 +38,7 @@ def test_create_describe_list_and_delete_a_topic(admin: Admin, name: str) -> Non
 
 
 def test_a_topic_that_exists_is_not_created_again(admin: Admin, name: str) -> None:
-    admin.create_topic(name)
+    create(admin, name)
     with pytest.raises(Exception, match=r"(?i)already.?exists"):
         admin.create_topic(name)
 
@@ -58,19 +63,19 @@ def test_an_unknown_topic_is_not_deleted(admin: Admin, name: str) -> None:
 def test_what_a_deleted_topic_held_is_gone(
     client: Client, admin: Admin, bootstrap: str, name: str
 ) -> None:
-    admin.create_topic(name)
+    create(admin, name)
     fill(client, bootstrap, name, 10)
     admin.delete_topic(name)
     wait_until(lambda: name not in admin.topics(), 10, "the topic is still listed")
-    admin.create_topic(name)
+    create(admin, name)
     with client.consumer(bootstrap) as consumer:
         assert consumer.bounds(name, 0) == (0, 0)
 
 
 def test_add_partitions(client: Client, admin: Admin, bootstrap: str, name: str) -> None:
-    admin.create_topic(name, 2)
+    create(admin, name, 2)
     admin.create_partitions(name, 5)
-    assert admin.partition_count(name) == 5
+    wait_until(lambda: admin.partition_count(name) == 5, 5, "there are no new partitions")
     with client.producer(bootstrap) as producer:
         producer.send(name, b"new", partition=4)
         (outcome,) = producer.flush()
@@ -81,29 +86,36 @@ def test_add_partitions(client: Client, admin: Admin, bootstrap: str, name: str)
 
 
 def test_replace_configs(admin: Admin, name: str) -> None:
-    admin.create_topic(name, 1, {"retention.ms": "3600000"})
+    create(admin, name, retention_ms="3600000")
     default = admin.topic_configs(name)["segment.bytes"]
     admin.replace_configs(name, {"segment.bytes": "1048576", "cleanup.policy": "compact"})
-    configs = admin.topic_configs(name)
-    assert (configs["segment.bytes"], configs["cleanup.policy"]) == ("1048576", "compact")
-    assert configs["retention.ms"] != "3600000"
     assert default != "1048576"
+    wait_until(
+        lambda: admin.topic_configs(name)["segment.bytes"] == "1048576", 5, "nothing has changed"
+    )
+    configs = admin.topic_configs(name)
+    assert configs["cleanup.policy"] == "compact"
+    assert configs["retention.ms"] != "3600000"
 
 
 def test_change_one_config(admin: Admin, name: str) -> None:
-    admin.create_topic(name, 1, {"retention.ms": "3600000"})
+    create(admin, name, retention_ms="3600000")
     default = admin.topic_configs(name)["segment.bytes"]
+
+    def segment_bytes_are(value: str) -> bool:
+        return admin.topic_configs(name)["segment.bytes"] == value
+
     admin.change_config(name, "segment.bytes", "1048576")
-    configs = admin.topic_configs(name)
-    assert (configs["segment.bytes"], configs["retention.ms"]) == ("1048576", "3600000")
+    wait_until(lambda: segment_bytes_are("1048576"), 5, "nothing has changed")
+    assert admin.topic_configs(name)["retention.ms"] == "3600000"
     admin.change_config(name, "segment.bytes", None)
-    assert admin.topic_configs(name)["segment.bytes"] == default
+    wait_until(lambda: segment_bytes_are(default), 5, "nothing was taken back")
     with pytest.raises(Exception, match=r"(?i)config|segment"):
         admin.change_config(name, "segment.bytes", "many")
 
 
 def test_delete_records(client: Client, admin: Admin, bootstrap: str, name: str) -> None:
-    admin.create_topic(name)
+    create(admin, name)
     fill(client, bootstrap, name, 50)
     admin.delete_records(name, {0: 20})
     with client.consumer(bootstrap) as consumer:
@@ -118,7 +130,7 @@ def test_delete_records(client: Client, admin: Admin, bootstrap: str, name: str)
 
 
 def test_list_offsets(client: Client, admin: Admin, bootstrap: str, name: str) -> None:
-    admin.create_topic(name)
+    create(admin, name)
     fill(client, bootstrap, name, 7)
     assert admin.list_offsets(name, 0) == (0, 7)
 

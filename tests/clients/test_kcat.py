@@ -35,6 +35,7 @@ def test_produce_and_consume(
     lines = [f"key{i}:value {i} {'x' * i}" for i in range(100)]
     options = ["-z", compression, "-X", f"acks={acks}", "-H", "from=kcat", "-K", ":"]
     kcat(bootstrap, "-P", "-t", topic, *options, stdin="\n".join(lines))
+    wait_until(lambda: len(consume(bootstrap, topic)) == 100, 5, "the records are not there")
     records = consume(bootstrap, topic)
     assert [r["offset"] for r in records] == list(range(100))
     assert [f"{r['key']}:{r['payload']}" for r in records] == lines
