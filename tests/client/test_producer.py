@@ -259,6 +259,8 @@ def test_what_cannot_be_right_is_refused_at_once() -> None:
                     await producer.send("t", b"x", partition=2)
                 with pytest.raises(BrokerError, match="does not exist"):
                     await producer.send("nowhere", b"x")
+                with pytest.raises(InvalidArgument, match="no time"):
+                    await producer.send("t", b"x", timestamp_ms=1 << 63)
 
     run(main())
 
@@ -281,5 +283,16 @@ def test_a_lost_connection_is_replaced() -> None:
                 for i in range(30):
                     await producer.send("t", b"%d" % i)
             assert store.values == {("t", 0): [b"%d" % i for i in range(30)]}
+
+    run(main())
+
+
+def test_an_unforeseen_failure_is_loud() -> None:
+    async def main() -> None:
+        async with FakeBroker({"t": 1}) as broker, Cluster(broker.bootstrap) as cluster:
+            Store(broker)
+            with pytest.raises(RuntimeError, match="the producer is broken"):
+                async with Producer(cluster) as producer:
+                    await producer.send("t", "no bytes")  # type: ignore[arg-type]
 
     run(main())

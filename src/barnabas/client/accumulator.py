@@ -96,7 +96,7 @@ class Accumulator:
 
     @property
     def has_room(self) -> bool:
-        return self._room.is_set()
+        return self.buffered_bytes < self.buffer_bytes
 
     @property
     def is_empty(self) -> bool:
@@ -122,7 +122,9 @@ class Accumulator:
         batch.size += size
         if batch.size >= self.batch_bytes:
             batch.closed = filled = True
-        self._count(size)
+        self.buffered_bytes += size
+        if self.buffered_bytes >= self.buffer_bytes:
+            self._room.clear()
         return Added(future, opened, filled)
 
     def ready(self, now: float, *, flushing: bool) -> Iterator[Lane]:
@@ -171,17 +173,12 @@ class Accumulator:
         batch = self._take(lane)
         for half in reversed(batch.split()):
             lane.batches.appendleft(half)
-            self._count(half.size - HEADER_SIZE)
+            self.buffered_bytes += half.size - HEADER_SIZE
 
     def _take(self, lane: Lane) -> Batch:
         batch = lane.batches.popleft()
         lane.in_flight = False
-        self._count(HEADER_SIZE - batch.size)
-        return batch
-
-    def _count(self, size: int) -> None:
-        self.buffered_bytes += size
-        if self.buffered_bytes < self.buffer_bytes:
+        self.buffered_bytes -= batch.size - HEADER_SIZE
+        if self.has_room:
             self._room.set()
-        else:
-            self._room.clear()
+        return batch

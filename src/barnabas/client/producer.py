@@ -91,9 +91,11 @@ class Producer:
         self._progress = asyncio.Event()
         self._requests: set[asyncio.Task[None]] = set()
         self._sender: asyncio.Task[None] | None = None
+        self._broken: BaseException | None = None
 
     async def __aenter__(self) -> Self:
         self._sender = asyncio.create_task(self._send_forever())
+        self._sender.add_done_callback(self._end_task)
         return self
 
     async def __aexit__(
@@ -127,8 +129,9 @@ class Producer:
         what can never be delivered: an unknown topic or partition.
         """
         accumulator = self._accumulator
-        if not accumulator.has_room:
+        while not accumulator.has_room:
             await accumulator.wait_for_room()
+        self._raise_if_broken()
         known = self._topics.get(topic)
         if known is None:
             known = await self._cluster.topic(topic, auto_create=self._auto_create)
@@ -144,6 +147,8 @@ class Producer:
             )
         if timestamp_ms is None:
             timestamp_ms = int(time() * 1000)
+        elif not 0 <= timestamp_ms < 1 << 63:
+            raise InvalidArgument(f"timestamp {timestamp_ms} is no time in milliseconds")
         row = (timestamp_ms, key, value, headers)
         added = accumulator.add(TopicPartition(topic, partition), row, monotonic())
         if added.opened:
@@ -160,11 +165,23 @@ class Producer:
         self._flushing += 1
         try:
             while not self._accumulator.is_empty:
+                self._raise_if_broken()
                 self._progress.clear()
                 self._wake.set()
                 await self._progress.wait()
         finally:
             self._flushing -= 1
+
+    def _raise_if_broken(self) -> None:
+        if self._broken is not None:
+            raise RuntimeError("the producer is broken, some records are lost") from self._broken
+
+    def _end_task(self, task: "asyncio.Task[None]") -> None:
+        """A task that fails in an unforeseen way would leave `flush` waiting forever."""
+        self._requests.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self._broken = task.exception()
+            self._progress.set()
 
     # -- sending -------------------------------------------------------------------------------
 
@@ -201,7 +218,7 @@ class Producer:
                     self._sticky.leave(lane.partition)
                 task = asyncio.create_task(self._request(node_id, group))
                 self._requests.add(task)
-                task.add_done_callback(self._requests.discard)
+                task.add_done_callback(self._end_task)
 
     async def _request(self, node_id: int, lanes: list[Lane]) -> None:
         topics: defaultdict[str, list[PartitionProduceData]] = defaultdict(list)
