@@ -46,7 +46,14 @@ class ConnectionDoor:
 
     def may_hold(self, connection: Connection) -> bool:
         del connection
-        return sum(c.held_bytes for c in self.connections) <= self._max_held_bytes
+        if self._held_bytes() <= self._max_held_bytes:
+            return True
+        for one in self.connections:  # some keep memory only for their next request
+            one.shrink()
+        return self._held_bytes() <= self._max_held_bytes
+
+    def _held_bytes(self) -> int:
+        return sum(connection.held_bytes for connection in self.connections)
 
     def sweep(self) -> None:
         """Close what has been idle for too long; let quiet connections give back memory."""
