@@ -64,7 +64,9 @@ class Node:
         self.rack = config.text("broker.rack")
         self.image = MetadataImage()
         self.executor = ThreadPoolExecutor(2, "disk")
-        self.flusher = Flusher(loop, self.executor)
+        # Apart from the others: whoever waits for a flush shall not wait for a compaction.
+        self._flushing = ThreadPoolExecutor(4, "flush")
+        self.flusher = Flusher(loop, self._flushing)
         self.door = ConnectionDoor(loop, config)
         self.topic_answers = TopicAnswers()
         self.groups = GroupCoordinator(loop, config)
@@ -200,6 +202,7 @@ class Node:
             await sleep(0)
         self.door.close()
         await self.flusher.close()
+        self._flushing.shutdown(wait=True)
         self.executor.shutdown(wait=True)
         self.partitions.close()
         try:
