@@ -1,10 +1,14 @@
 """Brokers for raw requests: one that a module shares, and what else a test starts itself."""
 
+import asyncio
 from collections.abc import Iterator
 from itertools import count
 
 import pytest
 
+from barnabas.broker.config import BrokerConfig
+from barnabas.broker.node import Node
+from barnabas.log import DataDirectory, OsDisk
 from tests.broker.raw_client import RawClient
 from tests.support.broker import BrokerProcess
 
@@ -27,6 +31,19 @@ def node(
 def client(node: BrokerProcess) -> Iterator[RawClient]:
     with RawClient(node.host, node.port) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def local_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """A node in this process, without sockets, with the topic `t` of two partitions."""
+    loop = asyncio.new_event_loop()
+    path = str(tmp_path_factory.mktemp("local"))
+    data = DataDirectory.open(OsDisk(), path, node_id=1, new_cluster_id="c")
+    node = Node(BrokerConfig({"num.partitions": "2"}), data, OsDisk(), loop)
+    assert node.auto_create(["t"]) == {"t": 0}
+    yield node
+    loop.run_until_complete(node.close())
+    loop.close()
 
 
 @pytest.fixture

@@ -1,19 +1,16 @@
 """Frames straight to the dispatcher of a node in this process, without a socket in between."""
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from barnabas.broker.config import BrokerConfig
 from barnabas.broker.dispatch import Dispatcher, Route
 from barnabas.broker.net.connection import Connection
 from barnabas.broker.node import Node
 from barnabas.broker.routes import routes
-from barnabas.log import DataDirectory, OsDisk
 from barnabas.wire.framing import encode_request
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.produce import (
@@ -25,19 +22,6 @@ from barnabas.wire.primitives import WireError
 from tests.broker.raw_client import batch
 
 VERSIONS = range(3, 14)
-
-
-@pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    """A node with a topic of two partitions."""
-    loop = asyncio.new_event_loop()
-    path = str(tmp_path_factory.mktemp("node"))
-    data = DataDirectory.open(OsDisk(), path, node_id=1, new_cluster_id="c")
-    node = Node(BrokerConfig({"num.partitions": "2"}), data, OsDisk(), loop)
-    assert node.auto_create(["t"]) == {"t": 0}
-    yield node
-    loop.run_until_complete(node.close())
-    loop.close()
 
 
 def request_frame(node: Node, version: int, records: bytes, acks: int = 1) -> bytearray:
@@ -62,14 +46,14 @@ def dispatch(dispatcher: Dispatcher[Node], node: Node, frame: bytearray) -> Any:
 
 
 @pytest.mark.parametrize("version", [3, 8, 9, 12, 13])
-def test_a_frame_that_is_cut_off_stores_nothing(node: Node, version: int) -> None:
-    dispatcher = Dispatcher(node, routes())
-    frame = request_frame(node, version, batch(b"a" * 20))
-    before = ends(node)
+def test_a_frame_that_is_cut_off_stores_nothing(local_node: Node, version: int) -> None:
+    dispatcher = Dispatcher(local_node, routes())
+    frame = request_frame(local_node, version, batch(b"a" * 20))
+    before = ends(local_node)
     for length in range(len(frame)):
         with pytest.raises(WireError):
-            dispatch(dispatcher, node, frame[:length])
-    assert ends(node) == before
+            dispatch(dispatcher, local_node, frame[:length])
+    assert ends(local_node) == before
 
 
 @settings(
@@ -82,53 +66,53 @@ def test_a_frame_that_is_cut_off_stores_nothing(node: Node, version: int) -> Non
     byte=st.integers(0, 255),
 )
 def test_a_changed_byte_is_an_answer_or_an_error(
-    node: Node, version: int, acks: int, at: int, byte: int
+    local_node: Node, version: int, acks: int, at: int, byte: int
 ) -> None:
     """Never another exception; and the short cut stores only what the CRC vouches for."""
-    dispatcher = Dispatcher(node, routes())
-    frame = request_frame(node, version, batch(b"a" * 20), acks=acks)
+    dispatcher = Dispatcher(local_node, routes())
+    frame = request_frame(local_node, version, batch(b"a" * 20), acks=acks)
     frame[at % len(frame)] = byte
-    before = sum(ends(node))
+    before = sum(ends(local_node))
     refused = ""
     try:
-        dispatch(dispatcher, node, frame)
+        dispatch(dispatcher, local_node, frame)
     except WireError as error:
         refused = str(error)
     assert "internal error" not in refused
-    assert sum(ends(node)) - before in ((0,) if refused else (0, 1))
+    assert sum(ends(local_node)) - before in ((0,) if refused else (0, 1))
 
 
 # -- errors ----------------------------------------------------------------------------------------
 
 
 def test_a_bug_costs_one_connection_and_is_logged(
-    node: Node, caplog: pytest.LogCaptureFixture
+    local_node: Node, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    dispatcher = Dispatcher(node, [Route(MetadataRequest, broken)])
+    dispatcher = Dispatcher(local_node, [Route(MetadataRequest, broken)])
     frame = bytearray(b"".join(encode_request(MetadataRequest([]), 9, 7, "me"))[4:])
     with pytest.raises(WireError, match="internal error"):
-        dispatch(dispatcher, node, frame)
+        dispatch(dispatcher, local_node, frame)
     assert "ZeroDivisionError" in caplog.text
 
 
 @pytest.mark.parametrize("outcome", ["fails", "is cancelled", "can't be encoded"])
 def test_an_answer_that_never_comes_ends_the_connection(
-    node: Node, caplog: pytest.LogCaptureFixture, outcome: str
+    local_node: Node, caplog: pytest.LogCaptureFixture, outcome: str
 ) -> None:
     """Whatever happens to a parked answer, the client must not wait for ever."""
-    parked: asyncio.Future[Any] = node.loop.create_future()
-    dispatcher = Dispatcher(node, [Route(MetadataRequest, lambda *_: parked)])
+    parked: asyncio.Future[Any] = local_node.loop.create_future()
+    dispatcher = Dispatcher(local_node, [Route(MetadataRequest, lambda *_: parked)])
     frame = bytearray(b"".join(encode_request(MetadataRequest([]), 9, 7, "me"))[4:])
-    answer = dispatch(dispatcher, node, frame)
+    answer = dispatch(dispatcher, local_node, frame)
     if outcome == "fails":
         parked.set_exception(ZeroDivisionError())
     elif outcome == "is cancelled":
         parked.cancel()
     else:
         parked.set_result("no response at all")
-    node.loop.run_until_complete(asyncio.wait([answer], timeout=1))
+    local_node.loop.run_until_complete(asyncio.wait([answer], timeout=1))
     assert answer.cancelled()
     assert bool(caplog.records) == (outcome != "is cancelled")
