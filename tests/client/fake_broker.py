@@ -1,6 +1,7 @@
 """A broker made of answers, for faults that a real one does not have on demand."""
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable
 from typing import Any, Self
 
@@ -37,7 +38,10 @@ class FakeBroker:
         self.on(MetadataRequest, self.metadata)
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        listening = socket.create_server(("127.0.0.1", 0))
+        # Little fits into the kernel, so that a slow broker is felt by its client.
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+        self._server = await asyncio.start_server(self._serve, sock=listening)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 

@@ -238,11 +238,12 @@ def test_without_acknowledgement_everything_is_still_written_before_the_end() ->
         async with FakeBroker({"t": 1}) as broker:
             async with Cluster(broker.bootstrap) as cluster:
                 store = Store(broker)
+                store.delay = 0.05  # so that more is under way than the kernel's buffers hold
                 async with Producer(cluster, acks=0) as producer:
-                    futures = [await producer.send("t", bytes(50_000)) for _ in range(100)]
+                    futures = [await producer.send("t", bytes(5_000_000)) for _ in range(6)]
                 assert (await futures[0]).offset == -1
             async with asyncio.timeout(5):
-                while len(store.values.get(TopicPartition("t", 0), [])) < 100:
+                while len(store.values.get(TopicPartition("t", 0), [])) < 6:
                     await asyncio.sleep(0.01)
 
     run(main())
