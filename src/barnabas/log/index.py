@@ -15,71 +15,82 @@ An index is only a shortcut into the log. Failing to write it fails nothing (the
 memory), and whoever follows an entry checks that a batch is really there.
 """
 
+from array import array
 from bisect import bisect_right
+from operator import itemgetter
 from struct import Struct
-from typing import Any
 
 from barnabas.log.handles import Handle
 
 OFFSET_ENTRY = Struct(">ii")
 TIME_ENTRY = Struct(">qi")
 
-_SPILL_BYTES = 64 * 1024
+_SPILL_ENTRIES = 8 * 1024
 _BLOCK_ENTRIES = 512
 
 
 class SparseIndex:
     """Fixed-size entries of two growing columns."""
 
-    __slots__ = ("_entry", "_tail", "handle", "spilled")
+    __slots__ = ("_columns", "_entry", "handle", "spilled")
 
     def __init__(self, handle: Handle, entry: Struct, spilled: int = 0) -> None:
         self.handle = handle
         self.spilled = spilled
         """Entries in the file."""
         self._entry = entry
-        self._tail = bytearray()
+        self._columns = (array("q"), array("q"))
+        """The tail, column by column: that is how it is searched."""
 
     @property
     def is_spilled(self) -> bool:
-        return not self._tail
+        return not self._columns[0]
 
     def add(self, first: int, second: int) -> None:
-        self._tail += self._entry.pack(first, second)
-        if len(self._tail) >= _SPILL_BYTES:
+        firsts, seconds = self._columns
+        firsts.append(first)
+        seconds.append(second)
+        if len(firsts) >= _SPILL_ENTRIES:
             self.spill()
 
     def spill(self) -> bool:
         """Move the tail to the file. False if the disk refused; nothing is lost by that."""
-        if self._tail:
-            try:
-                file = self.handle.create()
-                if self.spilled == 0:
-                    file.truncate(0)  # a file of that name can only hold entries that are void
-                file.write(self._tail, self.spilled * self._entry.size)
-            except OSError:
-                return False
-            self.spilled += len(self._tail) // self._entry.size
-            self._tail.clear()
+        if self.is_spilled:
+            return True
+        pack = self._entry.pack
+        tail = b"".join(pack(first, second) for first, second in zip(*self._columns, strict=True))
+        try:
+            file = self.handle.create()
+            if self.spilled == 0:
+                file.truncate(0)  # a file of that name can only hold entries that are void
+            file.write(tail, self.spilled * self._entry.size)
+        except OSError:
+            return False
+        self.spilled += len(self._columns[0])
+        self._forget_tail()
         return True
 
     def clear(self) -> None:
         """Forget every entry; the file's content is overwritten by the next spill."""
         self.spilled = 0
-        self._tail.clear()
+        self._forget_tail()
+
+    def _forget_tail(self) -> None:
+        for column in self._columns:
+            del column[:]
 
     def last(self) -> tuple[int, int] | None:
-        if self._tail:
-            return self._unpack(self._tail, len(self._tail) - self._entry.size)
+        if not self.is_spilled:
+            return self._columns[0][-1], self._columns[1][-1]
         if self.spilled:
             return self._read(self.spilled - 1)
         return None
 
     def floor(self, column: int, target: int) -> tuple[int, int] | None:
         """The last entry whose `column` is at most `target`."""
-        tail = self._tail
-        if tail and self._unpack(tail, 0)[column] <= target:
-            return self._floor_in(tail, column, target)
+        found = bisect_right(self._columns[column], target) - 1
+        if found >= 0:
+            return self._columns[0][found], self._columns[1][found]
         low, high = 0, self.spilled
         while high - low > _BLOCK_ENTRIES:
             middle = (low + high) // 2
@@ -91,26 +102,14 @@ class SparseIndex:
             return None
         size = self._entry.size
         block = self.handle.file().read((high - low) * size, low * size)
-        return self._floor_in(block, column, target)
-
-    def _floor_in(
-        self, entries: bytes | bytearray, column: int, target: int
-    ) -> tuple[int, int] | None:
-        size, unpack = self._entry.size, self._entry.unpack_from
-
-        def value(number: int) -> Any:
-            return unpack(entries, number * size)[column]
-
-        found = bisect_right(range(len(entries) // size), target, key=value) - 1
-        return None if found < 0 else self._unpack(entries, found * size)
+        entries = list(self._entry.iter_unpack(block[: len(block) // size * size]))
+        found = bisect_right(entries, target, key=itemgetter(column)) - 1
+        return None if found < 0 else (entries[found][0], entries[found][1])
 
     def _read(self, number: int) -> tuple[int, int]:
         size = self._entry.size
         data = self.handle.file().read(size, number * size)
         if len(data) < size:
             raise OSError(f"{self.handle.path} is shorter than it was")
-        return self._unpack(data, 0)
-
-    def _unpack(self, entries: bytes | bytearray, at: int) -> tuple[int, int]:
-        first, second = self._entry.unpack_from(entries, at)
+        first, second = self._entry.unpack(data)
         return first, second
