@@ -12,8 +12,8 @@ connections     broker CPU per message, from 1 to 500 connections
 
 Each module says what its numbers mean. The ratio compares Barnabas with `bare_broker.py`, a broker
 stripped of everything: what is left is the price of being a real one. `--against` adds a third
-column for any Kafka-compatible broker that you run yourself on this machine; topics called
-"bench" are made in it and deleted.
+column for any Kafka-compatible broker that you run yourself on this machine; a topic called
+barnabas-bench is made in it and deleted, again and again.
 """
 
 import argparse

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from benchmarks.brokers import BARE, BARNABAS, Contender
 
-TOPIC = "bench"
+TOPIC = "barnabas-bench"
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 _READY = re.compile(r"ready on (\S+):(\d+)")
 _START_TIMEOUT_S = 30.0
+_SETTLE_S = 1.0
+"""Kafka acknowledges a new topic a little before it takes records for it."""
 
 BARNABAS = "Barnabas"
 BARE = "bare broker"
@@ -76,8 +78,9 @@ class Contender:
         if self.elsewhere is not None:
             broker = Broker(self.name, *self.elsewhere, is_ours=False)
             create_topic(broker, topic, partitions)
-            _make_offsets_topic(broker, topic)
             try:
+                _make_offsets_topic(broker, topic)
+                time.sleep(_SETTLE_S)
                 yield broker
             finally:
                 admin = _admin(broker)

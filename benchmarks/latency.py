@@ -21,7 +21,7 @@ _SENT_AT = Struct(">q92x")  # pads the record to 100 B
 
 
 def measure(bench: Bench) -> list[Row]:
-    seconds = 2 if bench.quick else 8
+    seconds = 2 if bench.quick else 6
     rows = []
     for acks, shown in ((1, "1"), (-1, "all")):
 
