@@ -7,7 +7,7 @@ Workers are members of one consumer group. A partition belongs to one of them at
 can be as many workers as there are partitions. A worker commits after its jobs are done: if it
 dies before that, another one does them again (at least once).
 
-Written with kafka-python, as for any Kafka. Here the workers are threads; they could as well be
+Written with confluent-kafka, as for any Kafka. Here the workers are threads; they could as well be
 processes on different machines.
 """
 
@@ -17,27 +17,26 @@ import threading
 import time
 from collections import Counter
 
-from kafka import KafkaConsumer, KafkaProducer
-from kafka.admin import KafkaAdminClient, NewTopic
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 
 TOPIC = "jobs"
 
 
 def create_topic(bootstrap: str, partitions: int) -> None:
     """A partition for each worker."""
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-    admin.create_topics([NewTopic(TOPIC, partitions, replication_factor=1)])
-    admin.close()
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for created in admin.create_topics([NewTopic(TOPIC, partitions)]).values():
+        created.result()
 
 
 def enqueue(bootstrap: str, jobs: int) -> None:
     """The key decides the partition: jobs with the same key are done in order."""
-    producer = KafkaProducer(bootstrap_servers=bootstrap)
+    producer = Producer({"bootstrap.servers": bootstrap})
     for number in range(jobs):
-        job = json.dumps({"square": number}).encode()
-        producer.send(TOPIC, job, key=str(number).encode())
-    producer.flush()
-    producer.close()
+        producer.produce(TOPIC, json.dumps({"square": number}), key=str(number))
+    if producer.flush(30):
+        sys.exit("not all jobs could be queued")
 
 
 class Worker(threading.Thread):
@@ -51,21 +50,27 @@ class Worker(threading.Thread):
         self.stopping = threading.Event()
 
     def run(self) -> None:
-        consumer = KafkaConsumer(
-            TOPIC,
-            bootstrap_servers=self._servers,
-            group_id="workers",
-            auto_offset_reset="earliest",
-            enable_auto_commit=False,
-            heartbeat_interval_ms=500,  # how soon a worker notices that another one has come
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self._servers,
+                "group.id": "workers",
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "heartbeat.interval.ms": 500,  # how soon a worker notices that another one came
+            }
         )
+        # With a callback, partitions are taken away only while this worker asks for more jobs,
+        # and not in the middle of one.
+        consumer.subscribe([TOPIC], on_revoke=lambda *_: None)
         while not self.stopping.is_set():
-            batches = consumer.poll(timeout_ms=100, max_records=10)
-            for messages in batches.values():
-                for message in messages:
-                    self._do(json.loads(message.value)["square"])
-            if batches:
-                consumer.commit()  # only now: a job is taken off the queue when it is done
+            messages = consumer.consume(10, timeout=0.1)
+            for message in messages:
+                problem = message.error()
+                if problem is not None:
+                    raise KafkaException(problem)
+                self._do(json.loads(message.value() or b"{}")["square"])
+            if messages:
+                consumer.commit(asynchronous=False)  # a job leaves the queue when it is done
         consumer.close()
 
     def _do(self, number: int) -> None:

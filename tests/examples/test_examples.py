@@ -29,8 +29,8 @@ def test_hello(broker: BrokerProcess) -> None:
 
 
 def test_work_queue(broker: BrokerProcess) -> None:
-    output = run("work_queue.py", broker.bootstrap, "300", "2")
+    output = run("work_queue.py", broker.bootstrap, "500", "2")
     shares = [int(count) for count in re.findall(r"worker-\d did (\d+) jobs", output)]
     assert len(shares) == 2
     assert all(shares), output
-    assert output.endswith("300 of 300 jobs done, 0 of them twice\n")
+    assert output.endswith("500 of 500 jobs done, 0 of them twice\n")
