@@ -272,3 +272,13 @@ def test_a_compacted_topic_needs_well_formed_records(client: RawClient, topic: s
     answer = produce(client, topic, bytes(garbage))
     assert answer.error_code == ErrorCode.INVALID_RECORD
     assert fetch_one(client, topic).high_watermark == 0
+
+
+@pytest.mark.parametrize("version", [8, 12])
+def test_more_replicas_than_there_are(client: RawClient, topic: str, version: int) -> None:
+    """Who wants two copies of everything is not told that there are two."""
+    create_topic(client, topic, min_insync_replicas="2")
+    answer = produce(client, topic, batch(b"a"), version=version)
+    assert (answer.error_code, answer.base_offset) == (ErrorCode.NOT_ENOUGH_REPLICAS, -1)
+    assert produced(client, topic, batch(b"b"), version=version, acks=1) == 0
+    assert stored(client, topic) == [b"b"]

@@ -34,6 +34,8 @@ class AppendLimits:
     timestamp_after_max_ms: int
     needs_keys: bool
     """Compaction goes by key, so a compacted topic takes no record without one."""
+    min_insync_replicas: int = 1
+    """For acks=all. There is one replica, so more than one can't be had."""
 
 
 class Partition:

@@ -157,6 +157,7 @@ class Partitions:
             config.topic_number(configs, "message.timestamp.before.max.ms"),
             config.topic_number(configs, "message.timestamp.after.max.ms"),
             "compact" in str(config.topic_value(configs, "cleanup.policy")).split(","),
+            config.topic_number(configs, "min.insync.replicas"),
         )
 
 

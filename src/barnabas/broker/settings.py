@@ -94,6 +94,7 @@ _OWN = (
         "33554432",
         "A compressed batch that unpacks to more than this is refused",
         low=1048576,
+        high=268435456,  # what compaction is ready to unpack
         dynamic=True,
     ),
     ConfigDef(

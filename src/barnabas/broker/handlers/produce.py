@@ -50,7 +50,7 @@ def handle(
                 answer = PartitionProduceResponse(data.index, unknown, -1)
             else:
                 partition = partitions[data.index]
-                answer = _append(partition, data, time_ms)
+                answer = _append(partition, data, request.acks, time_ms)
                 if request.acks == ACKS_ALL and answer.error_code == 0:
                     _wait_for_commit(partition, answer, waiting)
             failed = failed or answer.error_code != 0
@@ -93,8 +93,16 @@ def _partitions(node: Node, topic: TopicProduceData) -> tuple[list[Partition], E
 
 
 def _append(
-    partition: Partition, data: PartitionProduceData, time_ms: int
+    partition: Partition, data: PartitionProduceData, acks: int, time_ms: int
 ) -> PartitionProduceResponse:
+    needed = partition.limits.min_insync_replicas
+    if acks == ACKS_ALL and needed > 1:
+        return PartitionProduceResponse(
+            data.index,
+            ErrorCode.NOT_ENOUGH_REPLICAS,
+            -1,
+            error_message=f"min.insync.replicas is {needed}, but there is 1 replica",
+        )
     try:
         info = partition.append(data.records, time_ms)
     except InvalidBatch as error:

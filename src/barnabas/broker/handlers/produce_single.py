@@ -125,7 +125,9 @@ def _append(
     if partitions is None or not 0 <= index < len(partitions) or acks not in (1, -1):
         return None
     partition = partitions[index]
-    if partition.topic in INTERNAL_TOPICS or (acks == -1 and partition.flush_required):
+    if partition.topic in INTERNAL_TOPICS or partition.limits.min_insync_replicas > 1:
+        return None
+    if acks == -1 and partition.flush_required:
         return None
     if partition.log.config.is_log_append_time:
         return None
