@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.net.connection import MAX_PARKED, Connection
+from barnabas.broker.net.connection import MAX_PARKED, MAX_PARKED_BYTES, Connection
 from barnabas.wire.primitives import WireError
+
+LARGE = bytes(MAX_PARKED_BYTES // 4)
 
 
 class Transport:
@@ -87,6 +89,8 @@ class Talk:
             raise WireError("bad")
         if data == b"0":
             return None
+        if data == b"L":
+            return [LARGE]
         if not data.startswith(b"?"):
             return [data]
         future = self.loop.create_future()
@@ -154,6 +158,25 @@ def test_a_full_row_stops_the_reading(talk: Talk) -> None:
         talk.answer(number, b"1")
     assert talk.transport.reading
     assert talk.said == b"1" * (MAX_PARKED + 1) + b"a"
+
+
+def test_large_answers_that_wait_stop_the_reading(talk: Talk) -> None:
+    talk.send(b"?", *[b"L"] * 10, b"a")
+    assert talk.handled == [b"?", *[b"L"] * 4]
+    assert not talk.transport.reading
+    talk.answer(0, b"1")
+    assert talk.said == b"1" + LARGE * 10 + b"a"
+    assert talk.transport.reading
+
+
+def test_a_large_answer_that_comes_meanwhile_counts(talk: Talk) -> None:
+    talk.send(b"?", b"?", *[b"L"] * 3)
+    talk.answer(1, LARGE)
+    talk.send(b"a")
+    assert b"a" not in talk.handled
+    assert not talk.transport.reading
+    talk.answer(0, b"1")
+    assert talk.said == b"1" + LARGE * 4 + b"a"
 
 
 def test_a_client_that_does_not_read_is_not_read_from(talk: Talk) -> None:

@@ -1,8 +1,8 @@
 """One client's connection: frames in, answers out, in the order of the requests.
 
 A request whose answer is at hand is answered at once. One that has to wait (a long poll, a join)
-parks its answer; later requests are handled meanwhile, but answered after it. When too many are
-parked, or the client does not read its answers, the connection stops reading.
+parks its answer; later requests are handled meanwhile, but answered after it. When too many or too
+large ones are parked, or the client does not read its answers, the connection stops reading.
 """
 
 import logging
@@ -17,6 +17,8 @@ from barnabas.wire.primitives import Buffer, WireError
 logger = logging.getLogger(__name__)
 
 MAX_PARKED = 64
+MAX_PARKED_BYTES = 16 << 20
+"""What the answers that are ready, but wait for an earlier one, may take before reading stops."""
 _NOTICED_BYTES = 1 << 20
 """Receive buffers up to this size are not worth asking the door about."""
 _WRITE_HIGH_WATER = 1 << 20
@@ -180,7 +182,7 @@ class Connection(BufferedProtocol):
         max_bytes = self._door.max_request_bytes
         answers = self._answers
         written: list[Buffer] = []
-        while self._writable and len(answers) < MAX_PARKED and not self._closing:
+        while self._writable and not self._closing and (not answers or self._has_room()):
             try:
                 frame = received.next_frame(max_bytes)
                 if frame is None:
@@ -205,7 +207,12 @@ class Connection(BufferedProtocol):
                 if len(answer) > 1 or len(written) > _WRITE_TOGETHER:
                     self._write(written)
         self._write(written)
-        self._set_reading(self._writable and len(answers) < MAX_PARKED)
+        self._set_reading(self._writable and (not answers or self._has_room()))
+
+    def _has_room(self) -> bool:
+        """Whether one more answer may have to wait behind those that do."""
+        answers = self._answers
+        return len(answers) < MAX_PARKED and sum(map(_ready_bytes, answers)) < MAX_PARKED_BYTES
 
     def _write(self, buffers: list[Buffer]) -> None:
         if not buffers or self._transport is None:
@@ -242,3 +249,11 @@ class Connection(BufferedProtocol):
                 self._write(answer)
         if self._received.pending or not self._reading:
             self._handle_frames()
+
+
+def _ready_bytes(answer: "Answer | Future[Answer]") -> int:
+    if isinstance(answer, Future):
+        if not answer.done() or answer.cancelled() or answer.exception() is not None:
+            return 0
+        answer = answer.result()
+    return 0 if answer is None else sum(map(len, answer))
