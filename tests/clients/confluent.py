@@ -255,6 +255,7 @@ class Confluent(Client):
             "fetch.message.max.bytes": max_bytes,
             "fetch.wait.max.ms": 100,
             "reconnect.backoff.max.ms": 500,
+            "topic.metadata.refresh.interval.ms": 1000,
         }
         if instance_id is not None:
             config["group.instance.id"] = instance_id

@@ -72,6 +72,15 @@ class Producer(Closing):
     def flush(self) -> list[Delivery]:
         """Wait for everything sent since the last call and say what became of it."""
 
+    def attempt(self, topic: str, value: bytes) -> str | None:
+        """Send one record; the error, whether it came while sending or later."""
+        try:
+            self.send(topic, value)
+            (outcome,) = self.flush()
+        except Exception as error:  # noqa: BLE001 - each library has its own
+            return repr(error)
+        return outcome.error
+
 
 class Consumer(Closing):
     """Reads records, alone or as a member of a group; never commits by itself."""

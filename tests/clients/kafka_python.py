@@ -182,7 +182,9 @@ class KafkaPythonAdmin(Admin):
         return described["group_state"], len(described["members"])
 
     def delete_group(self, group: str) -> None:
-        self._admin.delete_groups([group])
+        outcome = self._admin.delete_groups([group])[group]
+        if outcome != "OK":
+            raise KafkaError(outcome)
 
     def group_offsets(self, group: str, topic: str) -> dict[int, int]:
         listed = self._admin.list_group_offsets({group: None})[group]
@@ -229,6 +231,7 @@ class KafkaPython(Client):
                 "linger_ms": linger_ms,
                 "max_request_size": max_bytes,
                 "delivery_timeout_ms": delivery_timeout_ms,
+                "max_block_ms": delivery_timeout_ms,
                 "request_timeout_ms": min(delivery_timeout_ms // 2, 10_000),
                 "reconnect_backoff_max_ms": 500,
             }
