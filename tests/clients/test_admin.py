@@ -85,6 +85,7 @@ def test_add_partitions(client: Client, admin: Admin, bootstrap: str, name: str)
     assert admin.partition_count(name) == 5
 
 
+@pytest.mark.filterwarnings("ignore:alter_configs has been deprecated")
 def test_replace_configs(admin: Admin, name: str) -> None:
     create(admin, name, retention_ms="3600000")
     default = admin.topic_configs(name)["segment.bytes"]

@@ -74,6 +74,27 @@ def test_an_idempotent_producer_stores_each_record_once(
         assert values == [b"%d" % i for i in range(partition, 600, 3)]
 
 
+def test_a_long_stream_is_read_record_by_record(
+    client: Client, bootstrap: str, new_topic: NewTopic
+) -> None:
+    """Many batches over several partitions and segments."""
+    count, partitions = 20_000, 4
+    topic = new_topic(partitions, segment_bytes="1048576")
+    with client.producer(bootstrap, compression="lz4") as producer:
+        for i in range(count):
+            producer.send(topic, b"%d" % i + bytes(i % 300), partition=i % partitions)
+        outcomes = producer.flush()
+    places = [(outcome.partition, outcome.offset) for outcome in outcomes]
+    assert places == [(i % partitions, i // partitions) for i in range(count)]
+    with client.consumer(bootstrap) as consumer:
+        consumer.assign(topic, dict.fromkeys(range(partitions), 0))
+        records = consumer.read(count)
+    for partition in range(partitions):
+        read = [(r.offset, r.value) for r in records if r.partition == partition]
+        expected = range(partition, count, partitions)
+        assert read == [(n, b"%d" % i + bytes(i % 300)) for n, i in enumerate(expected)]
+
+
 def test_a_key_always_goes_to_the_same_partition(
     client: Client, bootstrap: str, new_topic: NewTopic
 ) -> None:
