@@ -62,7 +62,9 @@ class Controller:
         request = CreateTopicsRequest(list(topics))
         decision = create_topics(self.image, request, self.policy, internal=internal)
         self.agree(decision)
-        assert [result.name for result in decision.answer.topics] == [t.name for t in topics]
+        assert [result.name for result in decision.answer.topics] == list(
+            dict.fromkeys(t.name for t in topics)
+        )
         for result in decision.answer.topics:
             assert bool(result.error_message) == bool(result.error_code)
         return [result.error_code for result in decision.answer.topics]
@@ -188,8 +190,7 @@ def test_each_topic_on_its_own(controller: Controller) -> None:
     assert controller.create(topic("a"), topic("b"), topic("c"), topic("c")) == [
         ErrorCode.TOPIC_ALREADY_EXISTS,
         CREATED,
-        ErrorCode.INVALID_REQUEST,
-        ErrorCode.INVALID_REQUEST,
+        ErrorCode.INVALID_REQUEST,  # one answer for a name that stands twice, as Kafka gives
     ]
     assert controller.image.topics.keys() == {"a", "b"}
 
@@ -243,7 +244,7 @@ def test_what_can_grow(
 def test_growing_twice_in_one_request(controller: Controller) -> None:
     controller.create(topic("t", 1))
     wanted = CreatePartitionsTopic("t", 2, None)
-    assert controller.grow(wanted, wanted) == [ErrorCode.INVALID_REQUEST] * 2
+    assert controller.grow(wanted, wanted) == [ErrorCode.INVALID_REQUEST]
     assert controller.grow(wanted, validate_only=True) == [0]
     assert len(controller.image.topics["t"].partitions) == 1
 

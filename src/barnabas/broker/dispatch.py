@@ -30,7 +30,16 @@ logger = logging.getLogger(__name__)
 
 ContextT = TypeVar("ContextT")
 
-Outcome = Response | Future[Any] | None
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A response that is made when the wait is over. It is not made when the client has gone."""
+
+    wait: Future[None]
+    respond: Callable[[], Response]
+
+
+Outcome = Response | Future[Any] | Later | None
 """A response, one that will come, or none (a produce that wants no acknowledgement)."""
 
 
@@ -120,8 +129,11 @@ class Dispatcher(Generic[ContextT]):
         outcome = handle(self._node, request, RequestContext(header, connection))
         if outcome is None:
             return None
+        if isinstance(outcome, Later):
+            respond = outcome.respond
+            return _encoded_later(outcome.wait, lambda _: respond(), header)
         if isinstance(outcome, Future):
-            return _encoded_later(outcome, header)
+            return _encoded_later(outcome, lambda response: response, header)
         return encode_response(outcome, version, header.correlation_id)
 
     def _unsupported_version(
@@ -135,26 +147,24 @@ class Dispatcher(Generic[ContextT]):
         return encode_response(response, 0, header.correlation_id)
 
 
-def _encoded_later(outcome: "Future[Response | None]", header: RequestHeader) -> Future[Answer]:
+def _encoded_later(
+    outcome: Future[Any], respond: Callable[[Any], Response | None], header: RequestHeader
+) -> Future[Answer]:
     encoded: Future[Answer] = outcome.get_loop().create_future()
 
-    def finish(done: "Future[Response | None]") -> None:
+    def finish(done: Future[Any]) -> None:
         if encoded.cancelled():
             return
         if done.cancelled():
             encoded.cancel()
             return
-        error = done.exception()
-        if error is not None:
-            logger.error("API %d v%d failed", header.api_key, header.api_version, exc_info=error)
-            encoded.cancel()
-            return
-        response = done.result()
-        if response is None:
-            encoded.set_result(None)
-            return
         try:
-            answer = encode_response(response, header.api_version, header.correlation_id)
+            response = respond(done.result())
+            answer = (
+                None
+                if response is None
+                else encode_response(response, header.api_version, header.correlation_id)
+            )
         except Exception:
             # As in `dispatch`; here it would leave the client waiting for ever.
             logger.exception("an answer of API %d v%d failed", header.api_key, header.api_version)

@@ -89,7 +89,7 @@ def create_topics(
     results: list[CreatableTopicResult] = []
     asked = Counter(topic.name for topic in request.topics)
     twins = {_twin(name): name for name in (*RESERVED_NAMES, *image.topics)}
-    for topic in request.topics:
+    for topic in {topic.name: topic for topic in request.topics}.values():
         try:
             if asked[topic.name] > 1:
                 raise Refusal(
@@ -221,7 +221,7 @@ def create_partitions(
     records: list[MetadataRecord] = []
     results: list[CreatePartitionsTopicResult] = []
     asked = Counter(topic.name for topic in request.topics)
-    for topic in request.topics:
+    for topic in {topic.name: topic for topic in request.topics}.values():
         try:
             if asked[topic.name] > 1:
                 raise Refusal(

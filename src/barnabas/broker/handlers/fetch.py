@@ -5,10 +5,9 @@ answer holds at most `fetch.max.bytes`, but always one whole batch. read_committ
 as read_uncommitted, as there are no transactions. Fetches of followers are not served.
 """
 
-from asyncio import Future
 from itertools import groupby
 
-from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.dispatch import Later, RequestContext
 from barnabas.broker.fetch_session import Entry, FetchSession, Key
 from barnabas.broker.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH
 from barnabas.broker.node import Node
@@ -26,9 +25,7 @@ _BY_ID = 13
 _READ_COMMITTED = 1
 
 
-def handle(
-    node: Node, request: FetchRequest, context: RequestContext
-) -> "FetchResponse | Future[FetchResponse]":
+def handle(node: Node, request: FetchRequest, context: RequestContext) -> FetchResponse | Later:
     found = _session(node, request)
     if isinstance(found, ErrorCode):
         return FetchResponse(error_code=found)
@@ -102,20 +99,8 @@ def _answer(
 
 def _answer_later(
     node: Node, session: FetchSession, request: FetchRequest, *, everything: bool
-) -> "Future[FetchResponse]":
-    answered: Future[FetchResponse] = node.loop.create_future()
-
-    def finish(_: "Future[None]") -> None:
-        if not answered.done():
-            answered.set_result(_answer(node, session, request, everything=everything))
-        if not session.session_id:
-            session.close()
-
-    def gone(done: "Future[FetchResponse]") -> None:
-        if done.cancelled() and not session.session_id:
-            session.close()
-
-    answered.add_done_callback(gone)
+) -> Later:
     wait = session.wait(node.loop, max(0, request.min_bytes), request.max_wait_ms)
-    wait.add_done_callback(finish)
-    return answered
+    if not session.session_id:
+        wait.add_done_callback(lambda _: session.close())
+    return Later(wait, lambda: _answer(node, session, request, everything=everything))
