@@ -3,6 +3,7 @@
 import asyncio
 import re
 import resource
+import shutil
 import socket
 import subprocess
 import sys
@@ -239,7 +240,10 @@ def test_a_torn_tail_is_cut_off(make_broker: MakeBroker) -> None:
 
 
 def test_a_half_done_delete_is_finished(make_broker: MakeBroker) -> None:
-    """Killed between the decision to delete a topic and the deletion, or in the middle of it."""
+    """Killed between the decision to delete a topic and the deletion, or in the middle of it.
+
+    In the first case the broker can't know that nobody misses the data: it is set aside.
+    """
     broker = make_broker()
     with RawClient(broker.host, broker.port) as client:
         create_topic(client, "t")
@@ -256,7 +260,26 @@ def test_a_half_done_delete_is_finished(make_broker: MakeBroker) -> None:
         assert stored(client, "gone") == []
         assert stored(client, "t") == [b"a"]
     names = {path.name for path in broker.data.iterdir() if path.name.startswith("gone")}
-    assert names == {"gone-0"}
+    assert names == {"gone-0", "gone-0.0-stray"}
+    (stray,) = (broker.data / "gone-0.0-stray").glob("*.log")
+    (original,) = (broker.data / "t-0").glob("*.log")
+    assert stray.read_bytes() == original.read_bytes()
+
+
+def test_lost_metadata_does_not_take_the_data_with_it(make_broker: MakeBroker) -> None:
+    broker = make_broker()
+    with RawClient(broker.host, broker.port) as client:
+        create_topic(client, "t")
+        produced(client, "t", batch(b"a"))
+    broker.stop()
+    (segment,) = (broker.data / "t-0").glob("*.log")
+    kept = segment.read_bytes()
+    shutil.rmtree(broker.data / "__cluster_metadata-0")
+    for _ in range(2):
+        broker.start()
+        broker.stop()
+        (stray,) = broker.data.glob("t-0.*-stray/*.log")
+        assert stray.read_bytes() == kept
 
 
 def test_what_is_not_the_brokers_is_left_alone(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ class Node:
         """Open every partition and bring back the groups."""
         for topic in self.image.topics.values():
             self.partitions.open_topic(topic)
-        self.partitions.delete_strangers(keep={CLUSTER_METADATA})
+        self.partitions.set_strays_aside(keep={CLUSTER_METADATA})
         self.groups.load(self.partitions.by_name.get(CONSUMER_OFFSETS, []))
 
     # -- what is agreed ----------------------------------------------------------------------------

@@ -107,19 +107,25 @@ class Partitions:
         """Remove files on another thread, as removing a large one takes a while."""
         self._loop.call_later(delay_ms / 1000, self._loop.run_in_executor, self._executor, job.run)
 
-    def delete_strangers(self, keep: set[str]) -> None:
-        """Remove directories of partitions that the image does not know: half-done deletes.
+    def set_strays_aside(self, keep: set[str]) -> None:
+        """Rename directories of partitions that the image does not know.
 
-        What only has the name of one, and holds something else than a log, is somebody else's.
+        A delete that a crash cut short leaves some, but so does metadata that was lost: they are
+        kept for people to look at, and out of the way of a new topic of that name. What only has
+        the name of a partition, and holds something else than a log, is somebody else's.
         """
         for topic, index in self._data.partitions():
             if topic in keep or self.get(topic, index) is not None:
                 continue
-            if self._holds_a_log(self._data.partition_path(topic, index)):
-                logger.warning("%s-%d belongs to no topic and is removed", topic, index)
-                self.run_later(self._data.delete_partition(topic, index))
-            else:
+            if not self._holds_a_log(self._data.partition_path(topic, index)):
                 logger.warning("%s-%d is no partition and is left alone", topic, index)
+                continue
+            logger.warning(
+                "%s-%d belongs to no topic; it is %s now, remove that if nobody misses it",
+                topic,
+                index,
+                self._data.set_aside(topic, index),
+            )
 
     def _holds_a_log(self, path: str) -> bool:
         try:

@@ -3,8 +3,11 @@
 .lock                 held by the living process, which wrote its pid there
 meta.properties       version, cluster.id, node.id
 <topic>-<partition>/  one log each
-….delete              a partition's directory between its deletion and its removal
+….N-delete            a partition's directory between its deletion and its removal
+….N-stray             one that belongs to no topic, set aside for people to look at
 """
+
+import re
 
 from barnabas.log.deletion import DeleteJob
 from barnabas.log.errors import DirectoryMismatch, StorageError
@@ -13,6 +16,8 @@ from barnabas.log.storage import Disk, Lock
 META_FILE = "meta.properties"
 _VERSION = "1"
 _DELETE_SUFFIX = "-delete"
+_STRAY_SUFFIX = "-stray"
+_DELETED_NAME = re.compile(r".+\.\d+-delete")
 # A file name has at most 255 bytes: room for the number and the suffix.
 _KEPT_NAME = 200
 
@@ -29,7 +34,7 @@ class DataDirectory:
         self.node_id = node_id
         self.cluster_id = cluster_id
         names = disk.list_directories(path)
-        leftovers = [f"{path}/{name}" for name in names if name.endswith(_DELETE_SUFFIX)]
+        leftovers = [f"{path}/{name}" for name in names if _DELETED_NAME.fullmatch(name)]
         self.leftovers = DeleteJob(disk, [], directories=leftovers) if leftovers else None
         """Deletions that an earlier process did not finish, for any thread to run."""
 
@@ -77,19 +82,24 @@ class DataDirectory:
         The partition's log must be closed. A directory that is not there makes an empty job.
         """
         path = self.partition_path(topic, partition)
+        if not self._disk.exists(path):
+            return DeleteJob(self._disk, [])
+        return DeleteJob(self._disk, [], directories=[self._rename(path, _DELETE_SUFFIX)])
+
+    def set_aside(self, topic: str, partition: int) -> str:
+        """Rename the directory, so that it is gone as a partition; returns where it is now."""
+        return self._rename(self.partition_path(topic, partition), _STRAY_SUFFIX)
+
+    def _rename(self, path: str, suffix: str) -> str:
+        name = path.rpartition("/")[2][:_KEPT_NAME]
         number = 0
-        target = path
         try:
-            if not self._disk.exists(path):
-                return DeleteJob(self._disk, [])
-            while target == path or self._disk.exists(target):
-                name = f"{topic}-{partition}"[:_KEPT_NAME]
-                target = f"{self.path}/{name}.{number}{_DELETE_SUFFIX}"
+            while self._disk.exists(target := f"{self.path}/{name}.{number}{suffix}"):
                 number += 1
             self._disk.rename(path, target)
         except OSError as error:
-            raise StorageError(f"can not delete {path}: {error}") from error
-        return DeleteJob(self._disk, [], directories=[target])
+            raise StorageError(f"can not rename {path}: {error}") from error
+        return target
 
     def close(self) -> None:
         """Release the lock."""
