@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.support.foreign_codecs import CODECS, ForeignCodec
@@ -11,7 +11,11 @@ from tests.support.messages import MESSAGES, KnownMessage, decode, encode, in_ve
 from tools.codegen.schema import Field
 
 quick = settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
+    max_examples=15,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    phases=[Phase.generate, Phase.shrink],
 )
 
 

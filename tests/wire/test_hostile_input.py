@@ -6,7 +6,7 @@ import tracemalloc
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from barnabas.wire.framing import decode_request, decode_request_header, decode_response
@@ -21,7 +21,11 @@ and a reference in a list here, a structure with an empty list is three bytes th
 objects here."""
 
 quick = settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
+    max_examples=10,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    phases=[Phase.generate, Phase.shrink],
 )
 ON_THE_WIRE = [known for known in MESSAGES if known.block.kind != "record"]
 

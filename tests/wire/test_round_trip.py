@@ -3,14 +3,18 @@
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from barnabas.wire.primitives import UnsupportedFieldError, WireError
 from tests.support.messages import MESSAGES, KnownMessage, decode, encode, in_version, instances
 
 quick = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
+    max_examples=25,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    phases=[Phase.generate, Phase.shrink],
 )
 
 
