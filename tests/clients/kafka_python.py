@@ -76,8 +76,9 @@ class KafkaPythonConsumer(Consumer):
 
     def subscribe(self, topics: Sequence[str]) -> None:
         self._consumer.subscribe(list(topics))
-        # If it joins before it knows the topics' partitions, it shares out none of them, joins
-        # again when it does, and may then forget to send heartbeats (3.0.12).
+        # If it joins before it knows the topics' partitions, it shares out none of them and joins
+        # again when it does. Each join is a risk: a poll that times out between the answers to
+        # JoinGroup and SyncGroup leaves it without partitions and heartbeats (3.0.12).
         for topic in topics:
             self._consumer.partitions_for_topic(topic)
 

@@ -15,7 +15,7 @@ def main() -> None:
         consumer.subscribe([topic])
         count = 0
         while True:
-            consumer.poll(0.1)
+            consumer.poll(0.5)
             if len(consumer.assigned()) != count:
                 count = len(consumer.assigned())
                 print("assigned", count, flush=True)

@@ -34,7 +34,7 @@ class Member:
             self._error = error
 
     def _take(self, consumer: Consumer) -> None:
-        records = consumer.poll(0.1)
+        records = consumer.poll(0.5)
         if records and self._commits:
             consumer.commit(self._topic, {r.partition: r.offset + 1 for r in records})
         self.records += records
