@@ -176,7 +176,7 @@ def test_retries_end_with_the_delivery_timeout() -> None:
             Store(broker, lambda _partition, _values: ErrorCode.NOT_LEADER_OR_FOLLOWER)
             async with Producer(cluster, delivery_timeout_ms=300) as producer:
                 future = await producer.send("t", b"x")
-            with pytest.raises((BrokerError, DeliveryTimedOut)):
+            with pytest.raises((BrokerError, DeliveryTimedOut), match="NOT_LEADER_OR_FOLLOWER"):
                 await future
             assert broker.count(ProduceRequest) >= 2
 

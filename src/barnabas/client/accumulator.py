@@ -29,7 +29,16 @@ class Delivery(NamedTuple):
 class Batch:
     """Records of one partition that travel together."""
 
-    __slots__ = ("attempts", "closed", "created_at", "encoded", "futures", "rows", "size")
+    __slots__ = (
+        "attempts",
+        "closed",
+        "created_at",
+        "encoded",
+        "futures",
+        "last_error",
+        "rows",
+        "size",
+    )
 
     def __init__(self, created_at: float) -> None:
         self.created_at = created_at
@@ -38,6 +47,7 @@ class Batch:
         self.size = HEADER_SIZE
         self.closed = False
         self.attempts = 0
+        self.last_error: BarnabasError | None = None
         self.encoded: bytearray | None = None
 
     def encode(self, compression: Compression) -> bytearray:

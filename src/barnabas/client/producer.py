@@ -288,6 +288,7 @@ class Producer:
             if error.retriable and not self._expired(lane, now):
                 lane.in_flight = False
                 lane.batches[0].attempts += 1
+                lane.batches[0].last_error = error
                 lane.retry_at = now + pause_before(lane.batches[0].attempts)
             else:
                 self._give_up(lane, error)
@@ -303,10 +304,13 @@ class Producer:
     def _expire(self, now: float) -> None:
         for lane in list(self._accumulator.ready(now, flushing=True)):
             if self._expired(lane, now):
-                error = DeliveryTimedOut(
+                message = (
                     f"partition {lane.partition}: not delivered in {self._delivery_timeout_ms} ms"
                 )
-                self._give_up(lane, error)
+                reason = lane.batches[0].last_error
+                if reason is not None:
+                    message += f"; the last attempt: {reason}"
+                self._give_up(lane, DeliveryTimedOut(message))
 
     def _give_up(self, lane: Lane, error: BarnabasError) -> None:
         self.count.failed += self._accumulator.failed(lane, error)
