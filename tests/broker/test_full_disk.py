@@ -18,11 +18,11 @@ from tests.support.broker import BrokerProcess
 
 
 @contextmanager
-def no_room(node: BrokerProcess) -> Iterator[None]:
-    """No file grows, not even by a byte."""
+def no_room(node: BrokerProcess, file_bytes: int = 0) -> Iterator[None]:
+    """No file grows beyond `file_bytes`, by default not even by a byte."""
     process = psutil.Process(node.pid)
     _, hard = process.rlimit(resource.RLIMIT_FSIZE)
-    process.rlimit(resource.RLIMIT_FSIZE, (0, hard))
+    process.rlimit(resource.RLIMIT_FSIZE, (file_bytes, hard))
     try:
         yield
     finally:
@@ -43,6 +43,19 @@ def test_a_produce_is_refused_and_later_taken(
         assert stored(client, topic) == [b"a"]
     assert produced(client, topic, batch(b"b"), version=version, acks=acks) == 1
     assert stored(client, topic) == [b"a", b"b"]
+
+
+def test_the_log_says_it_but_not_for_every_attempt(
+    client: RawClient, topic: str, node: BrokerProcess
+) -> None:
+    create_topic(client, topic)
+    with no_room(node, 300_000):  # which is room enough for the log of events
+        for _ in range(5):
+            assert produce(client, topic, batch(bytes(400_000))).error_code
+    lines = [line for line in node.log_tail().splitlines() if f"{topic}-0" in line]
+    assert len(lines) == 1
+    assert "ERROR" in lines[0]
+    assert "File too large" in lines[0]
 
 
 def test_no_room_for_a_topic(client: RawClient, topic: str, node: BrokerProcess) -> None:

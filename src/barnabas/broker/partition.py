@@ -4,18 +4,23 @@ The high watermark is the offset up to which consumers may read. A topic that se
 it follow the flush; every other topic the append.
 """
 
+import logging
 from asyncio import Future, get_running_loop
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from barnabas.log import AppendInfo, Log, LogConfig
+from barnabas.log import AppendInfo, Log, LogConfig, StorageError
 from barnabas.records.batch import BatchHeader
 from barnabas.records.decode import decode_batch
 from barnabas.records.errors import CorruptBatch, InvalidBatch
 from barnabas.records.validate import validate_batches
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.primitives import Buffer
+
+logger = logging.getLogger(__name__)
+
+_REFUSALS_LOGGED_EVERY_MS = 60_000
 
 
 class Watcher(Protocol):
@@ -44,6 +49,7 @@ class Partition:
     __slots__ = (
         "_committing",
         "_on_append",
+        "_refusal_logged_ms",
         "deleted",
         "flush_required",
         "high_watermark",
@@ -79,6 +85,7 @@ class Partition:
         self.high_watermark = log.log_end_offset
         self._on_append = on_append
         self._committing: list[tuple[int, Future[None]]] = []
+        self._refusal_logged_ms: int | None = None
 
     def append(self, records: Buffer | None, now_ms: int) -> AppendInfo:
         """Store what a producer sent, in the producer's own buffer.
@@ -106,6 +113,13 @@ class Partition:
         if limits.needs_keys:
             check_keys(view, limits.max_decompressed_bytes)
         return self._store(view, batches, now_ms)
+
+    def log_refusal(self, error: StorageError, now_ms: int) -> None:
+        """Say that the disk refused, once in a while: producers try again many times a second."""
+        logged_ms = self._refusal_logged_ms
+        if logged_ms is None or not 0 <= now_ms - logged_ms < _REFUSALS_LOGGED_EVERY_MS:
+            self._refusal_logged_ms = now_ms
+            logger.error("%s-%d takes no records: %s", self.topic, self.index, error)
 
     def append_internal(self, batch: bytearray, header: BatchHeader, now_ms: int) -> AppendInfo:
         """Store a batch that the broker itself made. Raises `StorageError`."""

@@ -110,6 +110,7 @@ def _append(
             data.index, error.error_code, -1, error_message=error.message
         )
     except StorageError as error:
+        partition.log_refusal(error, time_ms)
         return PartitionProduceResponse(
             data.index, ErrorCode.KAFKA_STORAGE_ERROR, -1, error_message=str(error)
         )
