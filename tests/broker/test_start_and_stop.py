@@ -70,6 +70,24 @@ def test_a_data_directory_in_use(make_broker: MakeBroker) -> None:
     assert str(broker.pid) in said
 
 
+def test_damaged_metadata(make_broker: MakeBroker) -> None:
+    """It was closed well, so only reading it shows the damage. Nothing of the data is touched."""
+    broker = make_broker()
+    with RawClient(broker.host, broker.port) as client:
+        create_topic(client, "t")
+        produced(client, "t", batch(b"a"))
+    broker.stop()
+    (log,) = (broker.data / "__cluster_metadata-0").glob("*.log")
+    content = bytearray(log.read_bytes())
+    content[-1] ^= 0xFF
+    log.write_bytes(content)
+    code, said = start("listeners=127.0.0.1:0", f"log.dirs={broker.data}")
+    assert (code, len(said.splitlines())) == (2, 1)
+    assert "__cluster_metadata-0" in said
+    assert "CRC" in said
+    assert (broker.data / "t-0").is_dir()
+
+
 def test_another_nodes_data(make_broker: MakeBroker) -> None:
     broker = make_broker()
     broker.stop()

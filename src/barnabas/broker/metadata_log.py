@@ -1,10 +1,13 @@
 """Where agreed changes are kept: the log of the topic `__cluster_metadata`, flushed at each write.
 
-It is the ordinary partition log. At the start it is read from the beginning and replayed.
+It is the ordinary partition log. At the start it is read from the beginning and replayed. If it is
+damaged, the broker does not start: half of what was agreed is worse than none.
 """
 
+import logging
+
 from barnabas.broker.clock import now_ms
-from barnabas.log import Disk, Log, LogConfig
+from barnabas.log import Disk, Log, LogConfig, StorageError
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.records import (
     MetadataRecord,
@@ -14,6 +17,10 @@ from barnabas.metadata.records import (
 from barnabas.records.batch import parse_header
 from barnabas.records.decode import decode_records
 from barnabas.records.encode import encode_batch
+from barnabas.records.errors import RecordsError
+from barnabas.wire.primitives import WireError
+
+logger = logging.getLogger(__name__)
 
 _READ_BYTES = 1 << 20
 
@@ -22,15 +29,28 @@ class MetadataLog:
     """Persists metadata records, then replays them into the image."""
 
     def __init__(self, disk: Disk, directory: str, image: MetadataImage) -> None:
+        """Read what was agreed. Raises `StorageError`, also if it makes no sense."""
         self._image = image
         config = LogConfig(retention_ms=-1, cleanup_policy=frozenset())
         self._log = Log.open(disk, directory, config, now_ms())
+        if self._log.recovery is not None and self._log.recovery.cut_bytes:
+            logger.warning(
+                "the metadata was cut by %d bytes: %s",
+                self._log.recovery.cut_bytes,
+                self._log.recovery.flaw,
+            )
         offset = self._log.log_start_offset
-        while offset < self._log.log_end_offset:
-            for record in decode_records(self._log.read(offset, _READ_BYTES)):
-                assert record.value is not None
-                image.replay(decode_metadata_record(record.value))
-                offset = record.offset + 1
+        try:
+            while offset < self._log.log_end_offset:
+                for record in decode_records(self._log.read(offset, _READ_BYTES)):
+                    assert record.value is not None
+                    image.replay(decode_metadata_record(record.value))
+                    offset = record.offset + 1
+        except (RecordsError, WireError) as error:
+            raise StorageError(
+                f"the metadata in {directory} can't be read from offset {offset} on: {error}; "
+                "`barnabas log dump` shows the file, a backup is the way back"
+            ) from error
 
     def commit(self, records: list[MetadataRecord]) -> None:
         """Agree on `records`: on disk first, then in the image. Raises `StorageError`."""
