@@ -97,6 +97,7 @@ def test_the_default_directory_and_the_advertised_address(server: Server, tmp_pa
         (["--set", "num.partitions=x"], "num.partitions"),
         (["--set", "nonsense"], "NAME=VALUE"),
         (["--listen", "nonsense:x"], "nonsense:x"),
+        (["--data", ""], "log.dirs"),
         (["--config", "missing.properties"], "missing.properties"),
         (["--config", "bad.properties"], "bad.properties, line 2"),
     ],

@@ -42,7 +42,7 @@ def server(
         ),
     ] = None,
     data: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             metavar="DIR", help="Where data is kept. Default: ./barnabas-data.", show_default=False
         ),
@@ -66,7 +66,7 @@ def server(
     options = {
         "listeners": listen,
         "advertised.listeners": advertise,
-        "log.dirs": None if data is None else str(data),
+        "log.dirs": data,
         "node.id": None if node_id is None else str(node_id),
     }
 
