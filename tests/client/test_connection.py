@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.client.cluster import Cluster
 from barnabas.client.connection import Connection
 from barnabas.client.errors import (
     BrokerUnreachable,
@@ -191,6 +192,27 @@ def test_nobody_listening_is_said_in_words() -> None:
             port = broker.port
         with pytest.raises(BrokerUnreachable, match="connection refused"):
             await Connection.open("127.0.0.1", port)
+
+    run(main())
+
+
+@pytest.mark.parametrize(("pause_s", "said"), [(1, "says nothing"), (0, "hangs up")])
+def test_who_does_not_say_what_it_serves_counts_as_away(pause_s: int, said: str) -> None:
+    """So that another bootstrap address is tried, and the exit code is that of no broker."""
+
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_frame(reader)
+        await asyncio.sleep(pause_s)
+
+    async def main() -> None:
+        server, port = await scripted(script)
+        async with FakeBroker({"t": 1}) as broker:
+            with pytest.raises(BrokerUnreachable, match=said):
+                await Connection.open("127.0.0.1", port, timeout_ms=200)
+            addresses = f"127.0.0.1:{port},{broker.bootstrap}"
+            async with Cluster(addresses, connect_timeout_ms=200) as cluster:
+                assert len((await cluster.topic("t")).partitions) == 1
+        server.close()
 
     run(main())
 

@@ -81,6 +81,12 @@ class Connection(asyncio.Protocol):
             raise BrokerUnreachable(_reason(error)) from error
         try:
             await connection._negotiate(timeout_ms)
+        except (RequestTimedOut, ConnectionLost) as error:
+            await connection.close()
+            what = "says nothing" if isinstance(error, RequestTimedOut) else "hangs up"
+            raise BrokerUnreachable(
+                f"it takes the connection and {what}: too busy, behind TLS, or no Kafka"
+            ) from error
         except BaseException:
             await connection.close()
             raise
