@@ -1,6 +1,8 @@
 """`barnabas topics` and `barnabas configs`."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 
 from tests.cli.conftest import Cli
@@ -125,3 +127,11 @@ def test_json_and_verbose_are_understood_before_the_command_too(cli: Cli) -> Non
     done = cli.run("--verbose", "topics", "describe", "nowhere")
     assert done.returncode == 1
     assert b"Traceback" in done.stderr
+
+
+def test_a_closed_standard_output_is_no_reason_to_fail(cli: Cli) -> None:
+    command = f"exec '{sys.executable}' -m barnabas -b {cli.bootstrap} topics list >&-"
+    done = subprocess.run(
+        ["sh", "-c", command], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,5 +1,8 @@
 """The command `barnabas`: all its subcommands, and the options before them."""
 
+import os
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -55,4 +58,6 @@ app.add_typer(log.app, name="log")
 
 def main() -> None:
     """Run the command line."""
+    if sys.stdout is None:  # closed by whoever started us, as with `>&-`
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - open to the end
     app()
