@@ -6,6 +6,7 @@ start, stop or configure a broker of their own are skipped then.
 """
 
 import os
+import signal
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
@@ -14,6 +15,10 @@ import pytest
 from tests.support.broker import BrokerProcess
 
 ELSEWHERE = os.environ.get("BARNABAS_TEST_BOOTSTRAP")
+
+# A shell ignores SIGINT on behalf of what it runs in the background, and programs inherit that:
+# the ones that tests interrupt must not.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 MakeBroker = Callable[..., BrokerProcess]
 

@@ -128,7 +128,7 @@ def test_memory_for_unfinished_requests_is_limited(node: BrokerProcess) -> None:
 def test_answers_come_in_the_order_of_the_requests(client: RawClient, topic: str) -> None:
     """A parked fetch holds back the answers behind it, but not the work."""
     create_topic(client, topic)
-    client.send(fetch_request(asked(topic, {0: 0}), max_wait_ms=5000), BY_NAME)
+    client.send(fetch_request(asked(topic, {0: 0}), max_wait_ms=60_000), BY_NAME)
     client.send(MetadataRequest([]))
     assert client.is_silent(0.1)
     started = time.monotonic()
@@ -136,7 +136,7 @@ def test_answers_come_in_the_order_of_the_requests(client: RawClient, topic: str
     assert values_of(partitions_of(client.receive())[topic, 0]) == [b"a"]
     assert client.receive().cluster_id
     assert client.receive().responses[0].partition_responses[0].base_offset == 0
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 20
 
 
 def test_many_parked_requests(client: RawClient, topic: str) -> None:

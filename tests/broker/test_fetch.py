@@ -1,7 +1,6 @@
 """Fetches without a session: what is given, how much of it, and how long it is waited for."""
 
 import time
-from threading import Timer
 
 import pytest
 
@@ -19,7 +18,6 @@ from tests.broker.verbs import (
     fetch_one,
     fetch_request,
     partitions_of,
-    produce_request,
     produced,
     values_of,
 )
@@ -113,17 +111,18 @@ def test_a_wait_ends_in_time(client: RawClient, topic: str) -> None:
     create_topic(client, topic)
     started = time.monotonic()
     assert values_of(fetch_one(client, topic, max_wait_ms=300)) == []
-    assert 0.29 < time.monotonic() - started < 2
+    assert 0.29 < time.monotonic() - started < 10
 
 
 def test_an_append_ends_the_wait(client: RawClient, topic: str, node: BrokerProcess) -> None:
     create_topic(client, topic)
-    with RawClient(node.host, node.port) as writer:
-        frame = writer.frame(produce_request(topic, batch(b"a")), BY_NAME)
-        Timer(0.2, writer.send_bytes, (frame,)).start()
+    with RawClient(node.host, node.port) as reader:
+        reader.send(fetch_request(asked(topic, {0: 0}), max_wait_ms=60_000), BY_NAME)
+        assert reader.is_silent(0.2)
         started = time.monotonic()
-        assert values_of(fetch_one(client, topic, max_wait_ms=20_000)) == [b"a"]
-        assert 0.15 < time.monotonic() - started < 2
+        produced(client, topic, batch(b"a"))
+        assert values_of(partitions_of(reader.receive())[topic, 0]) == [b"a"]
+        assert time.monotonic() - started < 30
 
 
 def test_min_bytes(client: RawClient, topic: str, node: BrokerProcess) -> None:

@@ -148,7 +148,7 @@ def test_a_session_survives_its_connection(
     create_topic(client, topic)
     with RawClient(node.host, node.port) as other:
         session = Session(other, asked(topic, {0: 0}))
-        other.send(fetch_request(session=(session.id, 1), max_wait_ms=5000), BY_NAME)
+        other.send(fetch_request(session=(session.id, 1), max_wait_ms=60_000), BY_NAME)
         assert other.is_silent(0.1)
     produced(client, topic, batch(b"a"))
     session._client = client
@@ -165,12 +165,12 @@ def test_a_deleted_topic_is_told_at_once(
     create_topic(client, topic)
     with RawClient(node.host, node.port) as reader:
         session = Session(reader, asked(topic, {0: 0}))
-        reader.send(fetch_request(session=(session.id, 1), max_wait_ms=5000), BY_NAME)
+        reader.send(fetch_request(session=(session.id, 1), max_wait_ms=60_000), BY_NAME)
         assert reader.is_silent(0.1)
         delete_topic(client, topic)
         started = time.monotonic()
         (data,) = partitions_of(reader.receive()).values()
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 20
     assert data.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
@@ -259,6 +259,6 @@ def test_nothing_wanted_means_no_wait(client: RawClient, topic: str) -> None:
     create_topic(client, topic)
     session = Session(client, asked(topic, {0: 0}))
     started = time.monotonic()
-    assert session.fetch(min_bytes=0, max_wait_ms=5000) == {}
-    assert session.fetch(forgotten=[(topic, [0])], min_bytes=1, max_wait_ms=5000) == {}
-    assert time.monotonic() - started < 2
+    assert session.fetch(min_bytes=0, max_wait_ms=60_000) == {}
+    assert session.fetch(forgotten=[(topic, [0])], min_bytes=1, max_wait_ms=60_000) == {}
+    assert time.monotonic() - started < 20

@@ -16,7 +16,7 @@ from tests.broker.verbs import (
 )
 from tests.support.broker import BrokerProcess, wait_until
 
-SETTINGS = {"connections.max.idle.ms": "1000"}
+SETTINGS = {"connections.max.idle.ms": "3000"}  # longer than a loaded machine may pause
 
 
 def connections(node: BrokerProcess) -> int:
@@ -45,7 +45,7 @@ def test_the_idle_go_and_the_others_stay(node: BrokerProcess, topic: str) -> Non
             assert busy.ask(MetadataRequest([])).cluster_id
             return connections(node) == 2
 
-        wait_until(only_two_are_left, 5, "idle connections stay")
-        assert time.monotonic() - started > 0.9
+        wait_until(only_two_are_left, 15, "idle connections stay")
+        assert time.monotonic() - started > 2.5
         produced(busy, topic, batch(b"y"))
         assert partitions_of(waiting.receive())[topic, 0].error_code == 0

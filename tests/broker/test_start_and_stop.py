@@ -183,7 +183,7 @@ def test_a_stop_answers_or_ends_everybody_and_needs_no_scan(make_broker: MakeBro
             assert waiting.is_silent(0.1)
         started = time.monotonic()
         broker.stop()  # which expects exit code 0
-        assert time.monotonic() - started < 3
+        assert time.monotonic() - started < 20
         for waiting in (client, fetching, producing):
             assert waiting.is_closed()
         assert joining.receive().error_code == ErrorCode.NOT_COORDINATOR

@@ -129,7 +129,7 @@ def test_interrupting_delivers_what_was_typed(cli: Cli, new_topic: NewTopic) -> 
     code, _, error = interrupt(process)
     assert code == 130
     assert error == b""
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
     assert [record["value"] for record in read(cli, topic)] == ["typed", "half a line and its end"]
 
 
