@@ -17,7 +17,7 @@ def pass_time(state: RaftState, now_ms: int) -> None:
         case Follower() as role:
             if role.deadline_ms > now_ms:
                 give_up_fetch(state, role, now_ms)
-            elif state.is_voter:
+            elif state.may_stand:
                 begin_pre_vote(state, now_ms)
             else:
                 state.follow(None, now_ms)
@@ -31,8 +31,8 @@ def next_deadline_ms(state: RaftState) -> int:
     """When to call `tick`, at the latest."""
     match state.role:
         case Leader() as role:
-            parked = (p.parked.expires_ms for p in role.progress.values() if p.parked)
-            return min(role.check_ms, *parked)
+            parked_ms = (p.parked.expires_ms for p in role.progress.values() if p.parked)
+            return min(role.check_ms, min(parked_ms, default=role.check_ms))
         case Follower() as role:
             if role.in_flight is not None:
                 return min(role.deadline_ms, role.in_flight.give_up_ms)

@@ -8,6 +8,7 @@ Who knows no leader waits to hear of one if it is a voter, else it asks voters a
 """
 
 from barnabas.raft.download import ask_for_snapshot, begin_download
+from barnabas.raft.entry import OffsetAndEpoch
 from barnabas.raft.log import BrokenInvariant
 from barnabas.raft.messages import FetchRequest, FetchResponse
 from barnabas.raft.roles import Follower, InFlight
@@ -110,9 +111,7 @@ def receive_fetch_response(
         begin_download(role, response.snapshot_id)
         return
     if response.diverging_epoch is not None:
-        point = state.log.end_of_epoch(response.diverging_epoch.epoch)
-        mine = state.log.start_offset if point is None else point.end_offset
-        truncate(state, min(mine, response.diverging_epoch.end_offset))
+        _truncate_to_leaders(state, response.diverging_epoch)
         return
     for entry in response.entries:
         state.log.append(entry)
@@ -125,7 +124,15 @@ def learn_high_watermark(state: RaftState, leaders: int) -> None:
     state.high_watermark = max(state.high_watermark, min(leaders, state.log.end_offset))
 
 
-def truncate(state: RaftState, end_offset: int) -> None:
+def _truncate_to_leaders(state: RaftState, leaders: OffsetAndEpoch) -> None:
+    """Drop what the leader cannot have: what is behind the end of that epoch, here or there.
+
+    If this log has no such epoch, the leader's end of it may fall into an entry of another one
+    here. That entry goes too, and the next fetch shows whether more has to.
+    """
+    mine = state.log.end_of_epoch(leaders.epoch)
+    end_offset = state.log.start_offset if mine is None else mine.end_offset
+    end_offset = state.log.end_up_to(min(end_offset, leaders.end_offset))
     if end_offset < state.high_watermark:
         raise BrokenInvariant(f"{end_offset} is committed, up to {state.high_watermark}")
     if end_offset < state.log.end_offset:

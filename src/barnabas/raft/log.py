@@ -61,6 +61,13 @@ class RaftLog:
             return OffsetAndEpoch(self.start_offset, self._start_epoch)
         return None
 
+    def end_up_to(self, offset: int) -> int:
+        """Where the last entry ends that ends no later than `offset`."""
+        found = self._index_of(offset) - 1
+        if found >= 0 and self._entries[found].end_offset > offset:
+            found -= 1
+        return self._entries[found].end_offset if found >= 0 else self.start_offset
+
     def epoch_at(self, end_offset: int) -> int:
         """The epoch of the entry that ends there."""
         if end_offset == self.start_offset:

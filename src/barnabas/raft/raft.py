@@ -114,7 +114,7 @@ class Raft:
 
     # -- what happens ----------------------------------------------------------------------------
 
-    def next_deadline_ms(self) -> int | None:
+    def next_deadline_ms(self) -> int:
         return next_deadline_ms(self._state)
 
     def tick(self, now_ms: int) -> None:

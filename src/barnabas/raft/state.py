@@ -94,6 +94,19 @@ class RaftState:
         return self.me in self.log.voters
 
     @property
+    def may_stand(self) -> bool:
+        """Whether it stands for election when there is no leader.
+
+        Voters do, and who was one before a change that may still be uncommitted: if the leader
+        that removed itself is the only one to have that entry, nobody else can be elected. As a
+        leader it does not count itself.
+        """
+        if self.is_voter:
+            return True
+        changed_at = self.log.voters_offset
+        return changed_at >= self.high_watermark and self.me in self.log.voters_at(changed_at)
+
+    @property
     def leader_id(self) -> int | None:
         match self.role:
             case Leader():

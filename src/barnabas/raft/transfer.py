@@ -49,7 +49,7 @@ def receive_end_quorum_epoch(
         state.observe(request.epoch, None, now_ms)
         role = state.role
         if isinstance(role, Follower) and role.leader_id in (None, request.leader_id):
-            if state.is_voter and request.preferred_candidates[:1] == (state.me,):
+            if state.may_stand and request.preferred_candidates[:1] == (state.me,):
                 begin_election(state, now_ms)
             else:
                 state.follow(None, now_ms)
