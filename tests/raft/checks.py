@@ -14,6 +14,10 @@ class Violation(AssertionError):
     pass
 
 
+class Stuck(AssertionError):
+    """Nothing is wrong, but nothing goes on either."""
+
+
 class ReadStarted(NamedTuple):
     """What was committed, anywhere, when a read was asked for."""
 

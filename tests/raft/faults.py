@@ -1,5 +1,6 @@
 """What goes wrong in a simulation, and the administrator who changes voters meanwhile."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from barnabas.raft import Voter
@@ -32,6 +33,9 @@ class Faults:
             name = self.random.choice(self.names)
             getattr(self, name)()
             self._later()
+
+    def _only_while_faulty(self, delay_ms: int, action: Callable[[], None]) -> None:
+        self.simulation.after(delay_ms, lambda: action() if self.simulation.is_faulty else None)
 
     # -- whom it hits ----------------------------------------------------------------------------
 
@@ -90,16 +94,20 @@ class Faults:
     def elected(self, replica: Replica) -> None:
         profile = self.simulation.profile
         self._crash_perhaps(replica, profile.crash_new_leader)
-        if profile.eager_removal and self.random.random() < profile.eager_removal:
-            self.simulation.after(1, self.remove_voter)
+        assert replica.raft is not None
+        is_full = len(replica.raft.voters.voters) == profile.nodes
+        if is_full and profile.eager_removal and self.random.random() < profile.eager_removal:
+            self._only_while_faulty(1, lambda: self._remove_voter(replica))
+        if profile.split_new_leader and self.random.random() < profile.split_new_leader:
+            self._only_while_faulty(self.random.choice(profile.crash_delays_ms), self._cut_elsewhere)
 
     def committed(self, replica: Replica) -> None:
         self._crash_perhaps(replica, self.simulation.profile.crash_committing_leader)
 
     def _crash_perhaps(self, replica: Replica, probability: float) -> None:
-        if self.simulation.is_faulty and probability and self.random.random() < probability:
-            delay_ms = self.random.choice((0, 0, 2, 10))
-            self.simulation.after(delay_ms, lambda: self._crash(replica))
+        if probability and self.random.random() < probability:
+            delay_ms = self.random.choice(self.simulation.profile.crash_delays_ms)
+            self._only_while_faulty(delay_ms, lambda: self._crash(replica))
 
     def _restart(self, replica: Replica) -> None:
         if replica.raft is None:
@@ -142,6 +150,11 @@ class Faults:
         side = set(self.random.sample(nodes, self.random.randint(1, len(nodes) - 1)))
         self._cut({(a, b) for a in nodes for b in nodes if (a in side) != (b in side)})
 
+    def _cut_elsewhere(self) -> None:
+        """What was cut off is in touch again, and others are not."""
+        self.simulation.cuts.clear()
+        self.partition()
+
     def isolate_leader(self) -> None:
         leader = self._leader()
         if leader is not None:
@@ -157,16 +170,17 @@ class Faults:
     def _cut(self, pairs: set[tuple[int, int]]) -> None:
         simulation = self.simulation
         simulation.say(f"cut {sorted(pairs)}")
-        simulation.blocked |= pairs
+        simulation.cuts.append(pairs)
         if self.random.random() < 0.5:
             for sender, receiver in sorted(pairs):
                 self._notice(simulation.replicas[receiver], sender)
 
         def heal() -> None:
-            simulation.say(f"heal {sorted(pairs)}")
-            simulation.blocked -= pairs
+            if pairs in simulation.cuts:
+                simulation.say(f"heal {sorted(pairs)}")
+                simulation.cuts.remove(pairs)
 
-        simulation.after(self.random.choice((50, 200, 600)), heal)
+        simulation.after(self.random.choice(simulation.profile.heal_ms), heal)
 
     # -- the administrator -------------------------------------------------------------------------
 
@@ -179,9 +193,13 @@ class Faults:
             self.simulation.pump(leader)
 
     def remove_voter(self) -> None:
-        """A lost replica first: a majority of those that are left might not be enough."""
         leader = self._awake_leader()
-        if leader is None or leader.raft is None:
+        if leader is not None:
+            self._remove_voter(leader)
+
+    def _remove_voter(self, leader: Replica) -> None:
+        """A lost replica first: a majority of those that are left might not be enough."""
+        if leader.raft is None or leader.paused_until > self.simulation.now:
             return
         present = {replica.key for replica in self.simulation.replicas.values()}
         voters = leader.raft.voters.keys

@@ -20,6 +20,7 @@ class Profile:
     delays_ms: tuple[int, ...]
     sync_delays_ms: tuple[int, ...]
     restarts_ms: tuple[int, ...]
+    heal_ms: tuple[int, ...]
     election_timeout_ms: int
     fetch_max_bytes: int
     propose_every_ms: int
@@ -27,12 +28,16 @@ class Profile:
     fault_every_ms: int
     faults: dict[str, int]
     """Weights of the faults."""
+    clock_rates: tuple[float, ...] = (1, 1, 0.85, 1.15)
     crash_after_vote: float = 0
     """How likely a voter crashes when it has just sent its vote,"""
     crash_new_leader: float = 0
     """a leader when it has just been elected,"""
     crash_committing_leader: float = 0
     """and a leader when it has just committed something."""
+    crash_delays_ms: tuple[int, ...] = (0, 0, 2, 10)
+    split_new_leader: float = 0
+    """How likely the network is cut when a leader has just been elected."""
     eager_removal: float = 0
     """How likely a new leader is asked at once to remove a voter."""
 
@@ -99,33 +104,29 @@ def draw_profile(random: Random, emphasis: str | None = None) -> Profile:
         case "commits":
             return replace(
                 profile,
-                nodes=5,
-                voters=5,
+                nodes=3,
+                voters=3,
                 loss=0,
-                delays_ms=(1, 2, 5),
+                delays_ms=(5, 10, 15, 20),
                 sync_delays_ms=(1,),
-                restarts_ms=(5, 50, 200),
+                restarts_ms=(20, 100),
                 fetch_max_bytes=1,
                 fault_every_ms=200,
-                faults={"crash_leader": 2, "partition": 2, "isolate_leader": 1},
-                crash_new_leader=0.4,
-                crash_committing_leader=0.2,
+                faults={"crash_leader": 2, "partition": 1},
+                crash_new_leader=0.5,
+                crash_committing_leader=0.3,
+                crash_delays_ms=(0, 10),
             )
         case "voters":
             return replace(
                 profile,
-                nodes=5,
+                nodes=4,
                 voters=4,
                 loss=0,
-                fault_every_ms=30,
-                faults={
-                    "add_voter": 6,
-                    "remove_voter": 4,
-                    "partition": 2,
-                    "isolate_leader": 2,
-                    "crash_leader": 1,
-                },
+                fault_every_ms=25,
+                faults={"add_voter": 8, "remove_voter": 4, "partition": 1},
                 eager_removal=0.5,
+                split_new_leader=0.6,
             )
         case "wipes":
             return replace(
@@ -160,6 +161,7 @@ def _draw_anything(random: Random) -> Profile:
         delays_ms=random.choice(((1,), (1, 2, 5), (1, 2, 3, 40), (5, 10, 15, 20))),
         sync_delays_ms=random.choice(((1,), (1, 2, 5), (1, 10, 30), (1, 2, 3, 80))),
         restarts_ms=random.choice(((1, 5), (1, 5, 50, 500))),
+        heal_ms=(50, 200, 600),
         election_timeout_ms=random.choice((60, 60, 20)),
         fetch_max_bytes=random.choice((1, 200, 1 << 20)),
         propose_every_ms=random.choice((10, 30, 80)),
@@ -169,5 +171,6 @@ def _draw_anything(random: Random) -> Profile:
         crash_after_vote=random.choice((0, 0, 0.2)),
         crash_new_leader=random.choice((0, 0, 0.2)),
         crash_committing_leader=random.choice((0, 0, 0.05)),
+        split_new_leader=random.choice((0, 0, 0.3)),
         eager_removal=random.choice((0, 0, 0.2)),
     )

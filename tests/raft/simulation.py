@@ -11,9 +11,9 @@ from heapq import heappop, heappush
 from random import Random
 
 from barnabas.raft import Batch, Envelope, ReplicaKey, VoterSet
-from tests.raft.checks import Checker, Violation
+from tests.raft.checks import Checker, Stuck
 from tests.raft.faults import Faults
-from tests.raft.profile import draw_profile
+from tests.raft.profile import Profile, draw_profile
 from tests.raft.replica import Replica
 
 FAULTY_MS = 3_000
@@ -22,13 +22,19 @@ EVENTS_AT_ONCE = 20_000
 
 
 class Simulation:
-    def __init__(self, seed: int, emphasis: str | None = None, *, trace: bool = False) -> None:
+    def __init__(
+        self, seed: int, profile: Profile | str | None = None, *, trace: bool = False
+    ) -> None:
+        """A profile may be given as it is, or drawn with an emphasis, or just drawn."""
         self.random = Random(seed)
-        self.profile = draw_profile(self.random, emphasis)
+        self.profile = (
+            profile if isinstance(profile, Profile) else draw_profile(self.random, profile)
+        )
         self.trace = trace
         self.checker = Checker()
         self.now = 0
-        self.blocked: set[tuple[int, int]] = set()
+        self.cuts: list[set[tuple[int, int]]] = []
+        """Each a set of senders and receivers between whom nothing gets through."""
         self.is_faulty = True
         self._events: list[tuple[int, int, Callable[[], None]]] = []
         self._event_count = 0
@@ -39,7 +45,7 @@ class Simulation:
                 self.profile.config,
                 self.random,
                 self.checker,
-                self.random.choice((1, 1, 0.85, 1.15)),
+                self.random.choice(self.profile.clock_rates),
             )
             for node_id in range(1, self.profile.nodes + 1)
         }
@@ -66,7 +72,7 @@ class Simulation:
                 moment, count = self.now, 0
             count += 1
             if count > EVENTS_AT_ONCE:
-                raise Violation("replicas keep each other busy without end")
+                raise Stuck("replicas keep each other busy without end")
             action()
         self.now = end
 
@@ -158,7 +164,8 @@ class Simulation:
         random, profile = self.random, self.profile
         copies = 1
         if self.is_faulty:
-            if (envelope.sender, envelope.receiver) in self.blocked:
+            link = (envelope.sender, envelope.receiver)
+            if any(link in cut for cut in self.cuts):
                 return
             if profile.loss and random.random() < profile.loss:
                 return
@@ -209,12 +216,12 @@ class Simulation:
 
     # -- the run -------------------------------------------------------------------------------
 
-    def run(self) -> None:
+    def run_with_faults(self) -> None:
         self._clients()
         self.faults.begin()
         self.run_until(FAULTY_MS)
         self.is_faulty = False
-        self.blocked.clear()
+        self.cuts.clear()
         self.say("faults stop")
         for replica in self.replicas.values():
             replica.paused_until = min(replica.paused_until, self.now)
@@ -239,7 +246,7 @@ class Simulation:
         state = {
             r.node_id: (r.raft.status(), r.applied_end) for r in self.replicas.values() if r.raft
         }
-        raise Violation(f"no progress within {RECOVERY_MS} ms after the faults: {state}")
+        raise Stuck(f"no progress within {RECOVERY_MS} ms after the faults: {state}")
 
     def _all_alike(self) -> bool:
         applied = {(replica.applied_end, replica.digest) for replica in self.replicas.values()}
@@ -255,7 +262,7 @@ class Simulation:
 def run_seed(seed: int, emphasis: str | None = None, *, trace: bool = False) -> Simulation:
     simulation = Simulation(seed, emphasis, trace=trace)
     try:
-        simulation.run()
+        simulation.run_with_faults()
     except AssertionError as violation:
         command = f"python -m tests.raft.simulation {seed} {emphasis or ''}"
         violation.add_note(f"reproduce with: {command}")

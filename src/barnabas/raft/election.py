@@ -71,17 +71,21 @@ def receive_vote_request(
                 state.elect(state.epoch, request.candidate)
             if state.leader_id is None:
                 state.follow(None, now_ms)
-    answer = VoteResponse(error, state.epoch, state.leader_id, granted)
-    state.answer(sender, correlation_id, answer)
+    # A leader that is not heard of is not named, or candidates would turn back to it in turns.
+    leader_id = state.leader_id if hears_leader(state, now_ms) else None
+    state.answer(sender, correlation_id, VoteResponse(error, state.epoch, leader_id, granted))
 
 
 def would_vote(state: RaftState, request: VoteRequest, now_ms: int) -> bool:
+    return not hears_leader(state, now_ms) and is_complete(state, request)
+
+
+def hears_leader(state: RaftState, now_ms: int) -> bool:
+    """Whether it leads, or the leader itself has been heard of lately."""
     role = state.role
-    if isinstance(role, Leader):
-        return False
-    if isinstance(role, Follower) and role.lease_end_ms is not None and now_ms < role.lease_end_ms:
-        return False
-    return is_complete(state, request)
+    if isinstance(role, Follower):
+        return role.lease_end_ms is not None and now_ms < role.lease_end_ms
+    return isinstance(role, Leader)
 
 
 def may_vote(state: RaftState, request: VoteRequest) -> bool:

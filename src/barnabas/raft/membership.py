@@ -68,5 +68,5 @@ def has_caught_up(state: RaftState, role: Leader, key: ReplicaKey, now_ms: int) 
 
 
 def leave_if_removed(state: RaftState, role: Leader, now_ms: int) -> None:
-    if not state.is_voter and not is_change_pending(state):
+    if not state.is_voter and state.log.voters_offset < state.high_watermark:
         resign(state, role, now_ms)
