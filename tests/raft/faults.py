@@ -99,7 +99,9 @@ class Faults:
         if is_full and profile.eager_removal and self.random.random() < profile.eager_removal:
             self._only_while_faulty(1, lambda: self._remove_voter(replica))
         if profile.split_new_leader and self.random.random() < profile.split_new_leader:
-            self._only_while_faulty(self.random.choice(profile.crash_delays_ms), self._cut_elsewhere)
+            self._only_while_faulty(
+                self.random.choice(profile.crash_delays_ms), self._cut_elsewhere
+            )
 
     def committed(self, replica: Replica) -> None:
         self._crash_perhaps(replica, self.simulation.profile.crash_committing_leader)

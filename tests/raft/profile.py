@@ -80,14 +80,15 @@ def draw_profile(random: Random, emphasis: str | None = None) -> Profile:
         case "elections":
             return replace(
                 profile,
-                nodes=3,
-                voters=3,
+                nodes=5,
+                voters=5,
                 loss=0,
-                delays_ms=(1, 5, 20, 40),
-                restarts_ms=(1, 5),
-                election_timeout_ms=20,
-                fault_every_ms=80,
-                faults={"crash_leader": 3, "partition": 1, "resign": 1},
+                delays_ms=(30, 40),
+                sync_delays_ms=(1, 2, 5),
+                restarts_ms=(1,),
+                election_timeout_ms=60,
+                fault_every_ms=60,
+                faults={"crash_leader": 1, "resign": 1},
                 crash_after_vote=0.5,
             )
         case "disks":
@@ -109,13 +110,14 @@ def draw_profile(random: Random, emphasis: str | None = None) -> Profile:
                 loss=0,
                 delays_ms=(5, 10, 15, 20),
                 sync_delays_ms=(1,),
-                restarts_ms=(20, 100),
+                restarts_ms=(20, 200, 300),
+                election_timeout_ms=60,
                 fetch_max_bytes=1,
                 fault_every_ms=200,
                 faults={"crash_leader": 2, "partition": 1},
-                crash_new_leader=0.5,
-                crash_committing_leader=0.3,
-                crash_delays_ms=(0, 10),
+                crash_new_leader=0.6,
+                crash_committing_leader=0.5,
+                crash_delays_ms=(0, 15),
             )
         case "voters":
             return replace(
@@ -133,8 +135,8 @@ def draw_profile(random: Random, emphasis: str | None = None) -> Profile:
                 profile,
                 nodes=3,
                 voters=3,
-                fault_every_ms=100,
-                faults={"wipe": 8, "isolate_leader": 2, "crash_leader": 1, "remove_voter": 1},
+                fault_every_ms=60,
+                faults={"wipe": 8, "isolate_leader": 4, "crash_leader": 2, "remove_voter": 1},
             )
         case "reads":
             return replace(

@@ -3,7 +3,7 @@
 import pickle
 from random import Random
 
-from barnabas.raft import Entry, Raft, RaftConfig, ReplicaKey, Snapshot, Truncate, VoterSet
+from barnabas.raft import Entry, Raft, RaftConfig, ReplicaKey, Snapshot, Truncate, VoterSet, Write
 from barnabas.raft.messages import Envelope, Request
 from tests.raft.checks import Checker, Violation
 from tests.raft.disk import Disk
@@ -118,19 +118,7 @@ class Replica:
         raft = self.raft
         assert raft is not None
         ready = raft.ready()
-        for write in ready.writes:
-            match write.change:
-                case Entry() as entry:
-                    if self._tail[-1][0] != entry.base_offset:
-                        raise Violation(f"{self.key} leaves a gap before {entry}")
-                    self.checker.wrote(entry, self._tail[-1][1])
-                    self._tail.append((entry.end_offset, entry.epoch))
-                case Truncate(end_offset):
-                    while self._tail[-1][0] > end_offset and len(self._tail) > 1:
-                        self._tail.pop()
-                case Snapshot(snapshot_id):
-                    if tuple(snapshot_id) not in self._tail:  # a leader's, not of this log
-                        self._tail = [tuple(snapshot_id)]
+        self._check_writes(ready.writes)
         self.disk.write(ready.writes)
         if ready.restore is not None:
             end_offset = ready.restore.snapshot_id.end_offset
@@ -153,10 +141,23 @@ class Replica:
         self.high_watermark = raft.high_watermark
         return [self.address(envelope) for envelope in ready.messages]
 
+    def _check_writes(self, writes: list[Write]) -> None:
+        for write in writes:
+            match write.change:
+                case Entry() as entry:
+                    if self._tail[-1][0] != entry.base_offset:
+                        raise Violation(f"{self.key} leaves a gap before {entry}")
+                    self.checker.wrote(entry, self._tail[-1][1])
+                    self._tail.append((entry.end_offset, entry.epoch))
+                case Truncate(end_offset):
+                    while self._tail[-1][0] > end_offset and len(self._tail) > 1:
+                        self._tail.pop()
+                case Snapshot(snapshot_id):
+                    if tuple(snapshot_id) not in self._tail:  # a leader's, not of this log
+                        self._tail = [tuple(snapshot_id)]
+
     def take_snapshot(self) -> None:
         assert self.raft is not None
         if self.applied_end > self.raft.log_start_offset:
             voters = self.raft.voters_at(self.applied_end)
             self.raft.take_snapshot(self.applied_end, pickle.dumps((self.digest, voters)))
-
-

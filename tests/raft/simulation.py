@@ -10,7 +10,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from random import Random
 
-from barnabas.raft import Batch, Envelope, ReplicaKey, VoterSet
+from barnabas.raft import Batch, Envelope, Raft, ReplicaKey, VoterSet
 from tests.raft.checks import Checker, Stuck
 from tests.raft.faults import Faults
 from tests.raft.profile import Profile, draw_profile
@@ -120,24 +120,23 @@ class Simulation:
         self.when_awake(replica, lambda raft: raft.tick(replica.local_ms(self.now)), alarm=True)
 
     def when_awake(
-        self, replica: Replica, action: Callable[..., None], *, alarm: bool = False
+        self, replica: Replica, action: Callable[[Raft], None], *, alarm: bool = False
     ) -> None:
         """A paused process finds everything waiting when it goes on; a dead one does not."""
         incarnation = replica.incarnation
-        if replica.raft is None:
-            return
-        if replica.paused_until > self.now:
-            again = lambda: (  # noqa: E731
-                self.when_awake(replica, action, alarm=alarm)
-                if replica.incarnation == incarnation
-                else None
-            )
-            self.after(replica.paused_until - self.now, again)
-            return
-        if alarm:
-            replica.alarm = 0
-        action(replica.raft)
-        self.pump(replica)
+
+        def go_on() -> None:
+            if replica.raft is None or replica.incarnation != incarnation:
+                return
+            if replica.paused_until > self.now:
+                self.after(replica.paused_until - self.now, go_on)
+                return
+            if alarm:
+                replica.alarm = 0
+            action(replica.raft)
+            self.pump(replica)
+
+        go_on()
 
     def _sync(self, replica: Replica) -> None:
         if replica.syncing or not replica.disk.unsynced:
@@ -151,9 +150,9 @@ class Simulation:
                 disk.sync(sequence)
                 self.when_awake(replica, report)
 
-        def report(raft: object) -> None:
+        def report(raft: Raft) -> None:
             replica.syncing = False
-            raft.persisted(sequence, replica.local_ms(self.now))  # type: ignore[attr-defined]
+            raft.persisted(sequence, replica.local_ms(self.now))
 
         delays = self.profile.sync_delays_ms if self.is_faulty else (1,)
         self.after(self.random.choice(delays), synced)
@@ -254,9 +253,7 @@ class Simulation:
 
     def voters_everywhere(self) -> set[tuple[ReplicaKey, ...]]:
         """Every set of voters that some replica goes by, or would after a restart."""
-        return {
-            replica.raft.voters.keys for replica in self.alive() if replica.raft is not None
-        }
+        return {replica.raft.voters.keys for replica in self.alive() if replica.raft is not None}
 
 
 def run_seed(seed: int, emphasis: str | None = None, *, trace: bool = False) -> Simulation:
