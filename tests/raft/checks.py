@@ -4,10 +4,11 @@ The checker sees what each replica writes, applies and answers, and holds it aga
 that any of them has ever done.
 """
 
+from collections import Counter
 from typing import NamedTuple
 from zlib import crc32
 
-from barnabas.raft import Entry, Raft, ReplicaKey, Snapshot
+from barnabas.raft import Entry, Raft, ReplicaKey, Snapshot, VoterSet
 
 
 class Violation(AssertionError):
@@ -34,6 +35,8 @@ class Checker:
         self._at: dict[int, Entry] = {}
         self._written: dict[tuple[int, int], tuple[Entry, int]] = {}
         self.reads = 0
+        self.happened: Counter[str] = Counter()
+        """What the run has seen of what seldom happens."""
 
     def wrote(self, entry: Entry, previous_epoch: int) -> None:
         """Log matching: an epoch and an offset name one entry, and one log before it."""
@@ -46,6 +49,7 @@ class Checker:
         known = self.leaders.get(raft.epoch)
         if known is None:
             self.leaders[raft.epoch] = key
+            self.happened["elections"] += 1
             self._check_completeness(key, raft)
         elif known != key:
             raise Violation(f"two leaders in epoch {raft.epoch}: {known} and {key}")
@@ -62,6 +66,8 @@ class Checker:
         """State-machine safety: everybody applies the same entries; returns the new digest."""
         if entry.base_offset == self.committed_end:
             self.committed.append(entry)
+            self.happened["commits"] += 1
+            self.happened["changes of voters"] += isinstance(entry.body, VoterSet)
             self._at[entry.base_offset] = entry
             self.committed_end = entry.end_offset
             self.digests[entry.end_offset] = crc32(repr(entry).encode(), digest)
@@ -80,6 +86,7 @@ class Checker:
 
     def read_ends(self, key: ReplicaKey, started: ReadStarted, applied_end: int) -> None:
         self.reads += 1
+        self.happened["reads"] += 1
         if applied_end < started.committed_end:
             raise Violation(
                 f"{key} answered a read from offset {applied_end}, but "

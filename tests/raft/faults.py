@@ -142,6 +142,7 @@ class Faults:
         self.wiped = self.wiped or replica.key in voters
         self.directories += 1
         simulation.say(f"{replica.node_id} is wiped")
+        simulation.checker.happened["wiped disks"] += 1
         replica.wipe(self.directories)
         simulation.after(self.random.choice((1, 50)), lambda: self._restart(replica))
 

@@ -71,7 +71,7 @@ FAULTS = (
     "resign",
 )
 
-EMPHASES = ("anything", "elections", "disks", "commits", "voters", "wipes", "reads")
+EMPHASES = ("anything", "elections", "disks", "commits", "voters", "wipes", "snapshots", "reads")
 
 
 def draw_profile(random: Random, emphasis: str | None = None) -> Profile:
@@ -137,6 +137,23 @@ def draw_profile(random: Random, emphasis: str | None = None) -> Profile:
                 voters=3,
                 fault_every_ms=60,
                 faults={"wipe": 8, "isolate_leader": 4, "crash_leader": 2, "remove_voter": 1},
+            )
+        case "snapshots":
+            return replace(
+                profile,
+                nodes=4,
+                voters=3,
+                propose_every_ms=10,
+                fault_every_ms=40,
+                faults={
+                    "snapshot": 8,
+                    "partition": 2,
+                    "isolate_leader": 1,
+                    "crash": 2,
+                    "wipe": 1,
+                    "add_voter": 2,
+                    "remove_voter": 1,
+                },
             )
         case "reads":
             return replace(

@@ -83,6 +83,7 @@ class Replica:
 
     def crash(self) -> None:
         unsynced = len(self.disk.unsynced)
+        self.checker.happened["crashes with unsynced writes"] += unsynced > 0
         self.disk.crash(self.random.choice((0, 0, self.random.randint(0, unsynced), unsynced)))
         self.raft = None
 
@@ -152,9 +153,11 @@ class Replica:
                 case Truncate(end_offset):
                     while self._tail[-1][0] > end_offset and len(self._tail) > 1:
                         self._tail.pop()
+                    self.checker.happened["truncations"] += 1
                 case Snapshot(snapshot_id):
                     if tuple(snapshot_id) not in self._tail:  # a leader's, not of this log
                         self._tail = [tuple(snapshot_id)]
+                        self.checker.happened["snapshots from a leader"] += 1
 
     def take_snapshot(self) -> None:
         assert self.raft is not None
