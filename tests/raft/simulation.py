@@ -253,7 +253,7 @@ class Simulation:
         return applied == {(self.checker.committed_end, self.checker.digests[max(applied)[0]])}
 
     def voters_everywhere(self) -> set[tuple[ReplicaKey, ...]]:
-        """Every set of voters that some replica goes by, or would after a restart."""
+        """Every set of voters that some living replica goes by."""
         return {replica.raft.voters.keys for replica in self.alive() if replica.raft is not None}
 
 
