@@ -1,0 +1,124 @@
+"""Elections: a pre-vote that disturbs nobody, then votes that bind.
+
+A pre-vote is granted by who has not heard of a leader lately, a vote by who has not voted for
+another in that epoch; both only to a log that is at least as complete as the voter's own. So a
+replica that was cut off, or removed, can neither unseat a leader that others hear nor take over
+without every committed entry.
+
+A vote counts when it is durable: no message leaves before the vote it tells of is on disk, and a
+candidate counts its own only then.
+"""
+
+from barnabas.raft.leadership import become_leader
+from barnabas.raft.messages import VoteRequest, VoteResponse
+from barnabas.raft.roles import Candidate, Follower, Leader, Prospective
+from barnabas.raft.state import RaftState
+from barnabas.wire.errors import ErrorCode
+
+
+def begin_pre_vote(state: RaftState, now_ms: int) -> None:
+    role = Prospective(state.election_deadline_ms(now_ms), state.next_correlation_id)
+    state.role = role
+    _ask_voters(state, pre_vote=True)
+    role.granted.add(state.me)
+    if state.log.voters.has_majority(role.granted):
+        begin_election(state, now_ms)
+
+
+def begin_election(state: RaftState, now_ms: int) -> None:
+    state.elect(state.epoch + 1, state.me)
+    state.role = Candidate(state.election_deadline_ms(now_ms), state.next_correlation_id)
+    _ask_voters(state, pre_vote=False)
+
+
+def own_vote_persisted(state: RaftState, now_ms: int) -> None:
+    """Called whenever something became durable."""
+    if isinstance(state.role, Candidate) and state.writes.is_election_durable:
+        state.role.granted.add(state.me)
+        _win_if_elected(state, state.role, now_ms)
+
+
+def _ask_voters(state: RaftState, *, pre_vote: bool) -> None:
+    for voter in state.log.voters.others(state.me):
+        state.ask(
+            voter.node_id,
+            VoteRequest(
+                epoch=state.epoch,
+                candidate=state.me,
+                voter=voter,
+                last_epoch=state.log.last_epoch,
+                last_offset=state.log.end_offset,
+                pre_vote=pre_vote,
+            ),
+        )
+
+
+def receive_vote_request(
+    state: RaftState, sender: int, correlation_id: int, request: VoteRequest, now_ms: int
+) -> None:
+    error, granted = ErrorCode.NONE, False
+    if request.voter != state.me:
+        error = ErrorCode.INVALID_VOTER_KEY
+    elif request.epoch < state.epoch:
+        error = ErrorCode.FENCED_LEADER_EPOCH
+    else:
+        state.observe(request.epoch, None, now_ms)
+        if request.pre_vote:
+            granted = would_vote(state, request, now_ms)
+        elif may_vote(state, request):
+            granted = True
+            if state.voted_for is None:
+                state.elect(state.epoch, request.candidate)
+            if state.leader_id is None:
+                state.follow(None, now_ms)
+    # A leader that is not heard of is not named, or candidates would turn back to it in turns.
+    leader_id = state.leader_id if hears_leader(state, now_ms) else None
+    state.answer(sender, correlation_id, VoteResponse(error, state.epoch, leader_id, granted))
+
+
+def would_vote(state: RaftState, request: VoteRequest, now_ms: int) -> bool:
+    return not hears_leader(state, now_ms) and is_complete(state, request)
+
+
+def hears_leader(state: RaftState, now_ms: int) -> bool:
+    """Whether it leads, or the leader itself has been heard of lately."""
+    role = state.role
+    if isinstance(role, Follower):
+        return role.lease_end_ms is not None and now_ms < role.lease_end_ms
+    return isinstance(role, Leader)
+
+
+def may_vote(state: RaftState, request: VoteRequest) -> bool:
+    if state.voted_for is not None:
+        return state.voted_for == request.candidate
+    return state.leader_id is None and is_complete(state, request)
+
+
+def is_complete(state: RaftState, request: VoteRequest) -> bool:
+    """Whether the candidate's log has all that this one has, as far as it may be committed."""
+    mine = (state.log.last_epoch, state.log.end_offset)
+    return (request.last_epoch, request.last_offset) >= mine
+
+
+def receive_vote_response(
+    state: RaftState, sender: int, correlation_id: int, response: VoteResponse, now_ms: int
+) -> None:
+    state.observe(response.epoch, response.leader_id, now_ms)
+    role = state.role
+    if not isinstance(role, Prospective | Candidate) or not response.vote_granted:
+        return
+    if response.epoch != state.epoch or correlation_id < role.first_correlation_id:
+        return  # it answers an earlier question
+    voter = state.log.voters.key_of(sender)
+    if voter is None:
+        return
+    role.granted.add(voter)
+    if isinstance(role, Candidate):
+        _win_if_elected(state, role, now_ms)
+    elif state.log.voters.has_majority(role.granted):
+        begin_election(state, now_ms)
+
+
+def _win_if_elected(state: RaftState, role: Candidate, now_ms: int) -> None:
+    if state.log.voters.has_majority(role.granted):
+        become_leader(state, now_ms)
