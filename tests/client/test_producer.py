@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import BrokerError, DeliveryTimedOut, InvalidArgument
+from barnabas.client.errors import BrokerError, DeliveryTimedOut, InvalidArgument, RecordTooLarge
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.partitioner import partition_for_key
 from barnabas.client.producer import Producer
@@ -130,6 +130,20 @@ def test_one_batch_of_a_partition_is_under_way_at_a_time() -> None:
                     await producer.send("t", b"%d" % i)
             assert store.most_under_way == 1
             assert broker.count(ProduceRequest) > 5
+
+    run(main())
+
+
+def test_a_record_that_no_broker_would_read_is_refused_at_once() -> None:
+    async def main() -> None:
+        async with FakeBroker({"t": 1}) as broker, Cluster(broker.bootstrap) as cluster:
+            store = Store(broker)
+            async with Producer(cluster, max_request_bytes=1_000_000) as producer:
+                await producer.send("t", b"before")
+                with pytest.raises(RecordTooLarge, match=r"socket\.request\.max\.bytes"):
+                    await producer.send("t", bytes(1_000_000))
+                await producer.send("t", b"after")
+            assert store.values == {("t", 0): [b"before", b"after"]}
 
     run(main())
 

@@ -9,6 +9,7 @@ from time import monotonic
 from barnabas.cli.blocking import read_lines
 from barnabas.cli.command import CommandError
 from barnabas.cli.output import print_json, say
+from barnabas.client.errors import RecordTooLarge
 from barnabas.client.producer import DeliveryCount, Producer
 from barnabas.records.record import Headers
 
@@ -83,7 +84,7 @@ async def _send_lines(
                     number += 1
                     key, value = parse(line)
                     await producer.send(topic, value, key=key, headers=headers, partition=partition)
-        except LineError as error:
+        except (LineError, RecordTooLarge) as error:
             raise CommandError(f"line {number}: {error}; what came before it was sent") from error
         except asyncio.CancelledError:
             await producer.flush()

@@ -112,12 +112,11 @@ class Accumulator:
     def is_empty(self) -> bool:
         return self.buffered_bytes == 0
 
-    def add(self, partition: TopicPartition, row: Row, now: float) -> Added:
-        """Queue a record."""
+    def add(self, partition: TopicPartition, row: Row, size: int, now: float) -> Added:
+        """Queue a record; `size` is its `max_record_size`."""
         lane = self._lanes.get(partition)
         if lane is None:
             lane = self._lanes[partition] = Lane(partition)
-        size = max_record_size(row[1], row[2], row[3])
         opened = filled = False
         batch = lane.batches[-1] if lane.batches else None
         if batch is None or batch.closed or batch.size + size > self.batch_bytes:

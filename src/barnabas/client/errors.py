@@ -67,6 +67,10 @@ class InvalidArgument(BarnabasError, ValueError):  # noqa: N818 - says what is w
     """Something that no broker needs to be asked about: it cannot be right."""
 
 
+class RecordTooLarge(InvalidArgument):
+    """A record that makes a larger request than a broker reads."""
+
+
 class BrokerError(BarnabasError):
     """A broker answered with an error code."""
 

@@ -24,11 +24,13 @@ from barnabas.client.errors import (
     BrokerError,
     DeliveryTimedOut,
     InvalidArgument,
+    RecordTooLarge,
     broker_error,
 )
 from barnabas.client.metadata import Topic, TopicPartition
 from barnabas.client.partitioner import StickyPartitioner, partition_for_key
 from barnabas.records.compression import Compression
+from barnabas.records.encode import max_record_size
 from barnabas.records.record import Headers
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.produce import (
@@ -40,6 +42,10 @@ from barnabas.wire.messages.produce import (
 )
 
 ACKS_ALL = -1
+MAX_REQUEST_BYTES = 100 * 1024 * 1024
+"""What a broker reads by default; it hangs up on a larger request without a word."""
+
+_REQUEST_OVERHEAD_BYTES = 64 * 1024  # more than a request has around one record
 _TOPICS_BY_NAME = 12  # from version 13 on, topics go by their ids
 
 
@@ -56,7 +62,8 @@ class Producer:
     """Use it as an async context manager: leaving it sends what is left.
 
     `batch_bytes` is also about what one partition can have under way, so it bounds throughput at
-    `batch_bytes` for each round trip.
+    `batch_bytes` for each round trip. `max_request_bytes` is the brokers' socket.request.max.bytes:
+    a record that needs more, uncompressed, is refused at once.
     """
 
     def __init__(
@@ -69,6 +76,7 @@ class Producer:
         batch_bytes: int = 128 * 1024,
         buffer_bytes: int = 32 * 1024 * 1024,
         request_bytes: int = 1024 * 1024,
+        max_request_bytes: int = MAX_REQUEST_BYTES,
         delivery_timeout_ms: int = 120_000,
         auto_create: bool = True,
     ) -> None:
@@ -79,6 +87,7 @@ class Producer:
         self._acks = acks
         self._compression = compression
         self._request_bytes = request_bytes
+        self._max_request_bytes = max_request_bytes
         self._delivery_timeout_ms = delivery_timeout_ms
         self._auto_create = auto_create
         self._accumulator = Accumulator(
@@ -126,7 +135,7 @@ class Producer:
         """Queue a record and return the future of its delivery.
 
         Waits only for room in the buffer, and once per topic for its metadata. Raises at once for
-        what can never be delivered: an unknown topic or partition.
+        what can never be delivered: an unknown topic or partition, a record of enormous size.
         """
         accumulator = self._accumulator
         while not accumulator.has_room:
@@ -149,8 +158,15 @@ class Producer:
             timestamp_ms = int(time() * 1000)
         elif not 0 <= timestamp_ms < 1 << 63:
             raise InvalidArgument(f"timestamp {timestamp_ms} is no time in milliseconds")
+        size = max_record_size(key, value, headers)
+        if size > self._max_request_bytes - _REQUEST_OVERHEAD_BYTES:
+            raise RecordTooLarge(
+                f"a record of {size} bytes makes a larger request than the "
+                f"{self._max_request_bytes} bytes that a broker reads "
+                "(socket.request.max.bytes; one record is bounded by max.message.bytes as well)"
+            )
         row = (timestamp_ms, key, value, headers)
-        added = accumulator.add(TopicPartition(topic, partition), row, monotonic())
+        added = accumulator.add(TopicPartition(topic, partition), row, size, monotonic())
         if added.opened:
             self._wake.set()
         if added.filled:
