@@ -25,6 +25,18 @@ def test_the_brokers_own_words_are_kept_where_they_say_more() -> None:
     assert str(error) == "topic t: no such thing as x.y (INVALID_CONFIG)"
 
 
+def test_a_setting_that_the_broker_names_is_not_contradicted_by_a_guess() -> None:
+    code = ErrorCode.MESSAGE_TOO_LARGE
+    assert "max.message.bytes" in str(broker_error(code, "partition t-0"))
+    plain = str(broker_error(code, "partition t-0", "the batch takes 9 bytes, at most 5 are"))
+    assert "takes 9 bytes" in plain
+    assert "max.message.bytes" in plain
+    bomb = broker_error(code, "partition t-0", "it unpacks to more (max.decompressed.batch.bytes)")
+    assert str(bomb) == (
+        "partition t-0: it unpacks to more (max.decompressed.batch.bytes) (MESSAGE_TOO_LARGE)"
+    )
+
+
 def test_a_code_from_the_future_is_shown_as_a_number() -> None:
     error = broker_error(4711, "topic t")
     assert "4711" in str(error)

@@ -4,6 +4,7 @@
 because they are what the user of a command line sees.
 """
 
+import re
 from typing import NamedTuple
 
 from barnabas.wire.errors import ErrorCode
@@ -135,6 +136,7 @@ _MEANINGS = {
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: _Meaning("not allowed on this cluster"),
 }
 _UNEXPLAINED = _Meaning(None)
+_SETTING = re.compile(r"\b[a-z]+(?:\.[a-z]+){2,}\b")
 
 
 def code_of(error_code: int) -> ErrorCode:
@@ -146,12 +148,16 @@ def code_of(error_code: int) -> ErrorCode:
 
 
 def broker_error(error_code: int, what: str, message: str | None = None) -> BrokerError:
-    """The exception for a code about `what`, such as "topic orders"."""
+    """The exception for a code about `what`, such as "topic orders".
+
+    Our fix is a guess from the code. A broker that names a setting itself knows better.
+    """
     code = code_of(error_code)
     meaning = _MEANINGS.get(code, _UNEXPLAINED)
     explanation = meaning.explanation or (message or "refused by the broker").rstrip(".")
     name = code.name if code == error_code else str(error_code)
-    fix = f"; {meaning.fix}" if meaning.fix else ""
+    told = meaning.explanation is None and _SETTING.search(explanation)
+    fix = f"; {meaning.fix}" if meaning.fix and not told else ""
     return BrokerError(code, f"{what}: {explanation} ({name}){fix}")
 
 

@@ -166,6 +166,8 @@ def _check_payload(header: BatchHeader, records: memoryview, limit: int) -> int:
     try:
         return decompressed_size(header.compression, records[HEADER_SIZE:], limit)
     except DecompressionBomb as bomb:
-        raise InvalidBatch(ErrorCode.MESSAGE_TOO_LARGE, str(bomb)) from bomb
+        raise InvalidBatch(
+            ErrorCode.MESSAGE_TOO_LARGE, f"{bomb} (max.decompressed.batch.bytes)"
+        ) from bomb
     except CorruptBatch as corrupt:
         raise InvalidBatch(ErrorCode.CORRUPT_MESSAGE, f"undecodable: {corrupt}") from corrupt
