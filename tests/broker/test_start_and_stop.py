@@ -88,6 +88,29 @@ def test_damaged_metadata(make_broker: MakeBroker) -> None:
     assert (broker.data / "t-0").is_dir()
 
 
+def test_metadata_damaged_in_the_middle_after_an_unclean_stop(make_broker: MakeBroker) -> None:
+    """Nobody vouches for it, but what stands behind the flaw is no torn tail."""
+    broker = make_broker()
+    with RawClient(broker.host, broker.port) as client:
+        create_topic(client, "t")
+        create_topic(client, "u")
+    broker.stop()
+    metadata = broker.data / "__cluster_metadata-0"
+    (metadata / "log.state").unlink()
+    (log,) = metadata.glob("*.log")
+    content = bytearray(log.read_bytes())
+    content[70] ^= 0xFF
+    log.write_bytes(content)
+    before = {path: path.read_bytes() for path in broker.data.rglob("*.*") if path.is_file()}
+    code, said = start("listeners=127.0.0.1:0", f"log.dirs={broker.data}")
+    assert (code, len(said.splitlines())) == (2, 1)
+    assert f"{log} is damaged at position 0" in said
+    assert "backup" in said
+    del before[broker.data / ".lock"]
+    assert {path: path.read_bytes() for path in before} == before
+    assert (broker.data / "t-0").is_dir()
+
+
 def test_another_nodes_data(make_broker: MakeBroker) -> None:
     broker = make_broker()
     broker.stop()

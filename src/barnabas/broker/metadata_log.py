@@ -1,13 +1,14 @@
 """Where agreed changes are kept: the log of the topic `__cluster_metadata`, flushed at each write.
 
 It is the ordinary partition log. At the start it is read from the beginning and replayed. If it is
-damaged, the broker does not start: half of what was agreed is worse than none.
+damaged, the broker does not start: half of what was agreed is worse than none. Only an append that
+a crash has torn is cut off, as nobody was told that it had happened.
 """
 
 import logging
 
 from barnabas.broker.clock import now_ms
-from barnabas.log import Disk, Log, LogConfig, StorageError
+from barnabas.log import Disk, Log, LogConfig, StorageError, refuse_damage
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.records import (
     MetadataRecord,
@@ -31,6 +32,7 @@ class MetadataLog:
     def __init__(self, disk: Disk, directory: str, image: MetadataImage) -> None:
         """Read what was agreed. Raises `StorageError`, also if it makes no sense."""
         self._image = image
+        refuse_damage(disk, directory)
         config = LogConfig(retention_ms=-1, cleanup_policy=frozenset())
         self._log = Log.open(disk, directory, config, now_ms())
         if self._log.recovery is not None and self._log.recovery.cut_bytes:

@@ -3,6 +3,7 @@
 from barnabas.log.append import AppendInfo
 from barnabas.log.compaction import CompactionJob
 from barnabas.log.config import LogConfig
+from barnabas.log.damage import refuse_damage
 from barnabas.log.deletion import DeleteJob, SegmentInfo
 from barnabas.log.directory import DataDirectory
 from barnabas.log.errors import (
@@ -37,4 +38,5 @@ __all__ = [
     "SegmentInfo",
     "StorageError",
     "TimestampOffset",
+    "refuse_damage",
 ]

@@ -16,13 +16,18 @@ from barnabas.log.epochs import LeaderEpochs
 from barnabas.log.handles import OpenFiles
 from barnabas.log.producers import SNAPSHOT_SUFFIX
 from barnabas.log.scan import Flaw, scan_batches
-from barnabas.log.segment import INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX, Segment
+from barnabas.log.segment import (
+    INDEX_SUFFIX,
+    LOG_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    Segment,
+    number_in,
+)
 from barnabas.log.segments import Segments
 from barnabas.log.state import STATE_FILE, LogState, SegmentState, read_state
 
 CLEANED_SUFFIX = ".cleaned"
 _TMP_SUFFIX = ".tmp"
-_NAME_DIGITS = 20
 _MAX_RELATIVE_OFFSET = 2**31 - 1
 
 
@@ -52,13 +57,6 @@ def recover(files: OpenFiles, directory: str, index_interval_bytes: int, now_ms:
     listing = files.disk.list_files(directory)
     state = read_state(files.disk, directory) if STATE_FILE in listing else None
     return _Recovery(files, directory, index_interval_bytes, now_ms, listing, state).run()
-
-
-def _number(name: str, suffix: str) -> int | None:
-    digits = name[: -len(suffix)]
-    if name.endswith(suffix) and len(digits) == _NAME_DIGITS and digits.isdecimal():
-        return int(digits)
-    return None
 
 
 class _Recovery:
@@ -116,7 +114,7 @@ class _Recovery:
         for name in list(self._listing):
             leftover = name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, _TMP_SUFFIX))
             for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
-                base_offset = _number(name, suffix)
+                base_offset = number_in(name, suffix)
                 if base_offset is not None:
                     leftover = f"{base_offset:020d}{LOG_SUFFIX}" not in self._listing
             if leftover:
@@ -124,7 +122,7 @@ class _Recovery:
                 del self._listing[name]
 
     def _load_segments(self) -> Segments:
-        numbers = (_number(name, LOG_SUFFIX) for name in self._listing)
+        numbers = (number_in(name, LOG_SUFFIX) for name in self._listing)
         base_offsets = sorted(number for number in numbers if number is not None)
         segments = Segments()
         was_cut = False
@@ -203,7 +201,7 @@ class _Recovery:
     def _usable_snapshots(self, end: int) -> list[int]:
         usable = []
         for name in self._listing:
-            offset = _number(name, SNAPSHOT_SUFFIX)
+            offset = number_in(name, SNAPSHOT_SUFFIX)
             if offset is None:
                 continue
             if offset <= end:

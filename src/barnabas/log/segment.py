@@ -28,6 +28,7 @@ LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
 TIME_INDEX_SUFFIX = ".timeindex"
 
+_NAME_DIGITS = 20
 _MAX_INT32 = 2**31 - 1  # offsets and positions of an index entry
 _HOP_CHUNK = 16 * 1024
 _MAX_HINTS = 64
@@ -37,6 +38,14 @@ _base_offset_at = Struct(">q").unpack_from
 
 def segment_path(directory: str, base_offset: int, suffix: str = LOG_SUFFIX) -> str:
     return f"{directory}/{base_offset:020d}{suffix}"
+
+
+def number_in(name: str, suffix: str) -> int | None:
+    """The offset that the name of a log's file stands for, None if it is no such name."""
+    digits = name[: -len(suffix)]
+    if name.endswith(suffix) and len(digits) == _NAME_DIGITS and digits.isdecimal():
+        return int(digits)
+    return None
 
 
 class Segment:

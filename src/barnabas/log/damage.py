@@ -1,0 +1,88 @@
+"""Telling damage from a torn tail, in a log that is synced after every append.
+
+A crash can tear the last append of such a log and nothing before it. So recovery may cut off a
+flaw at the very end, and nowhere else: where synced bytes are missing, or whole batches stand
+behind a flaw, a cut would take records away that were promised to last.
+
+What it can not tell: damage to the last batch looks like a torn append.
+"""
+
+from barnabas.log.errors import StorageError, storage_errors
+from barnabas.log.scan import Flaw, scan_batches
+from barnabas.log.segment import LOG_SUFFIX, number_in, segment_path
+from barnabas.log.state import STATE_FILE, read_state
+from barnabas.log.storage import Disk, File
+from barnabas.records.batch import HEADER_SIZE, MAGIC, MAGIC_AT, compute_crc, parse_header
+
+
+def refuse_damage(disk: Disk, directory: str) -> None:
+    """Raise `StorageError` if opening this log would lose a record that was synced.
+
+    Only reads. Segments that `log.state` vouches for are not looked into, as at the opening.
+    """
+    if not disk.exists(directory):
+        return
+    with storage_errors(f"can not read {directory}"):
+        listing = disk.list_files(directory)
+        state = read_state(disk, directory) if STATE_FILE in listing else None
+        vouched = {
+            segment_path(directory, base_offset): segment.size
+            for base_offset, segment in (state.segments if state else {}).items()
+        }
+        sizes = {
+            f"{directory}/{name}": size
+            for name, size in sorted(listing.items())
+            if number_in(name, LOG_SUFFIX) is not None
+        }
+        for path, synced in vouched.items():
+            if synced and path not in sizes:
+                raise StorageError(f"{path} is missing; restore it from a backup")
+        for path, size in sizes.items():
+            synced = vouched.get(path, 0)
+            if size == synced:
+                continue
+            damage = _damage(disk, path, size, synced, is_last=path == max(sizes))
+            if damage is not None:
+                raise StorageError(
+                    f"{path} is damaged at position {damage.position}: {damage.reason}; nothing "
+                    "was changed, restore the file from a backup"
+                )
+
+
+def _damage(disk: Disk, path: str, size: int, synced: int, *, is_last: bool) -> Flaw | None:
+    """The flaw of a segment, unless it is no more than a torn tail."""
+    file = disk.open(path)
+    try:
+        flaw = _first_flaw(file, size)
+        if flaw is None:
+            short = size < synced
+            return Flaw(size, f"the file ends, and had {synced} bytes") if short else None
+        torn = is_last and flaw.position >= synced and not _has_batch(file, flaw.position + 1, size)
+        return None if torn else flaw
+    finally:
+        file.close()
+
+
+def _first_flaw(file: File, size: int) -> Flaw | None:
+    for found in scan_batches(file, size):
+        if isinstance(found, Flaw):
+            return found
+        if found.flaw is not None:
+            return Flaw(found.position, found.flaw)
+    return None
+
+
+def _has_batch(file: File, position: int, size: int) -> bool:
+    """Whether a whole batch, its CRC right, starts anywhere from `position` on."""
+    data = memoryview(rest := file.read(size - position, position))
+    magic_at = rest.find(MAGIC, MAGIC_AT)
+    while magic_at >= 0:
+        at = magic_at - MAGIC_AT
+        if at + HEADER_SIZE > len(data):
+            return False
+        header = parse_header(data, at)
+        fits = HEADER_SIZE <= header.size <= len(data) - at
+        if fits and compute_crc(data[at : at + header.size]) == header.crc:
+            return True
+        magic_at = rest.find(MAGIC, magic_at + 1)
+    return False
