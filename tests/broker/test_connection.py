@@ -55,6 +55,7 @@ class Door:
 
     def __init__(self) -> None:
         self.inside: set[Connection] = set()
+        self.stalled: set[Connection] = set()
 
     def now(self) -> float:
         return 0.0

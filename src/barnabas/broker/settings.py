@@ -56,6 +56,15 @@ _OWN = (
         dynamic=True,
     ),
     ConfigDef(
+        "queued.max.response.bytes",
+        _LONG,
+        "536870912",
+        "Memory for answers that clients have not read yet, all connections together; beyond it "
+        "a fetch is answered with one batch, and who has left the most unread is closed",
+        low=1048576,
+        dynamic=True,
+    ),
+    ConfigDef(
         "fetch.max.bytes",
         _INT,
         "8388608",

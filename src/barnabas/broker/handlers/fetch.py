@@ -81,7 +81,9 @@ def _topic_key(topic: FetchTopic | ForgottenTopic, *, by_id: bool) -> str | byte
 def _answer(
     node: Node, session: FetchSession, request: FetchRequest, *, everything: bool
 ) -> FetchResponse:
-    max_bytes = min(request.max_bytes, node.config.number("fetch.max.bytes"))
+    max_bytes = min(
+        request.max_bytes, node.config.number("fetch.max.bytes"), node.door.room_for_answers()
+    )
     answers = session.read(max_bytes, everything=everything)
     if request.isolation_level != _READ_COMMITTED:
         for _, data in answers:

@@ -44,6 +44,8 @@ class Door(Protocol):
     """What lets connections in and keeps count of them."""
 
     max_request_bytes: int
+    stalled: "set[Connection]"
+    """Connections whose clients do not read as fast as they are answered."""
 
     def enter(self, connection: "Connection") -> str | None:
         """None, or why the connection is turned away."""
@@ -110,6 +112,7 @@ class Connection(BufferedProtocol):
             if isinstance(answer, Future):
                 answer.cancel()
         self._answers.clear()
+        self._door.stalled.discard(self)
         self._door.leave(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -128,9 +131,11 @@ class Connection(BufferedProtocol):
 
     def pause_writing(self) -> None:
         self._writable = False
+        self._door.stalled.add(self)
 
     def resume_writing(self) -> None:
         self._writable = True
+        self._door.stalled.discard(self)
         self.last_active = self._door.now()
         self._handle_frames()
 
@@ -144,6 +149,11 @@ class Connection(BufferedProtocol):
     @property
     def held_bytes(self) -> int:
         return self._received.capacity
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Answers that the client has not taken yet."""
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     def shrink(self) -> None:
         self._received.shrink()

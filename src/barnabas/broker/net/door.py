@@ -1,4 +1,4 @@
-"""Who may come in: limits on connections and on the memory their requests hold, and reaping."""
+"""Who may come in: limits on connections and on the memory they hold, and reaping."""
 
 import logging
 from asyncio import AbstractEventLoop
@@ -16,6 +16,7 @@ class ConnectionDoor:
     def __init__(self, loop: AbstractEventLoop, config: BrokerConfig) -> None:
         self.now = loop.time
         self.connections: set[Connection] = set()
+        self.stalled: set[Connection] = set()
         self._per_ip: Counter[str] = Counter()
         self.configure(config)
 
@@ -25,6 +26,7 @@ class ConnectionDoor:
         self._max_connections = config.number("max.connections")
         self._max_per_ip = config.number("max.connections.per.ip")
         self._max_held_bytes = config.number("queued.max.request.bytes")
+        self._max_unsent_bytes = config.number("queued.max.response.bytes")
         self._max_idle_s = config.number("connections.max.idle.ms") / 1000
 
     def enter(self, connection: Connection) -> str | None:
@@ -55,8 +57,28 @@ class ConnectionDoor:
     def _held_bytes(self) -> int:
         return sum(connection.held_bytes for connection in self.connections)
 
+    def room_for_answers(self) -> int:
+        """How many bytes of answers may still be made for clients that have yet to take them."""
+        unsent = sum(connection.unsent_bytes for connection in self.stalled)
+        return max(0, self._max_unsent_bytes - unsent)
+
+    def _cut_off_the_slowest(self) -> None:
+        """Close who holds the most unread answers until the rest is within the limit."""
+        for connection in sorted(self.stalled, key=lambda one: one.unsent_bytes, reverse=True):
+            if self.room_for_answers():
+                return
+            logger.warning(
+                "connection from %s closed: it has not read %d bytes of answers, and "
+                "queued.max.response.bytes is used up",
+                connection.client_host,
+                connection.unsent_bytes,
+            )
+            self.stalled.discard(connection)
+            connection.abort()
+
     def sweep(self) -> None:
-        """Close what has been idle for too long; let quiet connections give back memory."""
+        """Close who is idle for too long or takes too much; let the quiet give back memory."""
+        self._cut_off_the_slowest()
         now = self.now()
         for connection in tuple(self.connections):
             idle = now - connection.last_active
