@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
 import typer
 
 from barnabas.cli import exit_codes
+from barnabas.cli.interrupt import raise_on_interrupt
 from barnabas.cli.output import say
 
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ def exit_with(call: Callable[[], int | None], *, verbose: bool) -> NoReturn:
     from barnabas.client.errors import BarnabasError, BrokerUnreachable, InvalidArgument
 
     try:
+        raise_on_interrupt()
         code = call() or exit_codes.OK
         sys.stdout.flush()
     except BrokenPipeError:
