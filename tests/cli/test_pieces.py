@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from barnabas.cli.blocking import read_lines
 from barnabas.cli.command import UsageError
-from barnabas.cli.deserializers import Deserializer
+from barnabas.cli.deserializers import Deserializer, UndecodableError, decoder
 from barnabas.cli.output import human_size
 from barnabas.cli.record_format import compile_template, escape_controls
 from barnabas.cli.runner import run_async
@@ -43,6 +43,28 @@ def test_times_as_people_write_them(text: str, expected: int) -> None:
 def test_what_is_no_time(text: str) -> None:
     with pytest.raises(UsageError, match="is no time"):
         parse_time(text, NOW)
+
+
+@pytest.mark.parametrize("text", ["9223372036854775808", "9" * 30, "9" * 5_000])
+def test_times_beyond_the_protocol(text: str) -> None:
+    assert parse_time("9223372036854775807", NOW) == 9223372036854775807
+    with pytest.raises(UsageError, match="milliseconds since 1970"):
+        parse_time(text, NOW)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"\xff\xfe\x00", "not JSON: it is no UTF-8 text"),
+        (b"\x00{", "not JSON: "),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"{", "not JSON: "),
+    ],
+)
+def test_what_is_no_json(data: bytes, reason: str) -> None:
+    with pytest.raises(UndecodableError, match=reason) as caught:
+        decoder(Deserializer.JSON)(data)
+    assert "utf-16" not in str(caught.value)
 
 
 @given(st.integers(0, 4_000_000_000_000))

@@ -103,6 +103,26 @@ def test_what_was_not_delivered_is_counted(cli: Cli, new_topic: NewTopic) -> Non
     assert len(read(cli, topic)) == 102
 
 
+def test_closed_standard_streams(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic()
+    command = f"{sys.executable} -m barnabas produce {topic}"
+    for redirections, error in [
+        ("<&-", b"standard input is closed"),
+        ("<&- >&-", b"input is"),
+        ("<&- 2>&-", b""),
+    ]:
+        done = subprocess.run(
+            ["sh", "-c", f"{command} {redirections}"],
+            env=cli.environment,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 2
+        assert error in done.stderr
+        assert done.stderr.count(b"\n") == bool(error)
+
+
 def test_options_that_do_not_go_together(cli: Cli) -> None:
     cli.fails(2, "produce", "t", "--key", "k", "--key-separator", ":")
     cli.fails(2, "produce", "t", "--key-separator", "")

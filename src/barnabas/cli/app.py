@@ -2,7 +2,6 @@
 
 import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -58,6 +57,18 @@ app.add_typer(log.app, name="log")
 
 def main() -> None:
     """Run the command line."""
-    if sys.stdout is None:  # closed by whoever started us, as with `>&-`
-        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - open to the end
+    _fill_closed_streams()
     app()
+
+
+def _fill_closed_streams() -> None:
+    """Let no socket take the number of a standard stream that is closed, as with `>&-`.
+
+    The lowest free number is taken, so they are filled in order.
+    """
+    if sys.stdin is None:
+        os.open(os.devnull, os.O_RDONLY)
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")

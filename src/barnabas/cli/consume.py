@@ -70,6 +70,7 @@ async def consume(
             "--timeout",
             metavar="SECONDS",
             min=0.001,
+            max=1_000_000_000,
             help="End when nothing comes for so many seconds; exit code 1 if --max-messages "
             "were not reached.",
         ),

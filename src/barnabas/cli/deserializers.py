@@ -2,7 +2,7 @@
 
 string  UTF-8; bytes that are none are shown as \\xNN
 long    a signed big-endian integer of 8 bytes, as Java's LongSerializer writes it
-json    parsed, and printed in one line
+json    UTF-8, parsed, and printed in one line
 hex     two digits a byte
 raw     the bytes as they are; in JSON like string
 """
@@ -72,7 +72,11 @@ def _long(data: bytes) -> int:
 
 def _json(data: bytes) -> JsonValue:
     try:
-        value: JsonValue = json.loads(data)
+        value: JsonValue = json.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise UndecodableError("not JSON: it is no UTF-8 text") from error
+    except RecursionError as error:
+        raise UndecodableError("JSON that is nested too deeply") from error
     except ValueError as error:
         raise UndecodableError(f"not JSON: {error}") from error
     return value

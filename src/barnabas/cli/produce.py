@@ -1,5 +1,6 @@
 """`barnabas produce`: lines from standard input to a topic."""
 
+import sys
 from enum import StrEnum
 from typing import Annotated
 
@@ -72,6 +73,7 @@ async def produce(
             "--timeout",
             metavar="SECONDS",
             min=0.001,
+            max=1_000_000_000,
             help="Seconds until an undelivered record is given up.",
         ),
     ] = 30,
@@ -85,6 +87,8 @@ async def produce(
         raise UsageError("--key and --key-separator cannot go together")
     if key_separator == "":
         raise UsageError("--key-separator must not be empty")
+    if sys.stdin is None:
+        raise UsageError("standard input is closed, there is nothing to read records from")
     parse = parser(key, key_separator, null_marker)
     headers = headers_of(parse_pairs(header or [], "--header"))
     async with session.connect() as cluster:

@@ -7,6 +7,7 @@ from barnabas.cli.command import UsageError
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+_LATEST_MS = (1 << 63) - 1  # what the protocol can say
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _AGO = re.compile(r"((?:\s*\d+\s*(?:ms|s|m|h|d|w))+)(?:\s+ago)?")
 _STEP = re.compile(r"(\d+)\s*(ms|[smhdw])")
@@ -18,7 +19,18 @@ def parse_time(text: str, now_ms: int) -> int:
     A time without a zone is local time. What lies before 1970 counts as 1970: the protocol gives
     negative times a meaning of their own.
     """
-    text = text.strip()
+    try:
+        timestamp_ms = _parse(text.strip(), now_ms)
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"{text!r} is no time: write 2026-01-31T12:00, milliseconds since 1970, or '10m ago'"
+        ) from None
+    if timestamp_ms > _LATEST_MS:
+        raise UsageError(f"{text!r} is no time: milliseconds since 1970 go up to {_LATEST_MS}")
+    return max(0, timestamp_ms)
+
+
+def _parse(text: str, now_ms: int) -> int:
     if text.isdecimal():
         return int(text)
     if text == "now":
@@ -26,13 +38,8 @@ def parse_time(text: str, now_ms: int) -> int:
     ago = _AGO.fullmatch(text)
     if ago is not None:
         steps = _STEP.findall(ago[1])
-        return max(0, now_ms - sum(int(count) * _UNITS_MS[unit] for count, unit in steps))
-    try:
-        return max(0, (datetime.fromisoformat(text).astimezone(UTC) - _EPOCH) // _MILLISECOND)
-    except (ValueError, OverflowError):
-        raise UsageError(
-            f"{text!r} is no time: write 2026-01-31T12:00, milliseconds since 1970, or '10m ago'"
-        ) from None
+        return now_ms - sum(int(count) * _UNITS_MS[unit] for count, unit in steps)
+    return (datetime.fromisoformat(text).astimezone(UTC) - _EPOCH) // _MILLISECOND
 
 
 def format_time(timestamp_ms: int) -> str:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Create, list, describe, alter and delete topics.")
 
+_MAX_PARTITIONS = (1 << 31) - 1  # what the protocol can say
+_MAX_REPLICATION_FACTOR = (1 << 15) - 1
+
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The topic.", show_default=False)]
 Names = Annotated[list[str], typer.Argument(metavar="NAME", help="Topics.", show_default=False)]
 
@@ -28,12 +31,24 @@ async def create(
     name: Name,
     partitions: Annotated[
         int | None,
-        typer.Option("--partitions", "-p", metavar="N", min=1, help="Default: the broker's."),
+        typer.Option(
+            "--partitions",
+            "-p",
+            metavar="N",
+            min=1,
+            max=_MAX_PARTITIONS,
+            help="Default: the broker's.",
+        ),
     ] = None,
     replication_factor: Annotated[
         int | None,
         typer.Option(
-            "--replication-factor", "-r", metavar="N", min=1, help="Default: the broker's."
+            "--replication-factor",
+            "-r",
+            metavar="N",
+            min=1,
+            max=_MAX_REPLICATION_FACTOR,
+            help="Default: the broker's.",
         ),
     ] = None,
     config: Annotated[
@@ -225,7 +240,14 @@ async def alter(
     name: Name,
     partitions: Annotated[
         int | None,
-        typer.Option("--partitions", "-p", metavar="N", min=1, help="Grow to so many partitions."),
+        typer.Option(
+            "--partitions",
+            "-p",
+            metavar="N",
+            min=1,
+            max=_MAX_PARTITIONS,
+            help="Grow to so many partitions.",
+        ),
     ] = None,
     config: Annotated[
         list[str] | None,
