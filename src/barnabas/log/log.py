@@ -424,7 +424,10 @@ class Log:
         if job.error is not None:
             raise StorageError(f"can not compact {self.directory}: {job.error}") from job.error
         with storage_errors(f"can not compact {self.directory}"):
+            # The state must not vouch for what is replaced: the new segment may have the old size.
             self._checkpointed = None
+            replaced = {source.base_offset for source in job.sources}
+            self._write_state([s for s in self._synced_segments() if s.base_offset not in replaced])
             deletion = swap_in(self._files, self.directory, self._segments, job, self.config)
         self._compacted_offset = job.sources[-1].next_offset
         return deletion
@@ -475,13 +478,14 @@ class Log:
         """
         if self._checkpointed == self._extent():
             return
-        synced = {
-            segment.base_offset: SegmentState.of(segment) for segment in self._synced_segments()
-        }
-        state = LogState(self.log_start_offset, self._epochs.entries(), synced)
         with storage_errors(f"can not write the state of {self.directory}"):
-            write_state(self._files.disk, self.directory, state)
+            self._write_state(self._synced_segments())
         self._checkpointed = self._extent()
+
+    def _write_state(self, vouched: list[Segment]) -> None:
+        segments = {segment.base_offset: SegmentState.of(segment) for segment in vouched}
+        state = LogState(self.log_start_offset, self._epochs.entries(), segments)
+        write_state(self._files.disk, self.directory, state)
 
     def close(self) -> None:
         """Sync everything and remember it, so that the next `open` has nothing to scan.
