@@ -280,6 +280,32 @@ def test_a_torn_tail_is_cut_off(make_broker: MakeBroker) -> None:
         assert produced(client, "t", batch(b"c")) == 2
 
 
+def test_what_a_partition_has_lost_is_said(make_broker: MakeBroker) -> None:
+    broker = make_broker()
+    with RawClient(broker.host, broker.port) as client:
+        for name in ("directory", "segment", "whole"):
+            create_topic(client, name)
+            produced(client, name, batch(b"a", b"b"))
+        create_topic(client, "unused")
+    broker.restart()
+    assert "WARNING" not in broker.log.read_text()
+    broker.stop()
+    shutil.rmtree(broker.data / "directory-0")
+    (segment,) = (broker.data / "segment-0").glob("*.log")
+    size = segment.stat().st_size
+    segment.unlink()
+    broker.start()
+    warnings = [line for line in broker.log.read_text().splitlines() if "WARNING" in line]
+    assert len(warnings) == 2, warnings
+    assert "directory-0 has lost its directory" in warnings[0]
+    assert f"segment-0 has lost {segment.name} (offsets 0 to 1, {size} bytes)" in warnings[1]
+    with RawClient(broker.host, broker.port) as client:
+        assert stored(client, "whole") == [b"a", b"b"]
+        assert stored(client, "directory") == stored(client, "segment") == []
+    broker.restart()
+    assert broker.log.read_text().count("has lost its directory") == 1
+
+
 def test_a_half_done_delete_is_finished(make_broker: MakeBroker) -> None:
     """Killed between the decision to delete a topic and the deletion, or in the middle of it.
 

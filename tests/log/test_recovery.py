@@ -265,3 +265,50 @@ def test_a_segment_that_was_cut_and_grew_back_to_its_size_is_scanned() -> None:
     log = reopened(disk)
     assert log.recovery is not None
     assert values(log)[2] == b"other" * 16
+
+
+@pytest.mark.parametrize("gone", [[0], [1], [2], [3], [1, 2], [0, 1, 2, 3]])
+def test_segments_that_are_gone_are_told_from_retention(gone: list[int]) -> None:
+    """The state may be from before retention took the oldest segments: those are not missed."""
+    disk = MemoryDisk()
+    filled(disk)
+    reopened(disk).close()
+    paths = logs(disk)
+    assert len(paths) == 4
+    for number in gone:
+        del disk.nodes[paths[number]]
+    log = reopened(disk)
+    if gone == [0]:
+        assert log.recovery is None
+        return
+    assert log.recovery is not None
+    lost = [name for name in log.recovery.lost.split(", ") if name.endswith("bytes)")]
+    assert len(lost) == len(gone)
+    for number in gone:
+        assert paths[number].rpartition("/")[2] in log.recovery.lost
+    log.checkpoint()
+    assert reopened(disk).recovery is None, "said once"
+
+
+def test_the_state_does_not_vouch_for_what_a_compaction_replaces() -> None:
+    """A crash before the next checkpoint: the new segment has the size of the old one."""
+    disk = MemoryDisk()
+    config = LogConfig(segment_bytes=300, cleanup_policy=frozenset({"compact"}))
+    log = Log.open(disk, DIRECTORY, config, 0)
+    for number in range(12):
+        log.append(*batch([(number, b"%d" % (number % 2), b"%04d" % number * 20)]), 0, 0)
+    log.flush()
+    log.checkpoint()
+    job = log.plan_compaction(0)
+    assert job is not None
+    job.run()
+    before = len(logs(disk))
+    log.complete_compaction(job)
+    assert len(logs(disk)) < before
+    assert [record.offset for record in read_all(log)] == [9, 10, 11]
+    log.abandon()
+    log = Log.open(disk, DIRECTORY, config, 0)
+    assert log.recovery is not None
+    assert log.recovery.lost == ""
+    for offset in range(10):
+        assert [record.offset for record in read_all(log, offset)] == [9, 10, 11]

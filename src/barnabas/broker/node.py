@@ -84,8 +84,7 @@ class Node:
 
     def load(self) -> None:
         """Open every partition and bring back the groups."""
-        for topic in self.image.topics.values():
-            self.partitions.open_topic(topic)
+        self.partitions.open_all()
         self.partitions.set_strays_aside(keep={CLUSTER_METADATA})
         self.groups.load(self.partitions.by_name.get(CONSUMER_OFFSETS, []))
 

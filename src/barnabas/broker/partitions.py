@@ -10,7 +10,15 @@ from contextlib import contextmanager
 from barnabas.broker.clock import now_ms
 from barnabas.broker.config import BrokerConfig
 from barnabas.broker.partition import AppendLimits, Partition
-from barnabas.log import DataDirectory, DeleteJob, Disk, Log, OpenFiles, StorageError
+from barnabas.log import (
+    DataDirectory,
+    DeleteJob,
+    Disk,
+    Log,
+    OpenFiles,
+    RecoveryReport,
+    StorageError,
+)
 from barnabas.metadata.image import MetadataImage, TopicImage
 
 logger = logging.getLogger(__name__)
@@ -53,6 +61,19 @@ class Partitions:
         partitions = self.by_name.get(topic, ())
         return partitions[index] if 0 <= index < len(partitions) else None
 
+    def open_all(self) -> None:
+        """Open, at the start, everything that the image says there is."""
+        found = set(self._data.partitions())
+        for topic in self._image.topics.values():
+            for image in topic.partitions:
+                if (topic.name, image.index) not in found:
+                    logger.warning(
+                        "%s-%d has lost its directory and all that was in it: it begins empty",
+                        topic.name,
+                        image.index,
+                    )
+            self.open_topic(topic)
+
     def open_topic(self, topic: TopicImage) -> None:
         """Open what the image says this topic has and is not open yet."""
         partitions = self.by_name.setdefault(topic.name, [])
@@ -65,13 +86,7 @@ class Partitions:
             path = self._data.partition_path(topic.name, image.index)
             log = Log.open(self._disk, path, log_config, now_ms(), files=self._files)
             if log.recovery is not None:
-                logger.warning(
-                    "%s-%d was not closed: scanned %d bytes, cut %d",
-                    topic.name,
-                    image.index,
-                    log.recovery.scanned_bytes,
-                    log.recovery.cut_bytes,
-                )
+                _warn(topic.name, image.index, log.recovery)
             if log.flush_required:
                 log.flush()  # what a crash left in memory only is not to be shown yet
             partitions.append(
@@ -164,6 +179,19 @@ class Partitions:
             config.topic_number(configs, "message.timestamp.after.max.ms"),
             "compact" in str(config.topic_value(configs, "cleanup.policy")).split(","),
             config.topic_number(configs, "min.insync.replicas"),
+        )
+
+
+def _warn(topic: str, index: int, recovery: RecoveryReport) -> None:
+    if recovery.lost:
+        logger.warning("%s-%d has lost %s", topic, index, recovery.lost)
+    if recovery.scanned_bytes or recovery.dropped_segments:
+        logger.warning(
+            "%s-%d was not closed: scanned %d bytes, cut %d",
+            topic,
+            index,
+            recovery.scanned_bytes,
+            recovery.cut_bytes,
         )
 
 

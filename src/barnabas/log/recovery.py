@@ -9,6 +9,7 @@ without their log, and segments that a compaction had merged into their predeces
 replaces a segment by one atomic rename, so old and new never coexist under one name.)
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from barnabas.log.deletion import DELETED_SUFFIX
@@ -38,6 +39,8 @@ class RecoveryReport(NamedTuple):
     cut_bytes: int
     dropped_segments: int
     flaw: str
+    lost: str
+    """Segments that `log.state` knows to be on the disk, and that are not."""
 
 
 class Recovered(NamedTuple):
@@ -77,6 +80,8 @@ class _Recovery:
         self._index_interval_bytes = index_interval_bytes
         self._now_ms = now_ms
         self._listing = listing
+        numbers = (number_in(name, LOG_SUFFIX) for name in listing)
+        self._base_offsets = sorted(number for number in numbers if number is not None)
         self._vouched = state.segments if state else {}
         self._epochs = LeaderEpochs(state.epochs if state else None)
         self._log_start_offset = state.log_start_offset if state else 0
@@ -103,9 +108,10 @@ class _Recovery:
         start = max(self._log_start_offset, segments[0].base_offset if segments else 0)
         self._epochs.truncate_from(end)
         report = None
-        if self._first_scanned is not None or self._dropped_segments:
+        lost = ", ".join(self._lost_segments())
+        if self._first_scanned is not None or self._dropped_segments or lost:
             report = RecoveryReport(
-                self._scanned_bytes, self._cut_bytes, self._dropped_segments, self._flaw
+                self._scanned_bytes, self._cut_bytes, self._dropped_segments, self._flaw, lost
             )
         synced = end if self._first_scanned is None else min(self._first_scanned, end)
         return Recovered(segments, self._epochs, start, synced, self._usable_snapshots(end), report)
@@ -122,11 +128,9 @@ class _Recovery:
                 del self._listing[name]
 
     def _load_segments(self) -> Segments:
-        numbers = (number_in(name, LOG_SUFFIX) for name in self._listing)
-        base_offsets = sorted(number for number in numbers if number is not None)
         segments = Segments()
         was_cut = False
-        for base_offset in base_offsets:
+        for base_offset in self._base_offsets:
             segment = Segment(
                 self._files,
                 self._directory,
@@ -134,15 +138,13 @@ class _Recovery:
                 self._index_interval_bytes,
                 self._now_ms,
             )
-            size = self._listing[f"{base_offset:020d}{LOG_SUFFIX}"]
-            vouched = self._vouched.get(base_offset)
-            if vouched is not None and vouched.size == size:
-                self._adopt(segment, vouched)
+            if self._is_vouched(base_offset):
+                self._adopt(segment, self._vouched[base_offset])
             elif was_cut:
                 self._remove(segment, dropped=True)
                 continue
             else:
-                was_cut = self._scan(segment, size)
+                was_cut = self._scan(segment, self._listing[f"{base_offset:020d}{LOG_SUFFIX}"])
             if segments and segments[-1].next_offset > base_offset:
                 self._remove(segment, dropped=False)
                 continue
@@ -150,6 +152,23 @@ class _Recovery:
                 self._remove(segments.pop(), dropped=False)
             segments.append(segment)
         return segments
+
+    def _lost_segments(self) -> Iterator[str]:
+        """What the state vouches for and is missing.
+
+        Retention may have gone on after the state was written: it takes the oldest segments and
+        leaves one, so those below the first are not missed.
+        """
+        first = self._base_offsets[0] if self._base_offsets else -1
+        for base_offset, vouched in self._vouched.items():
+            if base_offset > first and vouched.size and base_offset not in self._base_offsets:
+                offsets = f"offsets {base_offset} to {vouched.next_offset - 1}"
+                yield f"{base_offset:020d}{LOG_SUFFIX} ({offsets}, {vouched.size} bytes)"
+
+    def _is_vouched(self, base_offset: int) -> bool:
+        vouched = self._vouched.get(base_offset)
+        size = self._listing[f"{base_offset:020d}{LOG_SUFFIX}"]
+        return vouched is not None and vouched.size == size
 
     def _adopt(self, segment: Segment, vouched: SegmentState) -> None:
         vouched.apply(segment)

@@ -42,10 +42,10 @@ def segment_path(directory: str, base_offset: int, suffix: str = LOG_SUFFIX) -> 
 
 def number_in(name: str, suffix: str) -> int | None:
     """The offset that the name of a log's file stands for, None if it is no such name."""
+    if not name.endswith(suffix):
+        return None
     digits = name[: -len(suffix)]
-    if name.endswith(suffix) and len(digits) == _NAME_DIGITS and digits.isdecimal():
-        return int(digits)
-    return None
+    return int(digits) if len(digits) == _NAME_DIGITS and digits.isdecimal() else None
 
 
 class Segment:
