@@ -81,6 +81,20 @@ def test_settings_come_from_four_places_and_the_later_wins(server: Server, tmp_p
     assert server.stop() == 0
 
 
+def test_a_mistyped_variable_is_warned_about(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "barnabas", "server", "--set", "nonsense=1"],
+        cwd=tmp_path,
+        env={**os.environ, "BARNABAS_NUM_PARTITION": "3"},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.stderr.startswith("warning: BARNABAS_NUM_PARTITION is ignored")
+    assert "did you mean 'num.partitions'?" in done.stderr.splitlines()[0]
+
+
 def test_the_default_directory_and_the_advertised_address(server: Server, tmp_path: Path) -> None:
     address = server.start("--listen", "127.0.0.1:0", "--id", "3", "--advertise", "127.0.0.1:1")
     assert (tmp_path / "barnabas-data").is_dir()
@@ -94,6 +108,7 @@ def test_the_default_directory_and_the_advertised_address(server: Server, tmp_pa
     ("arguments", "said"),
     [
         (["--set", "no.such.setting=1"], "no.such.setting"),
+        (["--set", "num.partition=1"], "did you mean 'num.partitions'?"),
         (["--set", "num.partitions=x"], "num.partitions"),
         (["--set", "nonsense"], "NAME=VALUE"),
         (["--listen", "nonsense:x"], "nonsense:x"),

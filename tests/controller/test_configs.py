@@ -12,6 +12,7 @@ from barnabas.controller.configs import (
     ConfigChange,
     TopicDefaults,
     alter_configs,
+    check_topic_config,
     described_broker_configs,
     described_configs,
 )
@@ -98,6 +99,19 @@ def test_refusals(
         change(image, resource, one)
     assert refused.value.error_code == error
     assert refused.value.message
+
+
+def test_a_mistyped_name_gets_a_suggestion(image: MetadataImage) -> None:
+    with pytest.raises(Refusal, match=r"did you mean 'retention\.ms'\?"):
+        check_topic_config("retenton.ms", "1")
+    mistyped = [(T, "retenton.ms", "retention.ms"), (ONE, "num.partition", "num.partitions")]
+    for resource, name, meant in mistyped:
+        with pytest.raises(Refusal) as refused:
+            change(image, resource, (name, OPERATION_SET, "1"))
+        assert f"did you mean {meant!r}?" in refused.value.message
+    with pytest.raises(Refusal) as refused:
+        check_topic_config("zzz", "1")
+    assert "did you mean" not in refused.value.message
 
 
 def test_a_setting_that_stands_twice(image: MetadataImage) -> None:

@@ -1,12 +1,11 @@
 """A broker's settings: parsed once, read by name, some of them changeable while it runs."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 
 from barnabas.broker.settings import BROKER_CONFIGS
 from barnabas.controller.configs import BrokerSettings
 from barnabas.log import LogConfig
-from barnabas.metadata.config_values import ConfigValue, InvalidConfigError
+from barnabas.metadata.config_values import ConfigValue, InvalidConfigError, did_you_mean
 from barnabas.metadata.topic_configs import TOPIC_CONFIGS
 
 
@@ -20,8 +19,7 @@ class BrokerConfig:
     def __init__(self, properties: Mapping[str, str]) -> None:
         for name, text in properties.items():
             if name not in BROKER_CONFIGS:
-                near = get_close_matches(name, BROKER_CONFIGS, 1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
+                hint = did_you_mean(name, BROKER_CONFIGS)
                 raise ConfigError(f"there is no setting {name!r}{hint}")
             try:
                 BROKER_CONFIGS[name].parse(text)

@@ -115,6 +115,8 @@ def _from_environment(
     environment: Mapping[str, str], known: Mapping[str, object]
 ) -> dict[str, str]:
     """Settings from variables like BARNABAS_LOG_DIRS; one that names no setting is reported."""
+    from barnabas.metadata.config_values import did_you_mean
+
     properties = {}
     for variable, value in environment.items():
         if not variable.startswith(_PREFIX) or variable == "BARNABAS_BOOTSTRAP":
@@ -123,5 +125,6 @@ def _from_environment(
         if name in known:
             properties[name] = value
         else:
-            say(f"warning: {variable} is ignored, there is no setting {name!r}")
+            hint = did_you_mean(name, known)
+            say(f"warning: {variable} is ignored, there is no setting {name!r}{hint}")
     return properties

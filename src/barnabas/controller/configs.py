@@ -4,7 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from barnabas.controller.decision import Decision, Refusal
-from barnabas.metadata.config_values import ConfigDef, ConfigType, InvalidConfigError
+from barnabas.metadata.config_values import (
+    ConfigDef,
+    ConfigType,
+    InvalidConfigError,
+    did_you_mean,
+)
 from barnabas.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
 from barnabas.metadata.records import MetadataRecord
 from barnabas.metadata.topic_configs import TOPIC_CONFIGS
@@ -94,7 +99,8 @@ def check_topic_config(name: str, value: str | None) -> str:
     """The value to keep, or a `Refusal` that names what is allowed."""
     config = TOPIC_CONFIGS.get(name)
     if config is None:
-        raise Refusal(ErrorCode.INVALID_CONFIG, f"topics have no setting {name!r}")
+        hint = did_you_mean(name, TOPIC_CONFIGS)
+        raise Refusal(ErrorCode.INVALID_CONFIG, f"topics have no setting {name!r}{hint}")
     return _checked(config, value)
 
 
@@ -160,7 +166,10 @@ def alter_configs(
     for change in changes:
         config = table.get(change.name)
         if config is None:
-            raise Refusal(ErrorCode.INVALID_CONFIG, f"there is no setting {change.name!r} here")
+            raise Refusal(
+                ErrorCode.INVALID_CONFIG,
+                f"there is no setting {change.name!r} here{did_you_mean(change.name, table)}",
+            )
         if resource_type == BROKER_RESOURCE and not config.dynamic:
             raise Refusal(
                 ErrorCode.INVALID_REQUEST,

@@ -5,10 +5,18 @@ work from that declaration.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import IntEnum
 
 ConfigValue = str | int | float | bool | None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """What to put behind the refusal of a name: the one that was meant, if one is near."""
+    near = get_close_matches(name, known, 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 class ConfigType(IntEnum):
