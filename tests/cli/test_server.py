@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, interrupt
 
 
 class Server:
@@ -102,6 +102,20 @@ def test_the_default_directory_and_the_advertised_address(server: Server, tmp_pa
     assert "broker 3 says it is at 127.0.0.1:1" in error
     assert "--advertise" in error
     assert server.stop(signal.SIGINT) == 0
+
+
+def test_a_command_says_what_it_waits_for(server: Server) -> None:
+    address = server.start("--listen", "127.0.0.1:0")
+    Cli(address).ok("topics", "create", "t")
+    server.stop()
+    address = server.start("--listen", "127.0.0.1:0", "--advertise", "127.0.0.1:1")
+    cli = Cli(address)
+    process = cli.start("consume", "t")
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    assert line.startswith(b"waiting: broker 1 says it is at 127.0.0.1:1")
+    assert interrupt(process)[::2] == (130, b"")
+    cli.end()
 
 
 @pytest.mark.parametrize(

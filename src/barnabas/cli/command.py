@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
 BOOTSTRAP_VARIABLE = "BARNABAS_BOOTSTRAP"
+_SILENCE_S = 3
 
 Bootstrap = Annotated[
     str | None,
@@ -60,7 +61,19 @@ class Session:
         """The cluster, to be used as an async context manager."""
         from barnabas.client.cluster import Cluster
 
-        return Cluster(self.bootstrap, client_id="barnabas-cli")
+        return Cluster(self.bootstrap, client_id="barnabas-cli", on_retry=WaitingNotice())
+
+
+class WaitingNotice:
+    """Says once what a command waits for, when it has waited for a while."""
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def __call__(self, reason: Exception, waited_s: float) -> None:
+        if waited_s >= _SILENCE_S and not self._said:
+            self._said = True
+            say(f"waiting: {reason}")
 
 
 class CommandError(Exception):

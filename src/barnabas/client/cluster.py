@@ -38,6 +38,8 @@ _SINGLE_KEY_COORDINATOR = 3  # from version 4 on, one request may ask for severa
 _AUTO_CREATE_WAIT_MS = 3_000
 
 T = TypeVar("T")
+OnRetry = Callable[[BarnabasError, float], None]
+"""Is told why something is about to be tried again, and for how many seconds that has gone on."""
 
 
 class Channel:
@@ -52,7 +54,7 @@ class Cluster:
     """A cluster as seen from one client. Use it as an async context manager.
 
     `retry_timeout_ms` bounds how long an operation is tried again while brokers are away or
-    leadership moves.
+    leadership moves; `on_retry` hears of it.
     """
 
     def __init__(
@@ -63,10 +65,12 @@ class Cluster:
         connect_timeout_ms: int = 5_000,
         request_timeout_ms: int = DEFAULT_REQUEST_TIMEOUT_MS,
         retry_timeout_ms: int = 30_000,
+        on_retry: OnRetry = lambda _error, _failing_s: None,
     ) -> None:
         self.client_id = client_id
         self.request_timeout_ms = request_timeout_ms
         self.retry_timeout_ms = retry_timeout_ms
+        self.on_retry = on_retry
         self._bootstrap = parse_addresses(bootstrap)
         self._connect_timeout_ms = connect_timeout_ms
         self._image = ClusterImage(None, -1, {}, {})
@@ -248,13 +252,15 @@ class Cluster:
         Metadata of `topics` is refreshed before each further attempt and coordinators are looked
         up anew. That something does not exist is taken as final here.
         """
-        deadline = monotonic() + self.retry_timeout_ms / 1000
+        started = monotonic()
         for pause in pauses():
             try:
                 return await attempt()
             except BarnabasError as error:
-                if not worth_retrying(error) or monotonic() + pause > deadline:
+                failing_s = monotonic() - started
+                if not worth_retrying(error) or failing_s + pause > self.retry_timeout_ms / 1000:
                     raise
+                self.on_retry(error, failing_s)
             await asyncio.sleep(pause)
             await self.look_around(topics)
         raise AssertionError("pauses never end")

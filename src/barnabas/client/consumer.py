@@ -189,6 +189,7 @@ class Consumer:
         failing_ms = (now - self._failing_since) * 1000
         if not error.retriable or failing_ms > self._cluster.retry_timeout_ms:
             raise error
+        self._cluster.on_retry(error, failing_ms / 1000)
         await asyncio.sleep(pause_before(self._failures))
         await self._cluster.look_around({each.topic for each in self._positions})
 
