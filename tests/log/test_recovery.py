@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barnabas.log import Log, LogConfig
+from barnabas.log import File, Log, LogConfig
 from barnabas.log.storage import OsDisk
 from tests.log.batches import batch, put, read_all, values
 from tests.log.memory_disk import MemoryDisk
@@ -312,3 +312,23 @@ def test_the_state_does_not_vouch_for_what_a_compaction_replaces() -> None:
     assert log.recovery.lost == ""
     for offset in range(10):
         assert [record.offset for record in read_all(log, offset)] == [9, 10, 11]
+
+
+def test_a_log_that_was_closed_well_is_opened_without_a_look_into_its_files() -> None:
+    """A broker opens thousands of them before it is ready."""
+
+    class Counting(MemoryDisk):
+        opened = 0
+
+        def open(self, path: str, *, create: bool = False) -> File:
+            self.opened += 1
+            return super().open(path, create=create)
+
+    disk = Counting()
+    stored = filled(disk)
+    reopened(disk).close()
+    disk.opened = 0
+    disk.on_step = lambda name: pytest.fail(f"{name} changes the disk")
+    log = reopened(disk)
+    assert disk.opened == 0
+    assert log.log_end_offset == len(stored)

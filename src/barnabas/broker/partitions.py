@@ -15,6 +15,7 @@ from barnabas.log import (
     DeleteJob,
     Disk,
     Log,
+    LogConfig,
     OpenFiles,
     RecoveryReport,
     StorageError,
@@ -64,6 +65,7 @@ class Partitions:
     def open_all(self) -> None:
         """Open, at the start, everything that the image says there is."""
         found = set(self._data.partitions())
+        defaults = self._settings({})  # which most topics share
         for topic in self._image.topics.values():
             for image in topic.partitions:
                 if (topic.name, image.index) not in found:
@@ -72,16 +74,18 @@ class Partitions:
                         topic.name,
                         image.index,
                     )
-            self.open_topic(topic)
+            configs = self._image.topic_configs(topic.name)
+            self._open(topic, self._settings(configs) if configs else defaults)
 
     def open_topic(self, topic: TopicImage) -> None:
         """Open what the image says this topic has and is not open yet."""
+        self._open(topic, self._settings(self._image.topic_configs(topic.name)))
+
+    def _open(self, topic: TopicImage, settings: tuple[LogConfig, AppendLimits]) -> None:
+        log_config, limits = settings
         partitions = self.by_name.setdefault(topic.name, [])
         self.by_id[topic.topic_id] = partitions
         self.by_encoded_name[topic.name.encode()] = partitions
-        configs = self._image.topic_configs(topic.name)
-        log_config = self._config.log_config(configs)
-        limits = self._limits(configs)
         for image in topic.partitions[len(partitions) :]:
             path = self._data.partition_path(topic.name, image.index)
             log = Log.open(self._disk, path, log_config, now_ms(), files=self._files)
@@ -103,9 +107,7 @@ class Partitions:
 
     def reconfigure(self, topic: str) -> None:
         """Settings of the topic, or the defaults behind them, have changed."""
-        configs = self._image.topic_configs(topic)
-        log_config = self._config.log_config(configs)
-        limits = self._limits(configs)
+        log_config, limits = self._settings(self._image.topic_configs(topic))
         for partition in self.by_name.get(topic, ()):
             partition.configure(log_config, limits)
 
@@ -170,9 +172,10 @@ class Partitions:
             with _logged(partition):
                 partition.log.close()
 
-    def _limits(self, configs: dict[str, str]) -> AppendLimits:
+    def _settings(self, configs: dict[str, str]) -> tuple[LogConfig, AppendLimits]:
+        """What a topic that sets `configs` obeys."""
         config = self._config
-        return AppendLimits(
+        limits = AppendLimits(
             config.topic_number(configs, "max.message.bytes"),
             config.number("max.decompressed.batch.bytes"),
             config.topic_number(configs, "message.timestamp.before.max.ms"),
@@ -180,6 +183,7 @@ class Partitions:
             "compact" in str(config.topic_value(configs, "cleanup.policy")).split(","),
             config.topic_number(configs, "min.insync.replicas"),
         )
+        return config.log_config(configs), limits
 
 
 def _warn(topic: str, index: int, recovery: RecoveryReport) -> None:
