@@ -162,6 +162,64 @@ def test_a_leader_that_moved_is_looked_for() -> None:
     run(main())
 
 
+def test_a_partition_that_is_gone_does_not_keep_the_others_from_being_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("barnabas.client.consumer._TRY_AGAIN_S", 0.02)
+    t1 = TopicPartition("t", 1)
+    end = 3
+
+    def answer(request: FetchRequest) -> FetchResponse:
+        answers = []
+        for asked in request.topics[0].partitions:
+            data = PartitionData(partition_index=asked.partition, high_watermark=end)
+            if asked.partition >= len(known):
+                data.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            elif asked.fetch_offset < end:
+                data.records = batch(asked.fetch_offset, end - 1)
+            answers.append(data)
+        return FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=answers)])
+
+    async def main() -> None:
+        nonlocal end
+        async with FakeBroker({"t": 2}) as broker, Cluster(broker.bootstrap) as cluster:
+            broker.on(FetchRequest, answer)
+            async with Consumer(cluster) as consumer:
+                consumer.assign({t1: 3, T0: 0})
+                assert await read(consumer, 3) == [0, 1, 2]  # metadata still has both
+                assert list(consumer.away) == [t1]
+                broker.topics["t"] = 1
+                end = 6
+                assert await read(consumer, 3) == [3, 4, 5]
+                await asyncio.sleep(0.03)
+                await consumer.poll(20)
+                assert list(consumer.away) == [t1]
+                broker.topics["t"] = 2
+                known.append(1)
+                await asyncio.sleep(0.03)
+                assert await read(consumer, 3) == [3, 4, 5]
+                assert not consumer.away
+
+    known = [0]
+    run(main())
+
+
+def test_when_no_partition_is_left_that_is_an_error() -> None:
+    async def main() -> None:
+        async with (
+            FakeBroker({"t": 1}) as broker,
+            Cluster(broker.bootstrap, retry_timeout_ms=200) as cluster,
+        ):
+            logs = Logs(broker, {0: batch(0, 4)}, 5)
+            logs.error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            async with Consumer(cluster) as consumer:
+                consumer.assign({T0: 0})
+                with pytest.raises(BrokerError, match="does not exist"):
+                    await read(consumer, 1)
+
+    run(main())
+
+
 def test_what_is_refused_for_good_is_raised() -> None:
     async def main() -> None:
         async with FakeBroker({"t": 1}) as broker, Cluster(broker.bootstrap) as cluster:

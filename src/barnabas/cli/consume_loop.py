@@ -52,6 +52,11 @@ class _Printer:
         timeout_s = self._limits.timeout_s
         return timeout_s is not None and monotonic() - self._last_at >= timeout_s
 
+    def raise_if_stuck(self, cluster: Cluster, consumer: Consumer) -> None:
+        """An end that was promised is not waited for forever if its partition has gone away."""
+        if consumer.away and (monotonic() - self._last_at) * 1000 > cluster.retry_timeout_ms:
+            raise next(iter(consumer.away.values()))
+
     async def print(self, fetched: Sequence[Fetched]) -> None:
         """Print what the limits allow, and mark what was printed.
 
@@ -114,8 +119,10 @@ async def consume_partitions(
         if not limits.follow:
             printer.ends = await _ends(cluster, partitions)
         while not printer.is_full:
-            if not limits.follow and _reached(consumer.positions, printer.ends):
-                break
+            if not limits.follow:
+                if _reached(consumer.positions, printer.ends):
+                    break
+                printer.raise_if_stuck(cluster, consumer)
             await printer.print(await consumer.poll(_poll_ms(limits)))
             if printer.is_overdue:
                 return printer.exit_code()
@@ -145,6 +152,7 @@ async def consume_group(
                     printer.ends = await _ends(cluster, list(positions))
                 if _reached(positions, printer.ends):
                     break
+                printer.raise_if_stuck(cluster, source.consumer)
             await printer.print(await source.poll(_poll_ms(limits)))
             if printer.is_overdue:
                 return printer.exit_code()

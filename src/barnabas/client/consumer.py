@@ -4,6 +4,9 @@ One fetch is under way to every leader. When it answers, the next one goes out b
 are handed over, so the network works while the application does. An answer counts only if it was
 asked for from the position that the partition still has: seeking needs no other precaution.
 
+A partition that cannot be read, because it has no leader or is gone, does not keep the others from
+being read: it is set aside and tried again now and then. Only when none is left is that an error.
+
 A batch may begin before the position, because a broker sends whole batches; the records before it
 are dropped. Control batches move the position and show no records. Reads uncommitted: the filter
 for aborted transactions is left out, and so are fetch sessions.
@@ -20,6 +23,7 @@ from barnabas.client.backoff import pause_before
 from barnabas.client.cluster import Channel, Cluster
 from barnabas.client.errors import (
     BarnabasError,
+    BrokerError,
     CorruptRecords,
     InvalidArgument,
     check,
@@ -39,6 +43,7 @@ from barnabas.wire.messages.fetch import (
 )
 
 _TOPICS_BY_NAME = 12  # from version 13 on, topics go by their ids
+_TRY_AGAIN_S = 1.0
 
 
 class Fetched(NamedTuple):
@@ -53,6 +58,14 @@ class _Answer(NamedTuple):
     partition: TopicPartition
     asked_offset: int
     data: PartitionData
+
+
+class _Away(NamedTuple):
+    """A partition that cannot be read now: why, since when, and when it is tried again."""
+
+    error: BarnabasError
+    since: float
+    retry_at: float
 
 
 class Consumer:
@@ -80,7 +93,9 @@ class Consumer:
         self._partition_max_bytes = partition_max_bytes
         self._positions: dict[TopicPartition, int] = {}
         self._paused: set[TopicPartition] = set()
+        self._away: dict[TopicPartition, _Away] = {}
         self._fetches: dict[int, asyncio.Task[list[_Answer]]] = {}
+        self._failure: BarnabasError | None = None
         self._failures = 0
         self._failing_since = 0.0
         self._channel = Channel()
@@ -113,6 +128,8 @@ class Consumer:
             _check_offset(partition, offset)
         self._positions = dict(offsets)
         self._paused.clear()
+        self._away.clear()
+        self._failure = None
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Go on reading an assigned partition elsewhere."""
@@ -130,6 +147,11 @@ class Consumer:
         """The offset of the next record that `poll` will return, for each assigned partition."""
         return self._positions
 
+    @property
+    def away(self) -> Mapping[TopicPartition, BarnabasError]:
+        """Partitions that cannot be read now while others are, and why."""
+        return {partition: each.error for partition, each in self._away.items()}
+
     # -- fetching ------------------------------------------------------------------------------
 
     async def poll(self, timeout_ms: int = 1_000) -> list[Fetched]:
@@ -138,6 +160,8 @@ class Consumer:
         Brokers that are away are tried again until the cluster's `retry_timeout_ms` is over.
         """
         try:
+            if self._failure is not None:
+                raise self._failure
             await self._start_fetches()
             if not self._fetches:
                 await asyncio.sleep(timeout_ms / 1000)
@@ -151,14 +175,39 @@ class Consumer:
         return fetched
 
     async def _start_fetches(self) -> None:
-        wanted = [each for each in self._positions if each not in self._paused]
-        for node_id, partitions in (await self._cluster.by_leader(wanted)).items():
+        now = monotonic()
+        due = {name.topic for name, each in self._away.items() if each.retry_at <= now}
+        if due:
+            await self._cluster.look_around(due)
+        by_leader: defaultdict[int, dict[TopicPartition, int]] = defaultdict(dict)
+        for partition, offset in self._positions.items():
+            away = self._away.get(partition)
+            if partition in self._paused or (away is not None and away.retry_at > now):
+                continue
+            try:
+                by_leader[await self._cluster.leader(partition)][partition] = offset
+            except BrokerError as error:
+                self._set_aside(partition, error)
+        for node_id, offsets in by_leader.items():
             if node_id not in self._fetches:
-                offsets = {each: self._positions[each] for each in partitions}
                 self._fetches[node_id] = asyncio.create_task(self._fetch(node_id, offsets))
+        if self._away and not self._fetches:
+            first = next(iter(self._away.values()))
+            self._away.clear()
+            raise first.error
+
+    def _set_aside(self, partition: TopicPartition, error: BarnabasError) -> None:
+        """Go on with the other partitions, unless the error is for good."""
+        if not error.retriable:
+            raise error
+        now = monotonic()
+        known = self._away.get(partition)
+        since = now if known is None else known.since
+        self._away[partition] = _Away(error, since, now + _TRY_AGAIN_S)
+        self._cluster.on_retry(error, now - since)
 
     async def _finish_fetches(self, timeout_ms: int) -> list[Fetched]:
-        """Take in the answers that are there; an error counts only if nothing else came."""
+        """Take in the answers that are there; an error is raised when they are handed over."""
         done, _ = await asyncio.wait(
             self._fetches.values(),
             timeout=timeout_ms / 1000,
@@ -171,13 +220,30 @@ class Consumer:
                 continue
             del self._fetches[node_id]
             try:
-                for answer in task.result():
-                    fetched += await self._accept(answer)
-                self._failures = 0
+                answers = task.result()
             except BarnabasError as error:
                 failure = error
-        if failure is not None and not fetched:
-            raise failure
+                continue
+            for answer in answers:
+                try:
+                    fetched += await self._accept_or_set_aside(answer)
+                except BarnabasError as error:
+                    failure = error
+        if failure is not None:
+            if not fetched:
+                raise failure
+            if not failure.retriable:
+                self._failure = failure
+        return fetched
+
+    async def _accept_or_set_aside(self, answer: _Answer) -> list[Fetched]:
+        try:
+            fetched = await self._accept(answer)
+        except BarnabasError as error:
+            self._set_aside(answer.partition, error)
+            return []
+        self._away.pop(answer.partition, None)
+        self._failures = 0
         return fetched
 
     async def _after_failure(self, error: BarnabasError) -> None:
