@@ -1,6 +1,7 @@
 """Help is there, quick, and has an example for every command."""
 
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -79,16 +80,18 @@ def test_help_loads_nothing_heavy() -> None:
 
 def test_ctrl_c_while_it_is_still_starting_ends_it_quietly() -> None:
     """Whatever the moment: before the imports, amid them, or when the command is at work."""
-    for pause_s in (0.02, 0.06, 0.1, 0.15, 0.2, 0.3):
-        script = "from barnabas.__main__ import main; print(flush=True); main()"
-        process = subprocess.Popen(
-            [sys.executable, "-c", script, "produce", "t", "-b", "192.0.2.1:9"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        assert process.stdout is not None
-        process.stdout.readline()  # the interpreter itself has started
-        time.sleep(pause_s)
-        process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=20)
-        assert (process.returncode, error) == (130, b"")
+    script = "from barnabas.__main__ import main; print(flush=True); main()"
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        for pause_s in (0.02, 0.06, 0.1, 0.15, 0.2, 0.3):
+            process = subprocess.Popen(
+                [sys.executable, "-c", script, "produce", "t", "-b", address],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+            assert process.stdout is not None
+            process.stdout.readline()  # the interpreter itself has started
+            time.sleep(pause_s)
+            process.send_signal(signal.SIGINT)
+            _, error = process.communicate(timeout=20)
+            assert (process.returncode, error) == (130, b"")
