@@ -56,7 +56,7 @@ def run(path: Path, config: LogConfig, test: Test) -> None:
         log = Log.open(disk, str(path / "t-0"), config, now_ms())
         with ThreadPoolExecutor(1) as executor:
             flusher = Flusher(asyncio.get_running_loop(), executor)
-            partition = Partition("t", bytes(16), 0, log, 0, LIMITS, flusher.appended)
+            partition = Partition("t", 0, log, 0, LIMITS, flusher.appended)
             await test(partition, flusher, disk)
             await flusher.close()
         log.abandon()

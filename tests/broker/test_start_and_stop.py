@@ -22,6 +22,11 @@ from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from tests.broker.raw_client import RawClient, batch
 from tests.broker.verbs import (
     BY_NAME,
@@ -109,6 +114,25 @@ def test_metadata_damaged_in_the_middle_after_an_unclean_stop(make_broker: MakeB
     del before[broker.data / ".lock"]
     assert {path: path.read_bytes() for path in before} == before
     assert (broker.data / "t-0").is_dir()
+
+
+def test_damaged_offsets(make_broker: MakeBroker) -> None:
+    """Committed offsets that can't be read are not passed over in silence, nor with a traceback."""
+    broker = make_broker()
+    with RawClient(broker.host, broker.port) as client:
+        create_topic(client, "t")
+        topic = OffsetCommitRequestTopic("t", partitions=[OffsetCommitRequestPartition(0, 7)])
+        response = client.ask(OffsetCommitRequest("g", topics=[topic]), 9)
+        assert response.topics[0].partitions[0].error_code == 0
+    broker.stop()
+    (log,) = (path for path in broker.data.glob("__consumer_offsets-*/*.log"))
+    content = bytearray(log.read_bytes())
+    content[-1] ^= 0xFF
+    log.write_bytes(content)
+    code, said = start("listeners=127.0.0.1:0", f"log.dirs={broker.data}")
+    assert (code, len(said.splitlines())) == (2, 1)
+    assert log.parent.name in said
+    assert "backup" in said
 
 
 def test_another_nodes_data(make_broker: MakeBroker) -> None:

@@ -28,7 +28,7 @@ from barnabas.wire.primitives import Reader, WireError
 
 logger = logging.getLogger(__name__)
 
-ContextT = TypeVar("ContextT")
+NodeT = TypeVar("NodeT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +86,10 @@ class Route:
         return self.request_type.MAX_VERSION
 
 
-class Dispatcher(Generic[ContextT]):
+class Dispatcher(Generic[NodeT]):
     """Finds the handler for each request and calls it with `node`."""
 
-    def __init__(self, node: ContextT, routes: Sequence[Route]) -> None:
+    def __init__(self, node: NodeT, routes: Sequence[Route]) -> None:
         self._node = node
         self._in_place = {
             route.api_key: route.handle_in_place for route in routes if route.handle_in_place

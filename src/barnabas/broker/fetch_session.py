@@ -8,6 +8,7 @@ one is looked at. A fetch without a session uses a session that lives for that o
 from asyncio import AbstractEventLoop, Future, TimerHandle
 from collections.abc import Iterable
 
+from barnabas.broker.leadership import leader_error
 from barnabas.broker.partition import Partition
 from barnabas.log import OffsetOutOfRange, StorageError
 from barnabas.wire.errors import ErrorCode
@@ -44,12 +45,10 @@ class Entry:
     def error(self) -> ErrorCode:
         """Why this partition can't be read at all."""
         partition = self.partition
-        if partition is None or partition.deleted:
+        error = leader_error(partition, self.leader_epoch)
+        if partition is None or error is not ErrorCode.NONE:
             by_id = isinstance(self.key[0], bytes)
-            return ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if self.leader_epoch >= 0 and self.leader_epoch != partition.leader_epoch:
-            older = self.leader_epoch < partition.leader_epoch
-            return ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH
+            return ErrorCode.UNKNOWN_TOPIC_ID if self.is_lost and by_id else error
         if not partition.log.log_start_offset <= self.offset <= partition.high_watermark:
             return ErrorCode.OFFSET_OUT_OF_RANGE
         return ErrorCode.NONE

@@ -15,15 +15,13 @@ from uuid import uuid4
 from barnabas.broker.clock import SteadyClock, now_ms
 from barnabas.broker.config import BrokerConfig
 from barnabas.broker.partition import Partition
+from barnabas.broker.stored_records import stored_records
 from barnabas.groups import Decision, GroupConfig, GroupShard, Record, partition_of_group
 from barnabas.log import StorageError
 from barnabas.records.batch import parse_header
-from barnabas.records.decode import decode_records
 from barnabas.records.encode import encode_batch
 
 logger = logging.getLogger(__name__)
-
-_LOAD_BYTES = 1 << 20
 
 
 @dataclass(slots=True, eq=False)
@@ -135,18 +133,11 @@ def _reply(token: object, response: object) -> None:
 
 
 def _replay(partition: Partition, groups: GroupShard) -> int:
-    log = partition.log
-    offset = log.log_start_offset
     replayed = 0
-    while offset < log.log_end_offset:
-        records = decode_records(log.read(offset, _LOAD_BYTES))
-        for record in records:
-            if record.key is not None and record.offset >= offset:
-                groups.replay(record.key, record.value)
-                replayed += 1
-        if not records:
-            break
-        offset = records[-1].offset + 1
+    for record in stored_records(partition.log):
+        if record.key is not None:
+            groups.replay(record.key, record.value)
+            replayed += 1
     return replayed
 
 

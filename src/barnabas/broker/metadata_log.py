@@ -8,6 +8,7 @@ a crash has torn is cut off, as nobody was told that it had happened.
 import logging
 
 from barnabas.broker.clock import now_ms
+from barnabas.broker.stored_records import stored_records
 from barnabas.log import Disk, Log, LogConfig, StorageError, refuse_damage
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.records import (
@@ -16,14 +17,10 @@ from barnabas.metadata.records import (
     encode_metadata_record,
 )
 from barnabas.records.batch import parse_header
-from barnabas.records.decode import decode_records
 from barnabas.records.encode import encode_batch
-from barnabas.records.errors import RecordsError
 from barnabas.wire.primitives import WireError
 
 logger = logging.getLogger(__name__)
-
-_READ_BYTES = 1 << 20
 
 
 class MetadataLog:
@@ -41,18 +38,12 @@ class MetadataLog:
                 self._log.recovery.cut_bytes,
                 self._log.recovery.flaw,
             )
-        offset = self._log.log_start_offset
         try:
-            while offset < self._log.log_end_offset:
-                for record in decode_records(self._log.read(offset, _READ_BYTES)):
-                    assert record.value is not None
-                    image.replay(decode_metadata_record(record.value))
-                    offset = record.offset + 1
-        except (RecordsError, WireError) as error:
-            raise StorageError(
-                f"the metadata in {directory} can't be read from offset {offset} on: {error}; "
-                "`barnabas log dump` shows the file, a backup is the way back"
-            ) from error
+            for record in stored_records(self._log):
+                assert record.value is not None
+                image.replay(decode_metadata_record(record.value))
+        except WireError as error:
+            raise StorageError(f"the metadata in {directory} can't be read: {error}") from error
 
     def commit(self, records: list[MetadataRecord]) -> None:
         """Agree on `records`: on disk first, then in the image. Raises `StorageError`."""

@@ -58,14 +58,12 @@ class Partition:
         "limits",
         "log",
         "topic",
-        "topic_id",
         "watchers",
     )
 
     def __init__(
         self,
         topic: str,
-        topic_id: bytes,
         index: int,
         log: Log,
         leader_epoch: int,
@@ -73,7 +71,6 @@ class Partition:
         on_append: Callable[["Partition"], None],
     ) -> None:
         self.topic = topic
-        self.topic_id = topic_id
         self.index = index
         self.log = log
         self.leader_epoch = leader_epoch

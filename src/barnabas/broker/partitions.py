@@ -96,7 +96,6 @@ class Partitions:
             partitions.append(
                 Partition(
                     topic.name,
-                    topic.topic_id,
                     image.index,
                     log,
                     image.leader_epoch,
@@ -115,9 +114,11 @@ class Partitions:
         """Take the topic out of sight at once and off the disk in the background."""
         self.by_id.pop(topic_id, None)
         self.by_encoded_name.pop(name.encode(), None)
-        for partition in self.by_name.pop(name, ()):
+        partitions = self.by_name.pop(name, [])
+        for partition in partitions:  # all of them, should the disk refuse one of the renames
             partition.retire()
             partition.log.abandon()
+        for partition in partitions:
             self.run_later(self._data.delete_partition(name, partition.index))
 
     def run_later(self, job: DeleteJob, delay_ms: int = 0) -> None:

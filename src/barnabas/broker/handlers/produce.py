@@ -2,8 +2,8 @@
 
 A batch is stored as it came. acks=0 gets no answer, and the connection is closed when something
 was refused, as there is no other way to say so; acks=1 is answered after the append; acks=all
-once the records are committed. Transactions are not served, and clients do
-not write to internal topics.
+once the records are committed. Transactions are not served, and clients do not write to internal
+topics.
 """
 
 from asyncio import Future

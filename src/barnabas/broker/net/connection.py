@@ -52,7 +52,7 @@ class Door(Protocol):
 
     def leave(self, connection: "Connection") -> None: ...
 
-    def may_hold(self, connection: "Connection") -> bool:
+    def may_hold_more(self) -> bool:
         """Whether the receive buffers, all together, are within their limit."""
 
     def now(self) -> float: ...
@@ -123,7 +123,7 @@ class Connection(BufferedProtocol):
         self._received.received(nbytes)
         self.last_active = self._door.now()
         self._handle_frames()
-        if self._received.capacity > _NOTICED_BYTES and not self._door.may_hold(self):
+        if self._received.capacity > _NOTICED_BYTES and not self._door.may_hold_more():
             self.refuse("queued.max.request.bytes is used up")
 
     def eof_received(self) -> bool:

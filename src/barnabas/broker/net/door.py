@@ -46,8 +46,7 @@ class ConnectionDoor:
         if self._per_ip[host] <= 0:
             del self._per_ip[host]
 
-    def may_hold(self, connection: Connection) -> bool:
-        del connection
+    def may_hold_more(self) -> bool:
         if self._held_bytes() <= self._max_held_bytes:
             return True
         for one in self.connections:  # some keep memory only for their next request
