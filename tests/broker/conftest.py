@@ -7,6 +7,7 @@ from itertools import count
 import pytest
 
 from barnabas.broker.config import BrokerConfig
+from barnabas.broker.environment import Environment
 from barnabas.broker.node import Node
 from barnabas.log import DataDirectory, OsDisk
 from tests.broker.raw_client import RawClient
@@ -39,7 +40,7 @@ def local_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     loop = asyncio.new_event_loop()
     path = str(tmp_path_factory.mktemp("local"))
     data = DataDirectory.open(OsDisk(), path, node_id=1, new_cluster_id="c")
-    node = Node(BrokerConfig({"num.partitions": "2"}), data, OsDisk(), loop)
+    node = Node(BrokerConfig({"num.partitions": "2"}), data, Environment.real(loop))
     assert node.auto_create(["t"]) == {"t": 0}
     yield node
     loop.run_until_complete(node.close())

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.broker.clock import Clock
 from barnabas.broker.flusher import Flusher
 from barnabas.broker.partition import AppendLimits, Partition
 from barnabas.log import Log, LogConfig, OsDisk, StorageError
@@ -55,7 +56,7 @@ def run(path: Path, config: LogConfig, test: Test) -> None:
         disk = Disk()
         log = Log.open(disk, str(path / "t-0"), config, now_ms())
         with ThreadPoolExecutor(1) as executor:
-            flusher = Flusher(asyncio.get_running_loop(), executor)
+            flusher = Flusher(asyncio.get_running_loop(), executor, Clock())
             partition = Partition("t", 0, log, 0, LIMITS, flusher.appended)
             await test(partition, flusher, disk)
             await flusher.close()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from barnabas.broker.config import BrokerConfig
 from barnabas.broker.dispatch import Dispatcher, Route
+from barnabas.broker.environment import Environment
 from barnabas.broker.handlers import produce, produce_single
 from barnabas.broker.node import Node
 from barnabas.log import DataDirectory, OsDisk
@@ -51,7 +52,7 @@ class Pair:
         disk = OsDisk()
         data = DataDirectory.open(disk, str(directory), node_id=1, new_cluster_id="c")
         config = BrokerConfig({"log.message.timestamp.after.max.ms": str(2**62)})
-        node = Node(config, data, disk, loop)
+        node = Node(config, data, Environment.real(loop))
         node.auto_create([TOPIC])
         node.ensure_groups()
         for name in (TOPIC, CONSUMER_OFFSETS):

@@ -5,9 +5,10 @@ table, so nothing is advertised that is not served.
 """
 
 import logging
-from asyncio import Future
+from asyncio import Future, get_running_loop
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import CoroutineType
 from typing import Any, Generic, TypeVar
 
 from barnabas.broker.net.connection import Answer, Connection
@@ -39,7 +40,7 @@ class Later:
     respond: Callable[[], Response]
 
 
-Outcome = Response | Future[Any] | Later | None
+Outcome = Response | Future[Any] | CoroutineType[Any, Any, Response] | Later | None
 """A response, one that will come, or none (a produce that wants no acknowledgement)."""
 
 
@@ -132,6 +133,8 @@ class Dispatcher(Generic[NodeT]):
         if isinstance(outcome, Later):
             respond = outcome.respond
             return _encoded_later(outcome.wait, lambda _: respond(), header)
+        if isinstance(outcome, CoroutineType):
+            outcome = get_running_loop().create_task(outcome)
         if isinstance(outcome, Future):
             return _encoded_later(outcome, lambda response: response, header)
         return encode_response(outcome, version, header.correlation_id)

@@ -8,7 +8,7 @@ import logging
 from asyncio import AbstractEventLoop, Future, TimerHandle
 from concurrent.futures import Executor
 
-from barnabas.broker.clock import now_ms
+from barnabas.broker.clock import Clock
 from barnabas.broker.partition import Partition
 from barnabas.log import FlushJob, StorageError
 
@@ -18,8 +18,9 @@ logger = logging.getLogger(__name__)
 class Flusher:
     """Decides when a partition is flushed, and does it."""
 
-    def __init__(self, loop: AbstractEventLoop, executor: Executor) -> None:
+    def __init__(self, loop: AbstractEventLoop, executor: Executor, clock: Clock) -> None:
         self._loop = loop
+        self._clock = clock
         self._executor = executor
         self._timers: dict[Partition, tuple[int, TimerHandle]] = {}
         """The deadline and what will be called then."""
@@ -30,7 +31,7 @@ class Flusher:
 
         And when that setting has changed.
         """
-        if partition.log.flush_due(now_ms()):
+        if partition.log.flush_due(self._clock.now_ms()):
             self.flush(partition)
         else:
             self._arm(partition)
@@ -76,7 +77,7 @@ class Flusher:
         if armed is not None and armed[0] <= deadline_ms:
             return
         self._disarm(partition)
-        delay = max(0.0, (deadline_ms - now_ms()) / 1000)
+        delay = max(0.0, (deadline_ms - self._clock.now_ms()) / 1000)
         timer = self._loop.call_later(delay, self.flush, partition)
         self._timers[partition] = (deadline_ms, timer)
 

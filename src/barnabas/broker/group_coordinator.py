@@ -9,10 +9,11 @@ from asyncio import AbstractEventLoop, Future, TimerHandle
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
+from random import Random
 from typing import Any
-from uuid import uuid4
+from uuid import UUID
 
-from barnabas.broker.clock import SteadyClock, now_ms
+from barnabas.broker.clock import Clock
 from barnabas.broker.config import BrokerConfig
 from barnabas.broker.partition import Partition
 from barnabas.broker.stored_records import stored_records
@@ -36,19 +37,25 @@ class Shard:
 class GroupCoordinator:
     """Finds the shard of a group and carries out its decisions."""
 
-    def __init__(self, loop: AbstractEventLoop, config: BrokerConfig) -> None:
+    def __init__(
+        self, loop: AbstractEventLoop, config: BrokerConfig, clock: Clock, random: Random
+    ) -> None:
         self._loop = loop
-        self._clock = SteadyClock()
+        self._clock = clock
+        self._random = random
         self._config = group_config(config)
         self.shards: list[Shard] = []
 
+    def _new_member_suffix(self) -> str:
+        return str(UUID(bytes=self._random.randbytes(16), version=4))
+
     def now_ms(self) -> int:
-        return self._clock.now_ms()
+        return self._clock.steady_ms()
 
     def load(self, partitions: list[Partition]) -> None:
         """Replay every partition of `__consumer_offsets`; after that groups are served."""
         for partition in partitions[len(self.shards) :]:
-            groups = GroupShard(self._config, lambda: str(uuid4()))
+            groups = GroupShard(self._config, self._new_member_suffix)
             replayed = _replay(partition, groups)
             groups.loaded(self.now_ms())
             shard = Shard(partition, groups)
@@ -106,7 +113,7 @@ class GroupCoordinator:
         self._carry_out(shard, outcome(decision, now_ms=self.now_ms()))
 
     def _persist(self, partition: Partition, records: list[Record]) -> "Future[None] | None":
-        time_ms = now_ms()
+        time_ms = self._clock.now_ms()
         batch = encode_batch([(time_ms, key, value, ()) for key, value in records])
         info = partition.append_internal(batch, parse_header(batch), time_ms)
         return partition.committed(info.last_offset + 1)

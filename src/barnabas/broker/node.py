@@ -1,13 +1,13 @@
 """A node: everything a handler works with, and the one way to change what is agreed."""
 
 import logging
-from asyncio import AbstractEventLoop, sleep
+from asyncio import sleep
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
-from uuid import uuid4
 
 from barnabas.broker.config import BrokerConfig
+from barnabas.broker.environment import Environment
 from barnabas.broker.fetch_sessions import FetchSessions
 from barnabas.broker.flusher import Flusher
 from barnabas.broker.group_coordinator import GroupCoordinator
@@ -21,7 +21,7 @@ from barnabas.controller.configs import TopicDefaults
 from barnabas.controller.decision import Decision
 from barnabas.controller.producer_ids import allocate_producer_ids
 from barnabas.controller.topics import TopicPolicy, create_topics
-from barnabas.log import DataDirectory, Disk, StorageError
+from barnabas.log import DataDirectory, StorageError
 from barnabas.metadata.image import (
     BROKER_RESOURCE,
     CLUSTER_METADATA,
@@ -53,12 +53,14 @@ _TURNS_TO_ANSWER = 3
 class Node:
     """One broker's state. Handlers read it; only `commit` changes what is agreed."""
 
-    def __init__(
-        self, config: BrokerConfig, data: DataDirectory, disk: Disk, loop: AbstractEventLoop
-    ) -> None:
+    def __init__(self, config: BrokerConfig, data: DataDirectory, environment: Environment) -> None:
         self.config = config
         self.data = data
-        self.loop = loop
+        self.environment = environment
+        self.loop = loop = environment.loop
+        self.clock = environment.clock
+        self.random = environment.random
+        disk = environment.disk
         self.node_id = data.node_id
         self.cluster_id = data.cluster_id
         self.rack = config.text("broker.rack")
@@ -66,10 +68,10 @@ class Node:
         self.executor = ThreadPoolExecutor(2, "disk")
         # Apart from the others: whoever waits for a flush shall not wait for a compaction.
         self._flushing = ThreadPoolExecutor(4, "flush")
-        self.flusher = Flusher(loop, self._flushing)
+        self.flusher = Flusher(loop, self._flushing, self.clock)
         self.door = ConnectionDoor(loop, config)
         self.topic_answers = TopicAnswers()
-        self.groups = GroupCoordinator(loop, config)
+        self.groups = GroupCoordinator(loop, config, self.clock, self.random)
         self._metadata_log = MetadataLog(disk, data.partition_path(CLUSTER_METADATA, 0), self.image)
         config.set_dynamic(self.image.broker_configs(self.node_id))
         self.door.configure(config)
@@ -145,7 +147,7 @@ class Node:
             self.config.number("num.partitions"),
             TopicDefaults(self.image, self.config.settings),
             self.config.flag("delete.topic.enable"),
-            lambda: uuid4().bytes,
+            lambda: self.random.randbytes(16),
         )
 
     def auto_create(self, names: list[str]) -> dict[str, int]:

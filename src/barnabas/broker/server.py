@@ -9,19 +9,19 @@ import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from uuid import uuid4
 
 import uvloop
 
 from barnabas import __version__
 from barnabas.broker.config import BrokerConfig, ConfigError
 from barnabas.broker.dispatch import Dispatcher
+from barnabas.broker.environment import Environment
 from barnabas.broker.net.connection import Connection
-from barnabas.broker.net.listeners import Address, bind, parse_address
+from barnabas.broker.net.listeners import Address, parse_address
 from barnabas.broker.node import Node
 from barnabas.broker.routes import routes
 from barnabas.broker.upkeep import upkeep
-from barnabas.log import DataDirectory, DirectoryLocked, DirectoryMismatch, OsDisk, StorageError
+from barnabas.log import DataDirectory, DirectoryLocked, DirectoryMismatch, StorageError
 
 logger = logging.getLogger(__name__)
 
@@ -29,23 +29,24 @@ logger = logging.getLogger(__name__)
 class Server:
     """A node and its sockets."""
 
-    def __init__(self, config: BrokerConfig) -> None:
+    def __init__(self, config: BrokerConfig, environment: Environment) -> None:
         self._config = config
+        self._environment = environment
         self._listeners: list[asyncio.Server] = []
         self._upkeep: list[asyncio.Task[None]] = []
 
     async def start(self) -> Address:
         """Open the data, listen, and return the address clients are told. Raises `ConfigError`."""
         config = self._config
-        loop = asyncio.get_running_loop()
+        loop = self._environment.loop
         listen = parse_address(config.text("listeners") or "", "listeners")
         advertised = config.text("advertised.listeners")
         told = None if advertised is None else parse_address(advertised, "advertised.listeners")
-        sockets = bind(listen)
+        sockets = self._environment.bind(listen)
         port = sockets[0].getsockname()[1]
-        self.data = _open_data(config)
+        self.data = _open_data(config, self._environment)
         try:
-            self.node = Node(config, self.data, OsDisk(), loop)
+            self.node = Node(config, self.data, self._environment)
             self.node.advertised = told or Address(listen.host, port)
             self.node.load()
         except StorageError as error:
@@ -79,16 +80,16 @@ def _report(upkeep_task: "asyncio.Task[None]") -> None:
         logger.critical("upkeep has ended", exc_info=upkeep_task.exception())
 
 
-def _open_data(config: BrokerConfig) -> DataDirectory:
+def _open_data(config: BrokerConfig, environment: Environment) -> DataDirectory:
     path = config.text("log.dirs") or ""
     if not path or "," in path:
         raise ConfigError(f"log.dirs={path}: one directory is needed and supported")
     try:
         return DataDirectory.open(
-            OsDisk(),
+            environment.disk,
             str(Path(path).absolute()),
             node_id=config.number("node.id"),
-            new_cluster_id=uuid4().hex[:22],
+            new_cluster_id=environment.random.randbytes(11).hex(),
         )
     except (DirectoryLocked, DirectoryMismatch, StorageError) as error:
         raise ConfigError(str(error)) from None
@@ -107,7 +108,7 @@ async def _serve(config: BrokerConfig) -> None:
     stopping = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
-    server = Server(config)
+    server = Server(config, Environment.real(loop))
     address = await server.start()
     # What start-up made lives as long as the broker: spare the collector from looking at it.
     gc.collect()

@@ -5,7 +5,6 @@ from asyncio import sleep
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from barnabas.broker.clock import now_ms
 from barnabas.broker.node import Node
 from barnabas.broker.partition import Partition
 from barnabas.log import StorageError
@@ -54,7 +53,7 @@ async def _every_partition(node: Node, interval_ms: int, work: Callable[[Partiti
 
 def _retain(node: Node, partition: Partition) -> None:
     log = partition.log
-    job = log.apply_retention(now_ms(), upto_offset=partition.high_watermark)
+    job = log.apply_retention(node.clock.now_ms(), upto_offset=partition.high_watermark)
     if job is not None:
         configs = node.image.topic_configs(partition.topic)
         delay_ms = node.config.topic_number(configs, "file.delete.delay.ms")
@@ -70,9 +69,9 @@ def _retain(node: Node, partition: Partition) -> None:
 
 def _checkpoint(node: Node, partition: Partition) -> None:
     """Keep recovery short: finished segments reach the disk, and what has is written down."""
-    partition.log.expire_producers(now_ms())
+    partition.log.expire_producers(node.clock.now_ms())
     partition.log.checkpoint()
-    if partition.log.flush_due(now_ms()):
+    if partition.log.flush_due(node.clock.now_ms()):
         node.flusher.flush(partition)
 
 
@@ -90,7 +89,7 @@ async def _compaction(node: Node, interval_ms: int) -> None:
 
 
 async def _compact(node: Node, partition: Partition) -> None:
-    job = partition.log.plan_compaction(now_ms())
+    job = partition.log.plan_compaction(node.clock.now_ms())
     if job is None:
         return
     await node.loop.run_in_executor(node.executor, job.run)

@@ -1,0 +1,45 @@
+"""What a node takes from the world around it: time, chance, threads, disk, network.
+
+The event loop stands for the network (`create_server`, `create_connection`), for threads
+(`run_in_executor`) and for timers. Whoever replaces these five replaces the world: a simulator
+runs whole clusters of real nodes in one thread that way.
+"""
+
+import contextlib
+import socket
+import subprocess
+from asyncio import AbstractEventLoop
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random, SystemRandom
+
+from barnabas.broker.clock import Clock
+from barnabas.broker.net.listeners import Address, bind
+from barnabas.log import Disk, OsDisk
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    loop: AbstractEventLoop
+    disk: Disk
+    clock: Clock
+    random: Random
+    boot_id: str
+    """Changes whenever memory that was not written to the disk may be lost; empty: unknown."""
+    bind: Callable[[Address], list[socket.socket]]
+
+    @classmethod
+    def real(cls, loop: AbstractEventLoop) -> "Environment":
+        """This machine."""
+        return cls(loop, OsDisk(), Clock(), SystemRandom(), _boot_id(), bind)
+
+
+def _boot_id() -> str:
+    """What the system calls this run of itself since it was switched on."""
+    with contextlib.suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    with contextlib.suppress(OSError, subprocess.SubprocessError):  # macOS
+        command = ["/usr/sbin/sysctl", "-n", "kern.bootsessionuuid"]
+        return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()  # noqa: S603
+    return ""
