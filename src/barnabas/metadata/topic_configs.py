@@ -144,5 +144,13 @@ TOPIC_CONFIGS: dict[str, ConfigDef] = {
             low=1,
             synonym="log.roll.ms",
         ),
+        ConfigDef(
+            "unclean.leader.election.enable",
+            ConfigType.BOOLEAN,
+            "false",
+            "Whether a replica outside the in-sync set may lead when none inside is left, which "
+            "loses acknowledged records",
+            synonym="unclean.leader.election.enable",
+        ),
     )
 }
