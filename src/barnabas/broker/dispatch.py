@@ -9,7 +9,7 @@ from asyncio import Future, get_running_loop
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import CoroutineType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from barnabas.broker.net.connection import Answer, Connection
 from barnabas.wire.errors import ErrorCode
@@ -40,7 +40,7 @@ class Later:
     respond: Callable[[], Response]
 
 
-Outcome = Response | Future[Any] | CoroutineType[Any, Any, Response] | Later | None
+Outcome: TypeAlias = "Response | Future[Any] | CoroutineType[Any, Any, Response] | Later | None"
 """A response, one that will come, or none (a produce that wants no acknowledgement)."""
 
 
