@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import wrap
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -26,7 +27,8 @@ def generate(path: Path) -> str:
 
 def _title(blocks: list[Block]) -> str:
     names = [block.name for block in reversed(blocks)]
-    return f"Codecs of {', '.join(names[:-1])} and {names[-1]}."
+    title = f"Codecs of {', '.join(names[:-1])} and {names[-1]}."
+    return "\n".join(wrap(title, 90))
 
 
 def formatted(source: str) -> str:

@@ -87,9 +87,11 @@ class Kio:
     def _type(self, known: KnownMessage, version: int) -> Any:
         block = known.block
         kinds = {"request": EntityType.request, "response": EntityType.response}
-        name = snake(block.name.removesuffix(block.kind.title()))
+        kind = kinds.get(block.kind, EntityType.data)
+        ending = "" if kind is EntityType.data else block.kind.title()
+        name = _kio_name(snake(block.name.removesuffix(ending)))
         try:
-            return load_entity_schema(name, version, kinds.get(block.kind, EntityType.data))
+            return load_entity_schema(name, version, kind)
         except UnknownEntity:
             return None
 
@@ -107,11 +109,17 @@ class Kio:
         return out.getvalue()
 
     def field(self, struct: Any, field: Field) -> Any:
-        name = field.attribute
+        name = _kio_name(field.attribute)
+        if name.startswith("candidate_") and not hasattr(struct, name):
+            name = name.replace("candidate_", "replica_")  # VoteRequest, as Kafka 4 calls them
         value = getattr(struct, name if hasattr(struct, name) else name.removesuffix("_ms"))
         if value is None and field.nullable.low > field.nullable.high:
             return ZERO_UUID if field.element == "uuid" else -1
         return _plain(value)
+
+
+def _kio_name(name: str) -> str:
+    return name.replace("kraft", "k_raft")
 
 
 def _plain(value: Any) -> Any:

@@ -124,7 +124,7 @@ class Instances:
             value = self._struct(known, field.element, known.fields_of(field))
         if field.is_array:
             value = st.lists(value, max_size=2)
-        if field.nullable.low <= field.nullable.high or field.element == "records":
+        if field.nullable.low <= field.nullable.high:
             value = st.none() | value
         elif _is_tagged_struct(field):
             # None says that it is not there, which is how one with nothing but defaults is sent.
@@ -159,9 +159,7 @@ def _in_version(known: KnownMessage, struct: Any, fields: list[Field], version: 
 
 def _carried(known: KnownMessage, field: Field, value: Any, version: int) -> Any:
     if value is None:
-        nullable = (
-            version in field.nullable or field.element == "records" or _is_tagged_struct(field)
-        )
+        nullable = version in field.nullable or _is_tagged_struct(field)
         return None if nullable else _empty(field)
     if field.is_basic:
         return value

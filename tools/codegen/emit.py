@@ -65,7 +65,7 @@ class Scope:
 
         def pick(version: int) -> str:
             compact = "compact_" if version in self.flexible else ""
-            nullable = "nullable_" if version in field.nullable or kind == "records" else ""
+            nullable = "nullable_" if version in field.nullable else ""
             return f"{compact}{nullable}{kind}"
 
         return choose(field.versions.clip(self.versions), pick)
@@ -82,10 +82,8 @@ def python_type(field: Field) -> str:
 
 def may_be_none(field: Field) -> bool:
     """Null on the wire, or not on the wire: a tagged structure is there or it is not."""
-    return (
-        field.nullable.low <= field.nullable.high
-        or field.element == "records"
-        or (field.tag is not None and not field.is_basic and not field.is_array)
+    return field.nullable.low <= field.nullable.high or (
+        field.tag is not None and not field.is_basic and not field.is_array
     )
 
 
@@ -101,7 +99,7 @@ def default(field: Field) -> str:
         return f'"{field.default or ""}"'
     if field.type == "bool":
         return str(field.default == "true")
-    if field.type == "bytes":
+    if field.type in ("bytes", "records"):
         return 'b""'
     if field.type == "uuid":
         return "ZERO_UUID"
@@ -116,6 +114,11 @@ def parameter(field: Field) -> tuple[str, str]:
     if value.endswith("()"):
         return f"{name}: {type_} | None = None", f"{name} or {value}"
     return f"{name}: {type_} = {value}", name
+
+
+def local(field: Field) -> str:
+    """A field's name inside `decode`, where `version` is taken."""
+    return "version_" if field.attribute == "version" else field.attribute
 
 
 def is_set(field: Field, value: str) -> str:
@@ -145,7 +148,8 @@ class Emitter:
 
     def run(self, letters: str) -> str:
         """The name of the module's Struct for a run of fixed-width fields."""
-        return self.runs.setdefault(letters, f"_RUN_{letters.replace('?', 'o').upper()}")
+        name = letters.replace("?", "o").replace("H", "u").upper()
+        return self.runs.setdefault(letters, f"_RUN_{name}")
 
     # -- classes -----------------------------------------------------------------------------------
 
@@ -244,22 +248,22 @@ class Emitter:
             depth = 2
             if when:
                 for f in together:
-                    self.line(2, f"{f.attribute}: {python_type(f)} = {default(f)}")
+                    self.line(2, f"{local(f)}: {python_type(f)} = {default(f)}")
                 self.line(2, f"if {when}:")
                 depth = 3
             for group in runs(together):
                 self.decode_group(depth, group, scope)
         tagged = [f for f in fields if f.tag is not None]
         for f in tagged:
-            self.line(2, f"{f.attribute}: {python_type(f)} = {default(f)}")
+            self.line(2, f"{local(f)}: {python_type(f)} = {default(f)}")
         self.decode_tags(tagged, scope)
-        self.line(2, f"return cls({', '.join(f.attribute for f in fields)})")
+        self.line(2, f"return cls({', '.join(local(f) for f in fields)})")
 
     def decode_group(self, depth: int, group: list[Field], scope: Scope) -> None:
         first = group[0]
         if is_fixed(first):
             letters = "".join(BASIC[f.type][0] for f in group)
-            names = ", ".join(f.attribute for f in group)
+            names = ", ".join(local(f) for f in group)
             comma = "," if len(group) == 1 else ""
             self.line(depth, f"{names}{comma} = r.run({self.run(letters)})")
             return
@@ -271,29 +275,29 @@ class Emitter:
             self.decode_array(depth, f, scope)
         elif f.type in ("string", "bytes", "records"):
             parts = [(v, f"r.{method}()") for v, method in scope.prefix(f, f.type)]
-            self.line(depth, f"{f.attribute} = {by_version(parts)}")
+            self.line(depth, f"{local(f)} = {by_version(parts)}")
         elif f.is_basic:
-            self.line(depth, f"({f.attribute},) = r.run({self.run(BASIC[f.type][0])})")
+            self.line(depth, f"({local(f)},) = r.run({self.run(BASIC[f.type][0])})")
         elif f.nullable.low <= f.nullable.high:
-            self.line(depth, f"{f.attribute} = (")
+            self.line(depth, f"{local(f)} = (")
             self.line(
                 depth + 1, f"None if r.run({self.run('b')})[0] < 0 else {f.type}.decode(r, version)"
             )
             self.line(depth, ")")
         else:
-            self.line(depth, f"{f.attribute} = {f.type}.decode(r, version)")
+            self.line(depth, f"{local(f)} = {f.type}.decode(r, version)")
 
     def decode_array(self, depth: int, f: Field, scope: Scope) -> None:
         parts = [(v, f"r.{method}()") for v, method in scope.prefix(f, "array")]
         nullable = any("nullable" in part for _, part in parts)
         count = by_version(parts)
         if nullable:
-            name = f"{f.attribute}_count"
+            name = f"{local(f)}_count"
             self.line(depth, f"{name} = {count}")
             read = self.elements(f, scope, name)
-            self.line(depth, f"{f.attribute} = None if {name} is None else {read}")
+            self.line(depth, f"{local(f)} = None if {name} is None else {read}")
         else:
-            self.line(depth, f"{f.attribute} = {self.elements(f, scope, count)}")
+            self.line(depth, f"{local(f)} = {self.elements(f, scope, count)}")
 
     def elements(self, f: Field, scope: Scope, count: str) -> str:
         element = f.element

@@ -173,6 +173,12 @@ class Reader:
         length = self.uvarint()
         return None if length == 0 else self.take(length - 1)
 
+    def compact_records(self) -> Buffer:
+        records = self.compact_nullable_records()
+        if records is None:
+            raise WireError("records that must not be null are null")
+        return records
+
     # -- arrays ----------------------------------------------------------------------------------
 
     def _count(self, count: int) -> int:
@@ -346,6 +352,10 @@ class Writer:
         else:
             self.uvarint(len(value) + 1)
             self._by_reference(value)
+
+    def compact_records(self, value: Buffer) -> None:
+        self.uvarint(len(value) + 1)
+        self._by_reference(value)
 
     # -- arrays ----------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 from barnabas.wire.message import EMPTY, Request, Response, Struct
 from barnabas.wire.primitives import ZERO_UUID, Reader, Writer
 
-_RUN_H = Run(">H")
+_RUN_U = Run(">H")
 _RUN_IH = Run(">ih")
 _RUN_II16S = Run(">ii16s")
 
@@ -70,14 +70,14 @@ class Listener(Struct):
     def decode(cls, r: Reader, version: int) -> Self:
         name = r.compact_string()
         host = r.compact_string()
-        (port,) = r.run(_RUN_H)
+        (port,) = r.run(_RUN_U)
         r.skip_tags()
         return cls(name, host, port)
 
     def encode(self, w: Writer, version: int) -> None:
         w.compact_string(self.name)
         w.compact_string(self.host)
-        w.buffer += _RUN_H.pack(self.port)
+        w.buffer += _RUN_U.pack(self.port)
         w.buffer.append(0)
 
 

@@ -11,7 +11,7 @@ from barnabas.wire.primitives import ZERO_UUID, Reader, UnsupportedFieldError, W
 
 _RUN_16S = Run(">16s")
 _RUN_O = Run(">?")
-_RUN_HH = Run(">Hh")
+_RUN_UH = Run(">Hh")
 _RUN_HH = Run(">hh")
 _RUN_I = Run(">i")
 _RUN_IHQ = Run(">ihq")
@@ -75,14 +75,14 @@ class Listener(Struct):
     def decode(cls, r: Reader, version: int) -> Self:
         name = r.compact_string()
         host = r.compact_string()
-        port, security_protocol = r.run(_RUN_HH)
+        port, security_protocol = r.run(_RUN_UH)
         r.skip_tags()
         return cls(name, host, port, security_protocol)
 
     def encode(self, w: Writer, version: int) -> None:
         w.compact_string(self.name)
         w.compact_string(self.host)
-        w.buffer += _RUN_HH.pack(self.port, self.security_protocol)
+        w.buffer += _RUN_UH.pack(self.port, self.security_protocol)
         w.buffer.append(0)
 
 

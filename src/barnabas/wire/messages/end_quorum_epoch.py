@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 from barnabas.wire.message import EMPTY, Request, Response, Struct
 from barnabas.wire.primitives import ZERO_UUID, Reader, Writer
 
-_RUN_H = Run(">H")
+_RUN_U = Run(">H")
 _RUN_H = Run(">h")
 _RUN_I = Run(">i")
 _RUN_I16S = Run(">i16s")
@@ -114,14 +114,14 @@ class NodeEndpoint(Struct):
     def decode(cls, r: Reader, version: int) -> Self:
         (node_id,) = r.run(_RUN_I)
         host = r.compact_string()
-        (port,) = r.run(_RUN_H)
+        (port,) = r.run(_RUN_U)
         r.skip_tags()
         return cls(node_id, host, port)
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_I.pack(self.node_id)
         w.compact_string(self.host)
-        w.buffer += _RUN_H.pack(self.port)
+        w.buffer += _RUN_U.pack(self.port)
         w.buffer.append(0)
 
 
@@ -325,14 +325,14 @@ class LeaderEndpoint(Struct):
     def decode(cls, r: Reader, version: int) -> Self:
         name = r.compact_string()
         host = r.compact_string()
-        (port,) = r.run(_RUN_H)
+        (port,) = r.run(_RUN_U)
         r.skip_tags()
         return cls(name, host, port)
 
     def encode(self, w: Writer, version: int) -> None:
         w.compact_string(self.name)
         w.compact_string(self.host)
-        w.buffer += _RUN_H.pack(self.port)
+        w.buffer += _RUN_U.pack(self.port)
         w.buffer.append(0)
 
 

@@ -10,7 +10,7 @@ from barnabas.wire.message import EMPTY, Request, Response, Struct
 from barnabas.wire.primitives import ZERO_UUID, Buffer, Reader, Writer
 
 _RUN_16S = Run(">16s")
-_RUN_H = Run(">H")
+_RUN_U = Run(">H")
 _RUN_I = Run(">i")
 _RUN_IH = Run(">ih")
 _RUN_II = Run(">ii")
@@ -88,7 +88,7 @@ class PartitionSnapshotResult(Struct):
         current_leader: LeaderIdAndEpoch | None = None,
         size: int = 0,
         position: int = 0,
-        unaligned_records: Buffer | None = None,
+        unaligned_records: Buffer = b"",
     ) -> None:
         self.index = index
         self.error_code = error_code
@@ -103,7 +103,7 @@ class PartitionSnapshotResult(Struct):
         index, error_code = r.run(_RUN_IH)
         snapshot_id = SnapshotId.decode(r, version)
         size, position = r.run(_RUN_QQ)
-        unaligned_records = r.compact_nullable_records()
+        unaligned_records = r.compact_records()
         current_leader: LeaderIdAndEpoch | None = None
         for _ in range(r.uvarint()):
             tag, stop = r.tag()
@@ -120,7 +120,7 @@ class PartitionSnapshotResult(Struct):
         w.buffer += _RUN_IH.pack(self.index, self.error_code)
         self.snapshot_id.encode(w, version)
         w.buffer += _RUN_QQ.pack(self.size, self.position)
-        w.compact_nullable_records(self.unaligned_records)
+        w.compact_records(self.unaligned_records)
         tagged: list[tuple[int, Writer]] = []
         if self.current_leader is not None:
             field_0 = Writer()
@@ -179,14 +179,14 @@ class NodeEndpoint(Struct):
     def decode(cls, r: Reader, version: int) -> Self:
         (node_id,) = r.run(_RUN_I)
         host = r.compact_string()
-        (port,) = r.run(_RUN_H)
+        (port,) = r.run(_RUN_U)
         r.skip_tags()
         return cls(node_id, host, port)
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_I.pack(self.node_id)
         w.compact_string(self.host)
-        w.buffer += _RUN_H.pack(self.port)
+        w.buffer += _RUN_U.pack(self.port)
         w.buffer.append(0)
 
 

@@ -11,7 +11,7 @@ from barnabas.wire.primitives import ZERO_UUID, Reader, UnsupportedFieldError, W
 
 _RUN_16S16S = Run(">16s16s")
 _RUN_O = Run(">?")
-_RUN_H = Run(">H")
+_RUN_U = Run(">H")
 _RUN_H = Run(">h")
 _RUN_I = Run(">i")
 _RUN_IHIIO = Run(">ihii?")
@@ -109,14 +109,14 @@ class NodeEndpoint(Struct):
     def decode(cls, r: Reader, version: int) -> Self:
         (node_id,) = r.run(_RUN_I)
         host = r.compact_string()
-        (port,) = r.run(_RUN_H)
+        (port,) = r.run(_RUN_U)
         r.skip_tags()
         return cls(node_id, host, port)
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_I.pack(self.node_id)
         w.compact_string(self.host)
-        w.buffer += _RUN_H.pack(self.port)
+        w.buffer += _RUN_U.pack(self.port)
         w.buffer.append(0)
 
 
