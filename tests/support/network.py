@@ -1,0 +1,151 @@
+"""Hosts in network namespaces on one switch, and cuts between them, also in one direction only.
+
+    host 0 (clients)   host 1   host 2   host 3        each a namespace with one interface, eth0
+           \\              |        |        /
+            +---------- bridge, in a namespace of its own ----------+
+
+No namespace has a way out, so whatever a test sends stays among its own hosts. A cut is made by
+telling the sender a wrong link address for the receiver: its frames go to an address that nobody
+has. Nothing is refused and nobody is told, as with a cable that is unplugged somewhere on the way.
+It takes effect on open connections too, and needs neither a packet filter nor a traffic shaper in
+the kernel.
+"""
+
+import contextlib
+import ctypes
+import itertools
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+CLIENTS = 0
+"""The host on which the test's own clients run."""
+
+_NOBODY = "02:00:00:00:ff:ff"
+_CLONE_NEWNET = 0x40000000
+_numbers = itertools.count()
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class NetworkUnavailable(Exception):
+    """This machine does not let us make network namespaces; the text says why."""
+
+
+class Network:
+    """Hosts 0 to `hosts`: number 0 is for clients, the others for nodes of the same number."""
+
+    def __init__(self, hosts: int) -> None:
+        if os.geteuid() != 0:
+            raise NetworkUnavailable("network namespaces take root")
+        self._prefix = f"barnabas-{os.getpid()}-{next(_numbers)}"
+        self._hosts = range(hosts + 1)
+        self._cuts: set[tuple[int, int]] = set()
+        self._made: list[str] = []
+
+    def __enter__(self) -> Self:
+        try:
+            self._make()
+        except NetworkUnavailable:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _make(self) -> None:
+        switch = f"{self._prefix}-switch"
+        self._add_namespace(switch)
+        _ip(f"-n {switch} link add bridge type bridge")
+        _ip(f"-n {switch} link set bridge up")
+        for host in self._hosts:
+            name = self._name(host)
+            self._add_namespace(name)
+            _ip(
+                f"-n {name} link add eth0 address {_link_address(host)} type veth"
+                f" peer name port{host} netns {switch}"
+            )
+            _ip(f"-n {switch} link set port{host} master bridge up")
+            _ip(f"-n {name} addr add {self.address(host)}/24 dev eth0")
+            _ip(f"-n {name} link set eth0 up")
+            _ip(f"-n {name} link set lo up")
+        for sender, receiver in itertools.permutations(self._hosts, 2):
+            self._point(sender, receiver, _link_address(receiver))
+
+    def _add_namespace(self, name: str) -> None:
+        _ip(f"netns add {name}")
+        self._made.append(name)
+
+    def close(self) -> None:
+        """Take it all down; interfaces go with their namespaces."""
+        while self._made:
+            _ip(f"netns del {self._made.pop()}")
+
+    # -- hosts -----------------------------------------------------------------------------------
+
+    def address(self, host: int) -> str:
+        return f"192.0.2.{host + 1}"  # reserved for examples: no such host exists anywhere
+
+    def command(self, host: int) -> list[str]:
+        """What to put before a command so that it runs on a host, as the same process."""
+        return ["ip", "netns", "exec", self._name(host)]
+
+    @contextlib.contextmanager
+    def inside(self, host: int) -> Iterator[None]:
+        """Put this thread, and all threads that it starts meanwhile, on a host."""
+        with Path(f"/proc/self/task/{threading.get_native_id()}/ns/net").open("rb") as before:
+            with Path(f"/run/netns/{self._name(host)}").open("rb") as namespace:
+                _enter(namespace.fileno())
+            try:
+                yield
+            finally:
+                _enter(before.fileno())
+
+    # -- cuts ------------------------------------------------------------------------------------
+
+    def cut(self, sender: int, receiver: int) -> None:
+        """Lose whatever one host sends to another, in this direction only."""
+        if sender != receiver and (sender, receiver) not in self._cuts:
+            self._cuts.add((sender, receiver))
+            self._point(sender, receiver, _NOBODY)
+
+    def cut_both_ways(self, one: int, *others: int) -> None:
+        for other in others:
+            self.cut(one, other)
+            self.cut(other, one)
+
+    def heal(self) -> None:
+        """Undo all cuts."""
+        while self._cuts:
+            sender, receiver = self._cuts.pop()
+            self._point(sender, receiver, _link_address(receiver))
+
+    def _point(self, sender: int, receiver: int, link_address: str) -> None:
+        _ip(
+            f"-n {self._name(sender)} neigh replace {self.address(receiver)}"
+            f" lladdr {link_address} nud permanent dev eth0"
+        )
+
+    def _name(self, host: int) -> str:
+        return f"{self._prefix}-{host}"
+
+
+def _link_address(host: int) -> str:
+    return f"02:00:00:00:00:{host + 1:02x}"
+
+
+def _ip(arguments: str) -> None:
+    try:
+        done = subprocess.run(["ip", *arguments.split()], capture_output=True, text=True)
+    except FileNotFoundError:
+        raise NetworkUnavailable("the command ip (iproute2) is not installed") from None
+    if done.returncode != 0:
+        raise NetworkUnavailable(f"ip {arguments}: {done.stderr.strip()}")
+
+
+def _enter(descriptor: int) -> None:
+    if _libc.setns(descriptor, _CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "can't enter the network namespace")
