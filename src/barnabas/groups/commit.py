@@ -65,10 +65,8 @@ def commit(
         )
 
     response = OffsetCommitResponse()
-    failed = OffsetCommitResponse()
     for topic in request.topics:
         results: list[OffsetCommitResponsePartition] = []
-        failures: list[OffsetCommitResponsePartition] = []
         for partition in topic.partitions:
             index = partition.partition_index
             code = errors(topic, partition)
@@ -77,11 +75,25 @@ def commit(
                 value = _value(partition, request.retention_time_ms, now_ms)
                 record = group.offsets.propose(group.group_id, topic.name, index, value)
                 decision.records.append(record)
-                code = ErrorCode.COORDINATOR_NOT_AVAILABLE
-            failures.append(OffsetCommitResponsePartition(index, code))
         response.topics.append(OffsetCommitResponseTopic(topic.name, topic.topic_id, results))
-        failed.topics.append(OffsetCommitResponseTopic(topic.name, topic.topic_id, failures))
-    decision.hold(token, committed=response, failed=failed)
+    decision.hold(token, committed=response, failed=lambda error: _failed(response, error))
+
+
+def _failed(response: OffsetCommitResponse, error: ErrorCode) -> OffsetCommitResponse:
+    """What would have been well is not; what was refused stays so."""
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(
+                topic.name,
+                topic.topic_id,
+                [
+                    OffsetCommitResponsePartition(each.partition_index, each.error_code or error)
+                    for each in topic.partitions
+                ],
+            )
+            for topic in response.topics
+        ]
+    )
 
 
 def _check_metadata(group: Group, partition: OffsetCommitRequestPartition) -> ErrorCode:

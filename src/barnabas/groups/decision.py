@@ -5,9 +5,11 @@ announces something the records make true is held back with both its endings, an
 picks one when it learns whether the records were committed.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Response
 
 
@@ -30,7 +32,7 @@ class HeldReply(NamedTuple):
 
     token: object
     committed: Response
-    failed: Response
+    failed: Callable[[ErrorCode], Response]
 
 
 @dataclass(slots=True)
@@ -42,7 +44,9 @@ class Decision:
     def reply(self, token: object, response: Response) -> None:
         self.replies.append(Reply(token, response))
 
-    def hold(self, token: object, *, committed: Response, failed: Response) -> None:
+    def hold(
+        self, token: object, *, committed: Response, failed: Callable[[ErrorCode], Response]
+    ) -> None:
         """Answer once the records are persisted, or at once when there are none."""
         if self.records:
             self.held.append(HeldReply(token, committed, failed))

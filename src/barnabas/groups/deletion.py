@@ -50,8 +50,9 @@ def delete_offsets(
                 decision.records.append(tombstone(group.group_id, topic.name, index))
             results.append(OffsetDeleteResponsePartition(index, code))
         response.topics.append(OffsetDeleteResponseTopic(topic.name, results))
-    failed = OffsetDeleteResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    decision.hold(token, committed=response, failed=failed)
+    decision.hold(
+        token, committed=response, failed=lambda error: OffsetDeleteResponse(error_code=error)
+    )
 
 
 def delete_group(group: Group | None, decision: Decision) -> ErrorCode:

@@ -214,11 +214,7 @@ def _take_over(group: Group, it: Join, member: Member, decision: Decision, now_m
         # of its former self as the leader, and so asks for its assignment as a follower.
         response.leader = former_leader_id
         response.members = []
-    decision.hold(
-        it.token,
-        committed=response,
-        failed=refused(it.request, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-    )
+    decision.hold(it.token, committed=response, failed=lambda error: refused(it.request, error))
 
 
 def _goes_on_as_before(group: Group, member: Member, former_metadata: bytes | None) -> bool:

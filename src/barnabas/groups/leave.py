@@ -28,7 +28,7 @@ def leave(
         decision.reply(token, LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
         return
     if group is not None and group.state is GroupState.DEAD:
-        decision.reply(token, _failed())
+        decision.reply(token, _failed(ErrorCode.COORDINATOR_NOT_AVAILABLE))
         return
     is_old = api_version < _SEVERAL_MEMBERS_FROM
     identities = [MemberIdentity(request.member_id)] if is_old else request.members
@@ -41,11 +41,11 @@ def leave(
         if is_old
         else LeaveGroupResponse(members=results)
     )
-    decision.hold(token, committed=response, failed=_failed())
+    decision.hold(token, committed=response, failed=_failed)
 
 
-def _failed() -> LeaveGroupResponse:
-    return LeaveGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+def _failed(error: ErrorCode) -> LeaveGroupResponse:
+    return LeaveGroupResponse(error_code=error)
 
 
 def _leave_one(group: Group | None, who: MemberIdentity, decision: Decision) -> MemberResponse:

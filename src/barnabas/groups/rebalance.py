@@ -28,7 +28,9 @@ def rebalance(group: Group, decision: Decision, now_ms: int) -> None:
         _complete_join_if_all_joined(group, decision, now_ms)
 
 
-def persist_failed(group: Group, generation_id: int, decision: Decision, now_ms: int) -> None:
+def persist_failed(
+    group: Group, generation_id: int, error: ErrorCode, decision: Decision, now_ms: int
+) -> None:
     """A record of this generation was not persisted, so the generation must not live on.
 
     Members are told to look for the coordinator again and to rejoin; the generation they arrive
@@ -38,17 +40,17 @@ def persist_failed(group: Group, generation_id: int, decision: Decision, now_ms:
     if group.generation_id != generation_id or group.state not in _QUIET:
         return
     if group.members:
-        _prepare(group, decision, now_ms, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        _prepare(group, decision, now_ms, error)
     else:
         group.state = GroupState.PREPARING_REBALANCE
         group.join_deadline_ms = now_ms + group.config.persist_retry_ms
 
 
-def deletion_failed(group: Group, decision: Decision, now_ms: int) -> None:
+def deletion_failed(group: Group, error: ErrorCode, decision: Decision, now_ms: int) -> None:
     """The group lives on; if it was not yet persisted as empty, that is still to be done."""
     group.state = GroupState.EMPTY
     if group.image is not None and group.image.generation != group.generation_id:
-        persist_failed(group, group.generation_id, decision, now_ms)
+        persist_failed(group, group.generation_id, error, decision, now_ms)
 
 
 def _prepare(group: Group, decision: Decision, now_ms: int, error: ErrorCode) -> None:

@@ -123,8 +123,17 @@ class GroupShard:
         follow_up.replies += (Reply(held.token, held.committed) for held in decision.held)
         return follow_up
 
-    def failed(self, decision: Decision, *, now_ms: int) -> Decision:
-        """The decision's records could not be persisted: take back what they stood for."""
+    def failed(
+        self,
+        decision: Decision,
+        error: ErrorCode = ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        *,
+        now_ms: int,
+    ) -> Decision:
+        """The decision's records are not persisted: take back what they stood for.
+
+        Whoever waits for them is told `error`. After `unload` there is nothing left to take back.
+        """
         follow_up = Decision()
         for record in decision.records:
             key = decode_key(record.key)
@@ -136,13 +145,13 @@ class GroupShard:
                 if record.value is not None:
                     group.offsets.settle(key.topic, key.partition)
             elif record.value is None:
-                deletion_failed(group, follow_up, now_ms)
+                deletion_failed(group, error, follow_up, now_ms)
             else:
                 group.settle()
                 generation_id = decode_group(record.value).generation
-                persist_failed(group, generation_id, follow_up, now_ms)
+                persist_failed(group, generation_id, error, follow_up, now_ms)
             self._settle(group)
-        follow_up.replies += (Reply(held.token, held.failed) for held in decision.held)
+        follow_up.replies += (Reply(held.token, held.failed(error)) for held in decision.held)
         return follow_up
 
     # -- requests -------------------------------------------------------------------------------
@@ -237,16 +246,27 @@ class GroupShard:
 
     def delete_groups(self, group_ids: Sequence[str], *, token: object) -> Decision:
         decision = Decision()
-        response = DeleteGroupsResponse()
-        failed = DeleteGroupsResponse()
-        for group_id in group_ids:
-            code = deletion.delete_group(self._groups.get(group_id), decision)
-            response.results.append(DeletableGroupResult(group_id, code))
-            if code is ErrorCode.NONE:
-                code = ErrorCode.COORDINATOR_NOT_AVAILABLE
-            failed.results.append(DeletableGroupResult(group_id, code))
-        decision.hold(token, committed=response, failed=failed)
+        results = [
+            DeletableGroupResult(
+                group_id, deletion.delete_group(self._groups.get(group_id), decision)
+            )
+            for group_id in group_ids
+        ]
+
+        def failed(error: ErrorCode) -> DeleteGroupsResponse:
+            return DeleteGroupsResponse(
+                results=[
+                    DeletableGroupResult(each.group_id, each.error_code or error)
+                    for each in results
+                ]
+            )
+
+        decision.hold(token, committed=DeleteGroupsResponse(results=results), failed=failed)
         return decision
+
+    def committed_topics(self) -> set[str]:
+        """The topics of which a group has an offset."""
+        return {topic for group in self._groups.values() for topic in group.offsets.topics()}
 
     def topics_deleted(self, names: Collection[str]) -> Decision:
         decision = Decision()
