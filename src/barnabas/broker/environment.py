@@ -10,6 +10,7 @@ import socket
 import subprocess
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random, SystemRandom
@@ -28,6 +29,8 @@ class Environment:
     boot_id: str
     """Changes whenever memory that was not written to the disk may be lost; empty: unknown."""
     bind: Callable[[Address], list[socket.socket]]
+    threads: Callable[[int, str], Executor] = ThreadPoolExecutor
+    """So many threads of that name, for `loop.run_in_executor`."""
 
     @classmethod
     def real(cls, loop: AbstractEventLoop) -> "Environment":

@@ -3,7 +3,6 @@
 import logging
 from asyncio import sleep
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from barnabas.broker.config import BrokerConfig
@@ -65,9 +64,9 @@ class Node:
         self.cluster_id = data.cluster_id
         self.rack = config.text("broker.rack")
         self.image = MetadataImage()
-        self.executor = ThreadPoolExecutor(2, "disk")
+        self.executor = environment.threads(2, "disk")
         # Apart from the others: whoever waits for a flush shall not wait for a compaction.
-        self._flushing = ThreadPoolExecutor(4, "flush")
+        self._flushing = environment.threads(4, "flush")
         self.flusher = Flusher(loop, self._flushing, self.clock)
         self.door = ConnectionDoor(loop, config)
         self.topic_answers = TopicAnswers()
