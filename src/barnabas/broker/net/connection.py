@@ -9,6 +9,7 @@ import logging
 from asyncio import BufferedProtocol, Future, Transport
 from asyncio.transports import BaseTransport
 from collections import deque
+from collections.abc import Callable
 from typing import Protocol, cast
 
 from barnabas.broker.net.receive_buffer import FrameTooLargeError, ReceiveBuffer
@@ -73,6 +74,7 @@ class Connection(BufferedProtocol):
         "client_host",
         "last_active",
         "local_host",
+        "on_lost",
     )
 
     def __init__(self, dispatch: Dispatch, door: Door) -> None:
@@ -87,6 +89,8 @@ class Connection(BufferedProtocol):
         self.client_host = "?"
         self.local_host = "localhost"
         self.last_active = door.now()
+        self.on_lost: Callable[[], None] | None = None
+        """Called when the connection is gone."""
 
     # -- called by the event loop ------------------------------------------------------------------
 
@@ -114,6 +118,8 @@ class Connection(BufferedProtocol):
         self._answers.clear()
         self._door.stalled.discard(self)
         self._door.leave(self)
+        if self.on_lost is not None:
+            self.on_lost()
 
     def get_buffer(self, sizehint: int) -> memoryview:
         del sizehint
@@ -154,6 +160,10 @@ class Connection(BufferedProtocol):
     def unsent_bytes(self) -> int:
         """Answers that the client has not taken yet."""
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
+    def use(self, dispatch: Dispatch) -> None:
+        """Have the requests from now on handled by somebody else."""
+        self._dispatch = dispatch
 
     def shrink(self) -> None:
         self._received.shrink()
