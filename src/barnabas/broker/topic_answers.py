@@ -1,6 +1,7 @@
 """What Metadata says of a topic, kept encoded: a thousand topics must not stall the event loop."""
 
-from barnabas.metadata.image import TopicImage
+from barnabas.metadata.image import MetadataImage, TopicImage
+from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.metadata import MetadataResponsePartition, MetadataResponseTopic
 from barnabas.wire.primitives import Writer
 
@@ -10,18 +11,22 @@ class EncodedTopic(MetadataResponseTopic):
 
     __slots__ = ("_encoded",)
 
-    def __init__(self, topic: TopicImage) -> None:
+    def __init__(self, topic: TopicImage, offline: frozenset[int]) -> None:
         super().__init__(
             name=topic.name,
             topic_id=topic.topic_id,
             is_internal=topic.is_internal,
             partitions=[
                 MetadataResponsePartition(
+                    error_code=0 if partition.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
                     partition_index=partition.index,
                     leader_id=partition.leader,
                     leader_epoch=partition.leader_epoch,
                     replica_nodes=partition.replicas,
                     isr_nodes=partition.isr,
+                    offline_replicas=[
+                        replica for replica in partition.replicas if replica in offline
+                    ],
                 )
                 for partition in topic.partitions
             ],
@@ -40,15 +45,25 @@ class EncodedTopic(MetadataResponseTopic):
 class TopicAnswers:
     """The encoded answers of all topics."""
 
-    def __init__(self) -> None:
+    def __init__(self, image: MetadataImage) -> None:
+        self._image = image
         self._answers: dict[str, EncodedTopic] = {}
+        self._offline: frozenset[int] = frozenset()
 
     def of(self, topic: TopicImage) -> EncodedTopic:
         answer = self._answers.get(topic.name)
         if answer is None:
-            answer = self._answers[topic.name] = EncodedTopic(topic)
+            answer = self._answers[topic.name] = EncodedTopic(topic, self._offline)
         return answer
 
     def changed(self, name: str) -> None:
         """The topic has changed or gone: its answer is made anew when it is asked for."""
         self._answers.pop(name, None)
+
+    def brokers_changed(self) -> None:
+        """Brokers have come or gone: replicas on them are online or offline now."""
+        kept = {replica for topic in self._image.topics.values() for partition in topic.partitions for replica in partition.replicas}
+        offline = frozenset(kept - self._image.live_brokers())
+        if offline != self._offline:
+            self._offline = offline
+            self._answers.clear()

@@ -22,11 +22,17 @@ def handle(
             error_message="only brokers (endpoint type 1) can be described here",
             endpoint_type=request.endpoint_type,
         )
-    endpoint = node.endpoint(context.connection)
+    brokers = node.brokers(context.connection)
     return DescribeClusterResponse(
         cluster_id=node.cluster_id,
-        controller_id=node.node_id,
-        brokers=[DescribeClusterBroker(node.node_id, endpoint.host, endpoint.port, node.rack)],
+        controller_id=node.controller_id,
+        brokers=[
+            DescribeClusterBroker(
+                broker.id, address.host, address.port, broker.rack, broker.fenced
+            )
+            for broker, address in brokers
+            if request.include_fenced_brokers or not broker.fenced
+        ],
         cluster_authorized_operations=(
             ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
         ),

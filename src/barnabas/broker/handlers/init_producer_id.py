@@ -1,8 +1,8 @@
 """InitProducerId, versions 0-6, for idempotent producers. Transactional ids are refused."""
 
+from barnabas.broker.controller_calls import ControllerUnavailable
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
-from barnabas.log import StorageError
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.init_producer_id import (
     InitProducerIdRequest,
@@ -12,7 +12,9 @@ from barnabas.wire.messages.init_producer_id import (
 _MAX_EPOCH = 32767
 
 
-def handle(node: Node, request: InitProducerIdRequest, _: RequestContext) -> InitProducerIdResponse:
+async def handle(
+    node: Node, request: InitProducerIdRequest, _: RequestContext
+) -> InitProducerIdResponse:
     if request.transactional_id is not None:
         return InitProducerIdResponse(
             error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, producer_epoch=-1
@@ -23,8 +25,9 @@ def handle(node: Node, request: InitProducerIdRequest, _: RequestContext) -> Ini
             producer_id=request.producer_id, producer_epoch=request.producer_epoch + 1
         )
     try:
-        return InitProducerIdResponse(producer_id=node.next_producer_id(), producer_epoch=0)
-    except StorageError:
+        producer_id = await node.next_producer_id()
+        return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+    except ControllerUnavailable:
         return InitProducerIdResponse(
             error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE, producer_epoch=-1
         )

@@ -4,12 +4,14 @@ Topics are asked for by name or (version 12 on) by id; none named means all. A t
 name is created when both client and broker allow it. Answers of topics are kept encoded.
 """
 
+from types import CoroutineType
+from typing import Any
+
 from barnabas.broker.authorized_operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
 from barnabas.controller.decision import Refusal
 from barnabas.controller.topics import check_name
-from barnabas.log import StorageError
 from barnabas.metadata.image import TopicImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.metadata import (
@@ -22,20 +24,41 @@ from barnabas.wire.messages.metadata import (
 from barnabas.wire.primitives import ZERO_UUID
 
 
-def handle(node: Node, request: MetadataRequest, context: RequestContext) -> MetadataResponse:
-    endpoint = node.endpoint(context.connection)
+def handle(
+    node: Node, request: MetadataRequest, context: RequestContext
+) -> "MetadataResponse | CoroutineType[Any, Any, MetadataResponse]":
+    missing = _missing(node, request)
+    if missing:
+        return _create_and_answer(node, request, context, missing)
+    return _answer(node, request, context, {})
+
+
+async def _create_and_answer(
+    node: Node, request: MetadataRequest, context: RequestContext, missing: list[str]
+) -> MetadataResponse:
+    return _answer(node, request, context, await node.auto_create(missing))
+
+
+def _answer(
+    node: Node, request: MetadataRequest, context: RequestContext, created: dict[str, int]
+) -> MetadataResponse:
     return MetadataResponse(
-        brokers=[MetadataResponseBroker(node.node_id, endpoint.host, endpoint.port, node.rack)],
+        brokers=[
+            MetadataResponseBroker(broker.id, address.host, address.port, broker.rack)
+            for broker, address in node.live_brokers(context.connection)
+        ],
         cluster_id=node.cluster_id,
-        controller_id=node.node_id,
-        topics=_topics(node, request, context.version),
+        controller_id=node.controller_id,
+        topics=_topics(node, request, context.version, created),
         cluster_authorized_operations=(
             ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
         ),
     )
 
 
-def _topics(node: Node, request: MetadataRequest, version: int) -> list[MetadataResponseTopic]:
+def _topics(
+    node: Node, request: MetadataRequest, version: int, created: dict[str, int]
+) -> list[MetadataResponseTopic]:
     with_operations = request.include_topic_authorized_operations
     # Version 0 has no null: there an empty list asks for all.
     if request.topics is None or (version == 0 and not request.topics):
@@ -43,27 +66,22 @@ def _topics(node: Node, request: MetadataRequest, version: int) -> list[Metadata
             _describe(node, topic, with_operations=with_operations)
             for topic in node.image.topics.values()
         ]
-    created = _create_missing(node, request)
     return [
         _asked(node, asked, created, with_operations=with_operations) for asked in request.topics
     ]
 
 
-def _create_missing(node: Node, request: MetadataRequest) -> dict[str, int]:
-    """Create named topics that are not there; the error code of each that could not be."""
+def _missing(node: Node, request: MetadataRequest) -> list[str]:
+    """Topics that are asked for by name, are not there, and are to be created."""
     if not request.allow_auto_topic_creation or not node.config.flag("auto.create.topics.enable"):
-        return {}
-    missing = dict.fromkeys(
-        asked.name
-        for asked in request.topics or ()
-        if asked.name is not None and asked.name not in node.image.topics
+        return []
+    return list(
+        dict.fromkeys(
+            asked.name
+            for asked in request.topics or ()
+            if asked.name is not None and asked.name not in node.image.topics
+        )
     )
-    if not missing:
-        return {}
-    try:
-        return node.auto_create(list(missing))
-    except StorageError:
-        return dict.fromkeys(missing, ErrorCode.KAFKA_STORAGE_ERROR)
 
 
 def _asked(

@@ -1,0 +1,213 @@
+"""The APIs that the controller decides: how each is decided, refused, and found refused."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from barnabas.controller.controller import Controller
+from barnabas.controller.decision import Decision
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.message import Request, Response
+from barnabas.wire.messages import alter_configs as plain_configs
+from barnabas.wire.messages import alter_partition_reassignments as reassignments
+from barnabas.wire.messages import elect_leaders
+from barnabas.wire.messages import incremental_alter_configs as incremental_configs
+from barnabas.wire.messages.allocate_producer_ids import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+)
+from barnabas.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from barnabas.wire.messages.broker_heartbeat import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+)
+from barnabas.wire.messages.broker_registration import (
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+)
+from barnabas.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopicResult,
+)
+from barnabas.wire.messages.create_topics import (
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from barnabas.wire.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from barnabas.wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+from barnabas.wire.messages.unregister_broker import (
+    UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
+)
+
+Decide = Callable[[Controller, Any, int, int], Decision[Any]]
+"""Given the controller, the request, the time, and where the metadata log ends."""
+Refuse = Callable[[Any, ErrorCode, str], Response]
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerApi:
+    decide: Decide
+    refuse: Refuse
+    """The answer when nothing could be decided."""
+    error_of: Callable[[Any], int]
+    """The error of the whole answer, or of its first part: enough to know a refusal."""
+
+
+def _error(response: Any) -> int:
+    code: int = response.error_code
+    return code
+
+
+def _first(parts: str) -> Callable[[Any], int]:
+    def error_of(response: Any) -> int:
+        found = getattr(response, parts)
+        return _error(found[0]) if found else 0
+
+    return error_of
+
+
+def _refuse_topics(
+    request: CreateTopicsRequest, error: ErrorCode, message: str
+) -> CreateTopicsResponse:
+    return CreateTopicsResponse(
+        topics=[
+            CreatableTopicResult(topic.name, error_code=error, error_message=message)
+            for topic in request.topics
+        ]
+    )
+
+
+def _refuse_deletions(
+    request: DeleteTopicsRequest, error: ErrorCode, message: str
+) -> DeleteTopicsResponse:
+    asked = request.topics or [DeleteTopicState(name) for name in request.topic_names]
+    return DeleteTopicsResponse(
+        responses=[
+            DeletableTopicResult(topic.name, topic.topic_id, error, message) for topic in asked
+        ]
+    )
+
+
+def _refuse_partitions(
+    request: CreatePartitionsRequest, error: ErrorCode, message: str
+) -> CreatePartitionsResponse:
+    return CreatePartitionsResponse(
+        results=[
+            CreatePartitionsTopicResult(topic.name, error, message) for topic in request.topics
+        ]
+    )
+
+
+def _refuse_configs(
+    request: plain_configs.AlterConfigsRequest, error: ErrorCode, message: str
+) -> plain_configs.AlterConfigsResponse:
+    return plain_configs.AlterConfigsResponse(
+        responses=[
+            plain_configs.AlterConfigsResourceResponse(
+                error, message, resource.resource_type, resource.resource_name
+            )
+            for resource in request.resources
+        ]
+    )
+
+
+def _refuse_config_changes(
+    request: incremental_configs.IncrementalAlterConfigsRequest, error: ErrorCode, message: str
+) -> incremental_configs.IncrementalAlterConfigsResponse:
+    return incremental_configs.IncrementalAlterConfigsResponse(
+        responses=[
+            incremental_configs.AlterConfigsResourceResponse(
+                error, message, resource.resource_type, resource.resource_name
+            )
+            for resource in request.resources
+        ]
+    )
+
+
+def _refusal(response_type: Callable[..., Response], *, says_why: bool = False) -> Refuse:
+    def refuse(_: Any, error: ErrorCode, message: str) -> Response:
+        if says_why:
+            return response_type(error_code=error, error_message=message)
+        return response_type(error_code=error)
+
+    return refuse
+
+
+CONTROLLER_APIS: dict[type[Request[Any]], ControllerApi] = {
+    CreateTopicsRequest: ControllerApi(
+        lambda controller, request, now_ms, end: controller.create_topics(request),
+        _refuse_topics,
+        _first("topics"),
+    ),
+    DeleteTopicsRequest: ControllerApi(
+        lambda controller, request, now_ms, end: controller.delete_topics(request),
+        _refuse_deletions,
+        _first("responses"),
+    ),
+    CreatePartitionsRequest: ControllerApi(
+        lambda controller, request, now_ms, end: controller.create_partitions(request),
+        _refuse_partitions,
+        _first("results"),
+    ),
+    plain_configs.AlterConfigsRequest: ControllerApi(
+        lambda controller, request, now_ms, end: controller.alter_configs(request),
+        _refuse_configs,
+        _first("responses"),
+    ),
+    incremental_configs.IncrementalAlterConfigsRequest: ControllerApi(
+        lambda controller, request, now_ms, end: controller.incremental_alter_configs(request),
+        _refuse_config_changes,
+        _first("responses"),
+    ),
+    AllocateProducerIdsRequest: ControllerApi(
+        lambda controller, request, now_ms, end: controller.allocate_producer_ids(request),
+        _refusal(AllocateProducerIdsResponse),
+        _error,
+    ),
+    AlterPartitionRequest: ControllerApi(
+        lambda controller, request, now_ms, end: controller.alter_partition(request),
+        _refusal(AlterPartitionResponse),
+        _error,
+    ),
+    BrokerRegistrationRequest: ControllerApi(
+        lambda controller, request, now_ms, end: controller.register_broker(request, now_ms),
+        _refusal(BrokerRegistrationResponse),
+        _error,
+    ),
+    BrokerHeartbeatRequest: ControllerApi(
+        lambda controller, request, now_ms, end: controller.heartbeat(request, now_ms, end),
+        _refusal(BrokerHeartbeatResponse),
+        _error,
+    ),
+    UnregisterBrokerRequest: ControllerApi(
+        lambda controller, request, now_ms, end: controller.unregister_broker(request),
+        _refusal(UnregisterBrokerResponse, says_why=True),
+        _error,
+    ),
+    elect_leaders.ElectLeadersRequest: ControllerApi(
+        lambda controller, request, now_ms, end: controller.elect_leaders(request),
+        _refusal(elect_leaders.ElectLeadersResponse),
+        _error,
+    ),
+    reassignments.AlterPartitionReassignmentsRequest: ControllerApi(
+        lambda controller, request, now_ms, end: controller.alter_partition_reassignments(request),
+        _refusal(reassignments.AlterPartitionReassignmentsResponse, says_why=True),
+        _error,
+    ),
+    ListPartitionReassignmentsRequest: ControllerApi(
+        lambda controller, request, now_ms, end: controller.list_partition_reassignments(request),
+        _refusal(ListPartitionReassignmentsResponse, says_why=True),
+        _error,
+    ),
+}

@@ -1,0 +1,99 @@
+"""How a node reaches the controller, wherever that is."""
+
+import logging
+from asyncio import sleep
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from barnabas.broker.active_controller import ActiveController, NotController
+from barnabas.broker.clock import Clock
+from barnabas.broker.controller_apis import CONTROLLER_APIS
+from barnabas.broker.peers import Peers, PeerUnavailable
+from barnabas.controller.controller import Controller
+from barnabas.controller.decision import Decision
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.message import Request, Response
+
+logger = logging.getLogger(__name__)
+
+ResponseT = TypeVar("ResponseT", bound=Response)
+
+_RETRY_S = 0.02
+_RETRY_MAX_S = 0.25
+_CALL_TIMEOUT_MS = 5_000
+DEFAULT_TIMEOUT_MS = 15_000
+
+LANE = "control"
+
+
+class ControllerUnavailable(Exception):  # noqa: N818 - an expected outcome
+    """No controller has answered in time."""
+
+
+class ControllerCalls:
+    """Asks the controller: here, or at the node that leads the metadata log."""
+
+    def __init__(
+        self,
+        node_id: int,
+        clock: Clock,
+        peers: Peers,
+        controller: ActiveController,
+        leader_id: Callable[[], int | None],
+        metadata_end_offset: Callable[[], int],
+    ) -> None:
+        self._node_id = node_id
+        self._clock = clock
+        self._peers = peers
+        self._controller = controller
+        self._leader_id = leader_id
+        self._metadata_end_offset = metadata_end_offset
+
+    async def decide_here(self, request: Request[ResponseT]) -> ResponseT:
+        """Have this node's controller decide. Raises NotController."""
+        api = CONTROLLER_APIS[type(request)]
+
+        def decide(controller: Controller, now_ms: int) -> Decision[Any]:
+            return api.decide(controller, request, now_ms, self._metadata_end_offset())
+
+        answer: ResponseT = await self._controller.decide(decide)
+        return answer
+
+    async def call(
+        self,
+        request: Request[ResponseT],
+        *,
+        timeout_ms: int = DEFAULT_TIMEOUT_MS,
+        lane: str = LANE,
+    ) -> ResponseT:
+        """Ask until there is a controller that answers. Raises ControllerUnavailable."""
+        deadline_ms = self._clock.steady_ms() + timeout_ms
+        pause = _RETRY_S
+        while True:
+            left_ms = deadline_ms - self._clock.steady_ms()
+            if left_ms <= 0:
+                raise ControllerUnavailable(
+                    "no controller has answered: a majority of the voters must be up"
+                )
+            response = await self._try(request, min(left_ms, _CALL_TIMEOUT_MS), lane)
+            if response is not None:
+                return response
+            await sleep(pause)
+            pause = min(2 * pause, _RETRY_MAX_S)
+
+    async def _try(
+        self, request: Request[ResponseT], timeout_ms: int, lane: str
+    ) -> ResponseT | None:
+        leader_id = self._leader_id()
+        try:
+            if leader_id == self._node_id:
+                return await self.decide_here(request)
+            if leader_id is None:
+                return None
+            response = await self._peers.call(
+                leader_id, request, request.MAX_VERSION, timeout_ms=timeout_ms, lane=lane
+            )
+        except (NotController, PeerUnavailable):
+            return None
+        error = CONTROLLER_APIS[type(request)].error_of(response)
+        return None if error == ErrorCode.NOT_CONTROLLER else response

@@ -1,0 +1,74 @@
+"""Who is served before the node is ready: other nodes, but no client yet.
+
+A node needs others to find its way back into the cluster, so it listens before it is ready. A
+client that comes early waits at the gate; it would only be told that there is nothing here.
+"""
+
+from asyncio import AbstractEventLoop, Future
+
+from barnabas.broker.net.connection import Answer, Connection, Dispatch
+from barnabas.broker.net.door import ConnectionDoor
+from barnabas.broker.peers import NODE_CLIENT
+from barnabas.wire.framing import decode_request_header
+from barnabas.wire.messages.api_versions import ApiVersionsRequest
+from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
+from barnabas.wire.primitives import Reader, WireError
+
+_ALWAYS_SERVED = frozenset({ApiVersionsRequest.API_KEY, DescribeQuorumRequest.API_KEY})
+
+
+class Gate:
+    """Stands before `dispatch` until it is opened."""
+
+    def __init__(self, loop: AbstractEventLoop, dispatch: Dispatch, door: ConnectionDoor) -> None:
+        self._loop = loop
+        self._dispatch = dispatch
+        self._door = door
+        self._waiting: list[tuple[bytes, Connection, Future[Answer]]] = []
+        self._is_open = False
+
+    def new_connection(self) -> Connection:
+        return Connection(self._dispatch if self._is_open else self._admit, self._door)
+
+    def open(self) -> None:
+        """The node is ready."""
+        self._is_open = True
+        for connection in self._door.connections:
+            connection.use(self._dispatch)
+        for frame, connection, answer in self._waiting:
+            if not answer.cancelled():
+                self._serve(frame, connection, answer)
+        self._waiting.clear()
+
+    def _admit(self, frame: memoryview, connection: Connection) -> "Answer | Future[Answer]":
+        header = decode_request_header(Reader(frame))
+        if header.client_id == NODE_CLIENT or header.api_key in _ALWAYS_SERVED:
+            return self._dispatch(frame, connection)
+        answer: Future[Answer] = self._loop.create_future()
+        self._waiting.append((bytes(frame), connection, answer))
+        return answer
+
+    def _serve(self, frame: bytes, connection: Connection, answer: "Future[Answer]") -> None:
+        try:
+            served = self._dispatch(memoryview(bytearray(frame)), connection)
+        except WireError as error:
+            connection.refuse(str(error))
+            return
+        if not isinstance(served, Future):
+            answer.set_result(served)
+            return
+
+        def finish(done: "Future[Answer]") -> None:
+            if answer.cancelled():
+                return
+            if done.cancelled():
+                answer.cancel()
+            else:
+                answer.set_result(done.result())
+
+        def abandon(done: "Future[Answer]") -> None:
+            if done.cancelled():
+                served.cancel()
+
+        served.add_done_callback(finish)
+        answer.add_done_callback(abandon)

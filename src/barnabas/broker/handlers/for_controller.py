@@ -1,0 +1,37 @@
+"""What the controller decides: topics, settings, brokers, in-sync sets, leaders, producer ids.
+
+Any node takes such a request and sends it on to the controller. One that comes from a node is not
+sent on again: two nodes that each take the other for the controller would pass it back and forth.
+"""
+
+from typing import Any
+
+from barnabas.broker.active_controller import NotController
+from barnabas.broker.controller_apis import CONTROLLER_APIS
+from barnabas.broker.controller_calls import DEFAULT_TIMEOUT_MS, ControllerUnavailable
+from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.node import NODE_CLIENT, Node
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.message import Request, Response
+from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
+from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
+
+
+async def handle(node: Node, request: Request[Any], context: RequestContext) -> Response:
+    api = CONTROLLER_APIS[type(request)]
+    try:
+        if context.client_id == NODE_CLIENT:
+            if isinstance(request, BrokerHeartbeatRequest | BrokerRegistrationRequest):
+                node.controller.heard_from(request.broker_id, context.connection)
+            response: Response = await node.calls.decide_here(request)
+        else:
+            timeout_ms = getattr(request, "timeout_ms", DEFAULT_TIMEOUT_MS)
+            response = await node.calls.call(
+                request, timeout_ms=max(1_000, min(timeout_ms, DEFAULT_TIMEOUT_MS))
+            )
+            await node.in_step()
+        return response
+    except NotController:
+        return api.refuse(request, ErrorCode.NOT_CONTROLLER, "another node is the controller")
+    except ControllerUnavailable as error:
+        return api.refuse(request, ErrorCode.REQUEST_TIMED_OUT, str(error))

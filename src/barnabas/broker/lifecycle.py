@@ -1,0 +1,142 @@
+"""This node's membership: registering with the controller, heartbeats, and a clean farewell."""
+
+import logging
+from asyncio import AbstractEventLoop, Event, Task, wait_for
+from collections.abc import Callable
+
+from barnabas.broker.clock import Clock
+from barnabas.broker.controller_calls import ControllerCalls, ControllerUnavailable
+from barnabas.broker.trust import UNKNOWN_EPOCH, DiskTrust
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.broker_heartbeat import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+)
+from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
+
+logger = logging.getLogger(__name__)
+
+LANE = "heartbeat"
+_RETRY_S = 0.1
+
+
+class Lifecycle:
+    """Keeps this node registered. `epoch` is -1 until it is."""
+
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        clock: Clock,
+        calls: ControllerCalls,
+        trust: DiskTrust,
+        *,
+        registration: Callable[[int], BrokerRegistrationRequest],
+        metadata_offset: Callable[[], int],
+        heartbeat_interval_ms: int,
+        session_timeout_ms: int,
+    ) -> None:
+        """`registration` makes the request, given the epoch that is vouched for."""
+        self._loop = loop
+        self._clock = clock
+        self._calls = calls
+        self._trust = trust
+        self._registration = registration
+        self._metadata_offset = metadata_offset
+        self._interval_s = heartbeat_interval_ms / 1000
+        self._session_timeout_ms = session_timeout_ms
+        self._vouched_epoch = UNKNOWN_EPOCH
+        self._task: Task[None] | None = None
+        self._wake = Event()
+        self._leaving = False
+        self.epoch = UNKNOWN_EPOCH
+        self.is_fenced = True
+        self.unfenced = Event()
+        self.may_leave = Event()
+        """Set when the controller has taken everything this node led from it."""
+
+    def start(self) -> None:
+        """Begin to register. Raises `StorageError`."""
+        self._vouched_epoch = self._trust.vouched_epoch()
+        self._task = self._loop.create_task(self._run())
+
+    def wake(self) -> None:
+        """There may be a new controller, or news for it: do not wait for the next heartbeat."""
+        self._wake.set()
+
+    async def leave(self, max_wait_ms: int) -> None:
+        """Have the controller move leadership away, if there is time for it."""
+        self._leaving = True
+        self.wake()
+        try:
+            await wait_for(self.may_leave.wait(), max_wait_ms / 1000)
+        except TimeoutError:
+            logger.warning("leaving, although the controller has not taken over what is led here")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    def closed_well(self) -> None:
+        """Everything is on the disk. Raises `StorageError`."""
+        if self.epoch != UNKNOWN_EPOCH:
+            self._trust.stopped(self.epoch)
+
+    # -- the loop --------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        while True:
+            self._wake.clear()
+            try:
+                pause = await (
+                    self._register() if self.epoch == UNKNOWN_EPOCH else self._heartbeat()
+                )
+            except ControllerUnavailable:
+                pause = _RETRY_S
+            await self._pause(pause)
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            await wait_for(self._wake.wait(), seconds)
+        except TimeoutError:
+            return
+
+    async def _register(self) -> float:
+        request = self._registration(self._vouched_epoch)
+        response = await self._calls.call(request, lane=LANE)
+        if response.error_code:
+            error = ErrorCode(response.error_code)
+            logger.warning("the controller does not register this node: %s", error.name)
+            return _RETRY_S * 5
+        self._trust.registered(response.broker_epoch)
+        self.epoch = self._vouched_epoch = response.broker_epoch
+        logger.info("registered with epoch %d", self.epoch)
+        return 0
+
+    async def _heartbeat(self) -> float:
+        request = BrokerHeartbeatRequest(
+            self._registration(self.epoch).broker_id,
+            self.epoch,
+            self._metadata_offset(),
+            False,
+            self._leaving,
+        )
+        response = await self._calls.call(request, timeout_ms=self._session_timeout_ms, lane=LANE)
+        return self._heard(response)
+
+    def _heard(self, response: BrokerHeartbeatResponse) -> float:
+        if response.error_code:
+            error = ErrorCode(response.error_code)
+            if error in (ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED):
+                logger.warning("registering again: %s", error.name)
+                self.epoch = UNKNOWN_EPOCH
+                self.unfenced.clear()
+            return _RETRY_S
+        if response.is_fenced != self.is_fenced:
+            logger.info("the controller has %s", "fenced this node" if response.is_fenced else "let this node in")
+        self.is_fenced = response.is_fenced
+        if not response.is_fenced:
+            self.unfenced.set()
+        if response.should_shut_down:
+            self.may_leave.set()
+        # Who waits to be let in, or let go, asks more often.
+        return self._interval_s if not (self.is_fenced or self._leaving) else 0.02

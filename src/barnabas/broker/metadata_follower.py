@@ -1,0 +1,198 @@
+"""Keeps a node in step with what is agreed: the image first, then everything that follows it.
+
+The image takes in committed records at once. What they mean for partitions (open, lead, follow,
+delete) is done in their order, a slice at a time, so that ten thousand of them do not stall the
+event loop; a handful is done on the spot.
+"""
+
+import logging
+from asyncio import AbstractEventLoop, Future, Handle
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from barnabas.metadata.image import BROKER_RESOURCE, MetadataImage, TopicImage
+from barnabas.metadata.records import MetadataRecord
+from barnabas.wire.messages.metadata_records import (
+    BrokerRegistrationChangeRecord,
+    ConfigRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RegisterBrokerRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+    UnregisterBrokerRecord,
+)
+
+logger = logging.getLogger(__name__)
+
+_SLICE_PARTITIONS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Followers:
+    """Who has to know what."""
+
+    topic_changed: Callable[[TopicImage, Sequence[int]], None]
+    """In the partitions with these indexes."""
+    topic_removed: Callable[[TopicImage], None]
+    topic_reconfigured: Callable[[str], None]
+    broker_reconfigured: Callable[[], None]
+    brokers_changed: Callable[[], None]
+
+
+class MetadataFollower:
+    def __init__(
+        self, loop: AbstractEventLoop, image: MetadataImage, followers: Followers
+    ) -> None:
+        self._loop = loop
+        self._image = image
+        self._followers = followers
+        self._changed: dict[bytes, set[int] | None] = {}
+        self._todo: deque[Callable[[], int]] = deque()
+        """What is left to do, each saying how many partitions it was about."""
+        self._scheduled: Handle | None = None
+        self._waiting: list[Future[None]] = []
+        self.is_held = True
+        """Until the node is registered, nothing but the image follows."""
+        self.end_offset = 0
+
+    # -- what is agreed --------------------------------------------------------------------------
+
+    def restore(self, records: list[MetadataRecord], end_offset: int) -> None:
+        """A snapshot takes the place of everything so far."""
+        before = dict(self._image.topics_by_id)
+        self._image.clear()
+        for record in records:
+            self._image.replay(record)
+        self.end_offset = end_offset
+        for topic_id, topic in before.items():
+            if topic_id not in self._image.topics_by_id:
+                self._removed(topic)
+        for topic in self._image.topics.values():
+            self._changed[topic.topic_id] = None
+            self._reconfigured(topic.name)
+        self._flush_changed()
+        self._followers.broker_reconfigured()
+        self._followers.brokers_changed()
+        self._work()
+
+    def commit(self, records: list[MetadataRecord], end_offset: int) -> None:
+        """Take in what was agreed."""
+        brokers_changed = False
+        for record in records:
+            match record:
+                case TopicRecord():
+                    self._image.replay(record)
+                    self._changed[record.topic_id] = None
+                case PartitionRecord() | PartitionChangeRecord():
+                    self._image.replay(record)
+                    indexes = self._changed.setdefault(record.topic_id, set())
+                    if indexes is not None:
+                        indexes.add(record.partition_id)
+                case RemoveTopicRecord():
+                    self._flush_changed()
+                    topic = self._image.topics_by_id[record.topic_id]
+                    self._image.replay(record)
+                    self._removed(topic)
+                case ConfigRecord():
+                    self._image.replay(record)
+                    self._configured(record)
+                case _:
+                    self._image.replay(record)
+                    brokers_changed |= isinstance(
+                        record,
+                        RegisterBrokerRecord
+                        | UnregisterBrokerRecord
+                        | BrokerRegistrationChangeRecord,
+                    )
+        self.end_offset = end_offset
+        self._flush_changed()
+        if brokers_changed:
+            self._followers.brokers_changed()
+        self._work()
+
+    def release(self) -> None:
+        """The node is registered: from now on it follows what is agreed."""
+        if self.is_held:
+            self.is_held = False
+            for topic in self._image.topics.values():
+                self._changed[topic.topic_id] = None
+            self._flush_changed()
+            self._work()
+
+    # -- what follows from it --------------------------------------------------------------------
+
+    def _flush_changed(self) -> None:
+        for topic_id, indexes in self._changed.items():
+            if not self.is_held:
+                self._todo += self._changes(topic_id, indexes)
+        self._changed.clear()
+
+    def _changes(
+        self, topic_id: bytes, indexes: set[int] | None
+    ) -> Iterator[Callable[[], int]]:
+        """The steps that bring a topic's partitions in line; all of them for None."""
+        topic = self._image.topics_by_id[topic_id]
+        wanted = range(len(topic.partitions)) if indexes is None else sorted(indexes)
+        for first in range(0, len(wanted), _SLICE_PARTITIONS):
+            yield partial(self._change, topic, wanted[first : first + _SLICE_PARTITIONS])
+
+    def _change(self, topic: TopicImage, indexes: Sequence[int]) -> int:
+        if self._image.topics_by_id.get(topic.topic_id) is topic:  # else it was removed meanwhile
+            self._followers.topic_changed(topic, indexes)
+        return len(indexes)
+
+    def _removed(self, topic: TopicImage) -> None:
+        def remove() -> int:
+            self._followers.topic_removed(topic)
+            return len(topic.partitions)
+
+        self._todo.append(remove)
+
+    def _configured(self, record: ConfigRecord) -> None:
+        if record.resource_type == BROKER_RESOURCE:
+            self._followers.broker_reconfigured()
+            for name in self._image.topics:
+                self._reconfigured(name)
+        else:
+            self._reconfigured(record.resource_name)
+
+    def _reconfigured(self, name: str) -> None:
+        def reconfigure() -> int:
+            self._followers.topic_reconfigured(name)
+            return 1
+
+        self._todo.append(reconfigure)
+
+    def _work(self) -> None:
+        """Do a slice, and leave the rest to the next turn of the event loop."""
+        if self._scheduled is not None:
+            return
+        self._slice()
+
+    def _slice(self) -> None:
+        self._scheduled = None
+        done = 0
+        while self._todo and done < _SLICE_PARTITIONS:
+            done += self._todo.popleft()()
+        if self._todo:
+            self._scheduled = self._loop.call_soon(self._slice)
+            return
+        for future in self._waiting:
+            if not future.done():
+                future.set_result(None)
+        self._waiting.clear()
+
+    async def in_step(self) -> None:
+        """Wait until everything that follows from the image has been done."""
+        if self._todo:
+            future: Future[None] = self._loop.create_future()
+            self._waiting.append(future)
+            await future
+
+    def close(self) -> None:
+        if self._scheduled is not None:
+            self._scheduled.cancel()
+        self._todo.clear()

@@ -1,0 +1,55 @@
+"""Whether what this node had acknowledged before it stopped is surely still on its disk.
+
+A process that is killed loses nothing: what it wrote is in the page cache. A machine that loses
+power loses what was not synced. So the file `broker.state` keeps the machine's boot id beside the
+epoch the node was registered with, and says whether the node was stopped in good order.
+"""
+
+from dataclasses import dataclass
+
+from barnabas.log import Disk
+from barnabas.log.errors import storage_errors
+
+_FILE = "broker.state"
+UNKNOWN_EPOCH = -1
+
+
+@dataclass(frozen=True, slots=True)
+class DiskTrust:
+    """Reads and writes `broker.state`."""
+
+    disk: Disk
+    directory: str
+    boot_id: str
+
+    @property
+    def _path(self) -> str:
+        return f"{self.directory}/{_FILE}"
+
+    def vouched_epoch(self) -> int:
+        """The epoch of the last registration if nothing written since can be lost, else -1.
+
+        Raises `StorageError`.
+        """
+        with storage_errors(f"can not read {self._path}"):
+            if not self.disk.exists(self._path):
+                return UNKNOWN_EPOCH
+            text = self.disk.read_file(self._path).decode("ascii", "replace")
+        entries = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+        epoch = entries.get("broker.epoch", "")
+        clean = entries.get("clean") == "true"
+        same_boot = bool(self.boot_id) and entries.get("boot.id") == self.boot_id
+        return int(epoch) if epoch.isdecimal() and (clean or same_boot) else UNKNOWN_EPOCH
+
+    def registered(self, epoch: int) -> None:
+        """The node is about to write under this epoch. Raises `StorageError`."""
+        self._write(epoch, clean=False)
+
+    def stopped(self, epoch: int) -> None:
+        """All logs are synced and closed. Raises `StorageError`."""
+        self._write(epoch, clean=True)
+
+    def _write(self, epoch: int, *, clean: bool) -> None:
+        lines = [f"broker.epoch={epoch}", f"boot.id={self.boot_id}", f"clean={str(clean).lower()}"]
+        with storage_errors(f"can not write {self._path}"):
+            self.disk.replace_file(self._path, ("\n".join(lines) + "\n").encode(), sync=True)
