@@ -31,6 +31,9 @@ logger = logging.getLogger(__name__)
 
 NodeT = TypeVar("NodeT")
 
+NODE_CLIENT = "barnabas-node"
+"""The client id under which nodes talk to each other."""
+
 
 @dataclass(frozen=True, slots=True)
 class Later:
@@ -58,6 +61,10 @@ class RequestContext:
     @property
     def client_id(self) -> str:
         return self.header.client_id or ""
+
+    @property
+    def is_from_node(self) -> bool:
+        return self.header.client_id == NODE_CLIENT
 
     @property
     def client_host(self) -> str:

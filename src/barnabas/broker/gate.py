@@ -6,9 +6,9 @@ client that comes early waits at the gate; it would only be told that there is n
 
 from asyncio import AbstractEventLoop, Future
 
+from barnabas.broker.dispatch import NODE_CLIENT
 from barnabas.broker.net.connection import Answer, Connection, Dispatch
 from barnabas.broker.net.door import ConnectionDoor
-from barnabas.broker.peers import NODE_CLIENT
 from barnabas.wire.framing import decode_request_header
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest

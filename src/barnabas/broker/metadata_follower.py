@@ -43,9 +43,7 @@ class Followers:
 
 
 class MetadataFollower:
-    def __init__(
-        self, loop: AbstractEventLoop, image: MetadataImage, followers: Followers
-    ) -> None:
+    def __init__(self, loop: AbstractEventLoop, image: MetadataImage, followers: Followers) -> None:
         self._loop = loop
         self._image = image
         self._followers = followers
@@ -130,9 +128,7 @@ class MetadataFollower:
                 self._todo += self._changes(topic_id, indexes)
         self._changed.clear()
 
-    def _changes(
-        self, topic_id: bytes, indexes: set[int] | None
-    ) -> Iterator[Callable[[], int]]:
+    def _changes(self, topic_id: bytes, indexes: set[int] | None) -> Iterator[Callable[[], int]]:
         """The steps that bring a topic's partitions in line; all of them for None."""
         topic = self._image.topics_by_id[topic_id]
         wanted = range(len(topic.partitions)) if indexes is None else sorted(indexes)

@@ -1,135 +1,195 @@
-"""A node: everything a handler works with, and the one way to change what is agreed."""
+"""A node: everything a handler works with."""
 
 import logging
 from asyncio import sleep
-from collections.abc import Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
 
+from barnabas.broker.active_controller import ActiveController
 from barnabas.broker.config import BrokerConfig
+from barnabas.broker.controller_calls import ControllerCalls, ControllerUnavailable
+from barnabas.broker.dispatch import NODE_CLIENT
 from barnabas.broker.environment import Environment
 from barnabas.broker.fetch_sessions import FetchSessions
 from barnabas.broker.flusher import Flusher
-from barnabas.broker.group_coordinator import GroupCoordinator
-from barnabas.broker.metadata_log import MetadataLog
+from barnabas.broker.lifecycle import Lifecycle
+from barnabas.broker.metadata_follower import Followers, MetadataFollower
 from barnabas.broker.net.connection import Connection
 from barnabas.broker.net.door import ConnectionDoor
 from barnabas.broker.net.listeners import Address
-from barnabas.broker.partitions import Partitions
+from barnabas.broker.peers import Peers
 from barnabas.broker.topic_answers import TopicAnswers
-from barnabas.controller.configs import TopicDefaults
-from barnabas.controller.decision import Decision
-from barnabas.controller.producer_ids import allocate_producer_ids
-from barnabas.controller.topics import TopicPolicy, create_topics
+from barnabas.broker.trust import DiskTrust
+from barnabas.broker.voters import parse_voters
 from barnabas.log import DataDirectory, StorageError
 from barnabas.metadata.image import (
-    BROKER_RESOURCE,
     CLUSTER_METADATA,
     CONSUMER_OFFSETS,
+    BrokerImage,
     MetadataImage,
     TopicImage,
 )
-from barnabas.metadata.records import MetadataRecord
-from barnabas.wire.messages.create_topics import (
-    CreatableTopic,
-    CreatableTopicConfig,
-    CreateTopicsRequest,
-)
-from barnabas.wire.messages.metadata_records import (
-    ConfigRecord,
-    PartitionRecord,
-    RemoveTopicRecord,
-    TopicRecord,
-)
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
+from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest, Listener
+from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
 logger = logging.getLogger(__name__)
 
-AnswerT = TypeVar("AnswerT")
-
 _TURNS_TO_ANSWER = 3
 """Turns of the event loop that a decided answer takes to its socket: encoding, order, writing."""
+_CREATED_SEEN_S = 2.0
+"""How long to wait for a topic to be seen here that the controller has created."""
 
 
 class Node:
-    """One broker's state. Handlers read it; only `commit` changes what is agreed."""
+    """One broker's state. Handlers read it; what is agreed changes by way of the controller."""
 
-    def __init__(self, config: BrokerConfig, data: DataDirectory, environment: Environment) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        data: DataDirectory,
+        environment: Environment,
+        on_failure: Callable[[str], None],
+    ) -> None:
+        """`on_failure` is told why the node can't go on, should that come to pass."""
         self.config = config
         self.data = data
         self.environment = environment
+        self._on_failure = on_failure
         self.loop = loop = environment.loop
-        self.clock = environment.clock
+        self.clock = clock = environment.clock
         self.random = environment.random
-        disk = environment.disk
         self.node_id = data.node_id
-        self.cluster_id = data.cluster_id
         self.rack = config.text("broker.rack")
+        self.advertised = Address("localhost", 0)
         self.image = MetadataImage()
         self.executor = environment.threads(2, "disk")
         # Apart from the others: whoever waits for a flush shall not wait for a compaction.
         self._flushing = environment.threads(4, "flush")
-        self.flusher = Flusher(loop, self._flushing, self.clock)
+        self.flusher = Flusher(loop, self._flushing, clock)
         self.door = ConnectionDoor(loop, config)
-        self.topic_answers = TopicAnswers()
-        self.groups = GroupCoordinator(loop, config, self.clock, self.random)
-        self._metadata_log = MetadataLog(disk, data.partition_path(CLUSTER_METADATA, 0), self.image)
-        config.set_dynamic(self.image.broker_configs(self.node_id))
-        self.door.configure(config)
+        self.topic_answers = TopicAnswers(self.image)
         self.fetch_sessions = FetchSessions(
             config.number("max.incremental.fetch.session.cache.slots")
         )
-        self.partitions = Partitions(
-            config, self.image, data, disk, loop, self.executor, self.flusher.appended
-        )
+        self._incarnation_id = self.random.randbytes(16)
         self._producer_ids = iter(range(0))
-        self.advertised = Address("localhost", 0)
+        self._voters = {
+            voter.id: voter.address
+            for voter in parse_voters(config.text("controller.quorum.voters"))
+        }
+        self._silent: set[int] = set()
+        """Nodes to which a connection has broken and not come back."""
+        self.peers = Peers(loop, clock, self._address_of, self._peer_lost, NODE_CLIENT)
+        self.follower = MetadataFollower(
+            loop,
+            self.image,
+            Followers(
+                self._topic_changed,
+                self._topic_removed,
+                self._topic_reconfigured,
+                self._reconfigure_broker,
+                self._brokers_changed,
+            ),
+        )
+        self.quorum = self._new_quorum()
+        self.controller = ActiveController(loop, clock, self.quorum, self._new_controller)
+        self.calls = ControllerCalls(
+            self.node_id,
+            clock,
+            self.peers,
+            self.controller,
+            lambda: self.quorum.leader_id,
+            lambda: self.quorum.high_watermark,
+        )
+        self.lifecycle = Lifecycle(
+            loop,
+            clock,
+            self.calls,
+            DiskTrust(environment.disk, data.path, environment.boot_id),
+            registration=self._registration,
+            metadata_offset=lambda: self.follower.end_offset,
+            heartbeat_interval_ms=config.number("broker.heartbeat.interval.ms"),
+            session_timeout_ms=config.number("broker.session.timeout.ms"),
+        )
 
-    def load(self) -> None:
-        """Open every partition and bring back the groups."""
-        self.partitions.open_all()
-        self.partitions.set_strays_aside(keep={CLUSTER_METADATA})
-        self.groups.load(self.partitions.by_name.get(CONSUMER_OFFSETS, []))
+    # -- the cluster -----------------------------------------------------------------------------
 
-    # -- what is agreed ----------------------------------------------------------------------------
+    @property
+    def cluster_id(self) -> str:
+        return self.data.cluster_id
 
-    def commit(self, decision: Decision[AnswerT]) -> AnswerT:
-        """Persist and replay a decision, and bring the node in step. Raises `StorageError`."""
-        removed = self._removed_topics(decision.records)
-        self._metadata_log.commit(decision.records)
-        self._follow(decision.records, removed)
-        return decision.answer
+    @property
+    def controller_id(self) -> int:
+        """Who clients may take for the controller: any node sends their requests on."""
+        leader_id = self.quorum.leader_id
+        is_live = leader_id in self.image.brokers and not self.image.brokers[leader_id].fenced
+        return leader_id if leader_id is not None and is_live else self.node_id
 
-    def _removed_topics(self, records: Iterable[MetadataRecord]) -> list[TopicImage]:
-        return [
-            self.image.topics_by_id[record.topic_id]
-            for record in records
-            if isinstance(record, RemoveTopicRecord)
-        ]
+    def brokers(self, connection: Connection) -> Iterator[tuple[BrokerImage, Address]]:
+        """Every broker, and where the client behind `connection` is told to find it."""
+        for broker in self.image.brokers.values():
+            if broker.id == self.node_id and self.advertised.is_wildcard:
+                yield broker, Address(connection.local_host, self.advertised.port)
+            else:
+                yield broker, _address(broker)
 
-    def _follow(self, records: list[MetadataRecord], removed: list[TopicImage]) -> None:
-        changed: dict[bytes, None] = {}
-        reconfigured: dict[str, None] = {}
-        for record in records:
-            match record:
-                case TopicRecord() | PartitionRecord():
-                    changed[record.topic_id] = None
-                case ConfigRecord(resource_type=kind) if kind == BROKER_RESOURCE:
-                    self._reconfigure_broker()
-                    reconfigured |= dict.fromkeys(self.image.topics)
-                case ConfigRecord():
-                    reconfigured[record.resource_name] = None
-                case _:
-                    pass
-        for topic in removed:
-            self.topic_answers.changed(topic.name)
+    def live_brokers(self, connection: Connection) -> list[tuple[BrokerImage, Address]]:
+        return [found for found in self.brokers(connection) if not found[0].fenced]
+
+    def broker_address(self, broker_id: int, connection: Connection) -> Address | None:
+        """Where a client finds this broker; None if it is not up."""
+        found = self.live_brokers(connection)
+        return next((address for broker, address in found if broker.id == broker_id), None)
+
+    def _address_of(self, node_id: int) -> tuple[str, int] | None:
+        broker = self.image.brokers.get(node_id)
+        address = _address(broker) if broker is not None else self._voters.get(node_id)
+        return None if address is None else (address.host, address.port)
+
+    def _registration(self, vouched_epoch: int) -> BrokerRegistrationRequest:
+        host = self.advertised.host
+        if self.advertised.is_wildcard:
+            named = self._voters.get(self.node_id)
+            host = named.host if named is not None else "localhost"
+        return BrokerRegistrationRequest(
+            broker_id=self.node_id,
+            cluster_id=self.cluster_id,
+            incarnation_id=self._incarnation_id,
+            listeners=[Listener("PLAINTEXT", host, self.advertised.port, 0)],
+            rack=self.rack,
+            log_dirs=[self.data.directory_id],
+            previous_broker_epoch=vouched_epoch,
+        )
+
+    def _peer_lost(self, node_id: int) -> None:
+        self._silent.add(node_id)
+        self.quorum.disconnected(node_id)
+
+    def _leadership(self, epoch: int | None) -> None:
+        if epoch is None:
+            self.controller.stopped()
+        else:
+            silent = {peer for peer in self._silent if not self.peers.is_connected(peer)}
+            self.controller.started(sorted(silent))
+        self.lifecycle.wake()
+
+    # -- following what is agreed ------------------------------------------------------------------
+
+    def _topic_changed(self, topic: TopicImage, indexes: Sequence[int]) -> None:
+        self.topic_answers.changed(topic.name)
+        self.partitions.apply(topic, indexes)
+
+    def _topic_removed(self, topic: TopicImage) -> None:
+        self.topic_answers.changed(topic.name)
+        try:
             self.partitions.delete_topic(topic.name, topic.topic_id)
-        for topic_id in changed:
-            topic = self.image.topics_by_id[topic_id]
-            self.topic_answers.changed(topic.name)
-            self.partitions.open_topic(topic)
-        for name in reconfigured:
-            self.partitions.reconfigure(name)
-        if removed:
-            self.groups.topics_deleted({topic.name for topic in removed})
+        except StorageError as error:
+            logger.error("topic %s is gone, but its files are not: %s", topic.name, error)
+        self.groups.topics_deleted({topic.name})
+
+    def _topic_reconfigured(self, name: str) -> None:
+        self.partitions.reconfigure(name)
 
     def _reconfigure_broker(self) -> None:
         self.config.set_dynamic(self.image.broker_configs(self.node_id))
@@ -138,61 +198,83 @@ class Node:
             "max.incremental.fetch.session.cache.slots"
         )
 
+    def _brokers_changed(self) -> None:
+        self.topic_answers.brokers_changed()
+        me = self.image.brokers.get(self.node_id)
+        if me is not None and me.incarnation_id == self._incarnation_id:
+            self.follower.release()
+        self.lifecycle.wake()
+
+    async def in_step(self) -> None:
+        """Wait until this node has done what follows from all that it knows to be agreed."""
+        await self.follower.in_step()
+
     # -- topics ------------------------------------------------------------------------------------
 
-    def topic_policy(self) -> TopicPolicy:
-        return TopicPolicy(
-            self.node_id,
-            self.config.number("num.partitions"),
-            TopicDefaults(self.image, self.config.settings),
-            self.config.flag("delete.topic.enable"),
-            lambda: self.random.randbytes(16),
-        )
-
-    def auto_create(self, names: list[str]) -> dict[str, int]:
+    async def auto_create(self, names: list[str]) -> dict[str, int]:
         """Create topics a client asked for by name; the error code of each."""
-        if CONSUMER_OFFSETS in names:
-            self.ensure_groups()
-        topics = [CreatableTopic(name, -1, -1) for name in names if name != CONSUMER_OFFSETS]
-        request = CreateTopicsRequest(topics)
-        answer = self.commit(create_topics(self.image, request, self.topic_policy()))
-        return {result.name: result.error_code for result in answer.topics}
+        request = CreateTopicsRequest([CreatableTopic(name, -1, -1) for name in names])
+        try:
+            response = await self.calls.call(request)
+        except ControllerUnavailable:
+            return dict.fromkeys(names, ErrorCode.LEADER_NOT_AVAILABLE)
+        errors = {result.name: result.error_code for result in response.topics}
+        await self._seen([name for name, error in errors.items() if error == 0])
+        return errors
 
-    def ensure_groups(self) -> GroupCoordinator:
-        """The coordinator, its topic created if need be. Raises `StorageError`."""
-        if CONSUMER_OFFSETS not in self.image.topics:
-            settings = {
-                "cleanup.policy": "compact",
-                "segment.bytes": str(self.config.number("offsets.topic.segment.bytes")),
-            }
-            topic = CreatableTopic(
-                CONSUMER_OFFSETS,
-                self.config.number("offsets.topic.num.partitions"),
-                -1,
-                configs=[CreatableTopicConfig(name, value) for name, value in settings.items()],
-            )
-            request = CreateTopicsRequest([topic])
-            self.commit(create_topics(self.image, request, self.topic_policy(), internal=True))
-        if not self.groups.shards:
-            self.groups.load(self.partitions.by_name[CONSUMER_OFFSETS])
-        return self.groups
+    async def ensure_offsets_topic(self) -> ErrorCode:
+        """Have the topic of the groups created unless it is there."""
+        if CONSUMER_OFFSETS in self.image.topics:
+            return ErrorCode.NONE
+        error = (await self.auto_create([CONSUMER_OFFSETS]))[CONSUMER_OFFSETS]
+        return ErrorCode.NONE if error == ErrorCode.TOPIC_ALREADY_EXISTS else ErrorCode(error)
 
-    def next_producer_id(self) -> int:
-        """An id no producer has had. Raises `StorageError`."""
-        producer_id = next(self._producer_ids, None)
-        if producer_id is None:
-            block = self.commit(allocate_producer_ids(self.image, self.node_id))
-            self._producer_ids = iter(block)
-            producer_id = next(self._producer_ids)
-        return producer_id
+    async def _seen(self, names: list[str]) -> None:
+        """Wait a while for topics that exist to be known here, so that a client hears of them."""
+        deadline = self.loop.time() + _CREATED_SEEN_S
+        while any(name not in self.image.topics for name in names):
+            if self.loop.time() > deadline:
+                return
+            await sleep(0.005)
+        await self.in_step()
 
-    # -- the rest ----------------------------------------------------------------------------------
+    async def next_producer_id(self) -> int:
+        """An id no producer has had. Raises `ControllerUnavailable`."""
+        while True:
+            producer_id = next(self._producer_ids, None)
+            if producer_id is not None:
+                return producer_id
+            request = AllocateProducerIdsRequest(self.node_id, self.lifecycle.epoch)
+            block = await self.calls.call(request)
+            if block.error_code:
+                raise ControllerUnavailable(ErrorCode(block.error_code).name)
+            first = block.producer_id_start
+            self._producer_ids = iter(range(first, first + block.producer_id_len))
 
-    def endpoint(self, connection: Connection) -> Address:
-        """Where the client behind `connection` is told to find this node."""
-        if self.advertised.is_wildcard:
-            return Address(connection.local_host, self.advertised.port)
-        return self.advertised
+    # -- beginning and end -------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Join the cluster; returns when this node serves what it is to serve.
+
+        Raises `StorageError`.
+        """
+        await self.quorum.start()
+        self.lifecycle.start()
+        await self.lifecycle.unfenced.wait()
+        await self.in_step()
+        self.partitions.set_strays_aside(keep={CLUSTER_METADATA})
+
+    async def leave(self) -> None:
+        """Hand over what is led here, if somebody is there to take it."""
+        others = any(
+            not broker.fenced for broker in self.image.brokers.values() if broker.id != self.node_id
+        )
+        if (
+            others
+            and self.lifecycle.unfenced.is_set()
+            and self.config.flag("controlled.shutdown.enable")
+        ):
+            await self.lifecycle.leave(self.config.number("controlled.shutdown.max.wait.ms"))
 
     async def close(self) -> None:
         """Answer the members of groups, flush and close everything."""
@@ -201,12 +283,23 @@ class Node:
         for _ in range(_TURNS_TO_ANSWER):
             await sleep(0)
         self.door.close()
+        await self.lifecycle.stop()
+        self.controller.stopped()
+        await self.partitions.stop_replication()
+        await self.quorum.close()
+        self.peers.close()
+        self.follower.close()
         await self.flusher.close()
         self._flushing.shutdown(wait=True)
         self.executor.shutdown(wait=True)
-        self.partitions.close()
-        try:
-            self._metadata_log.close()
-        except StorageError as error:
-            logger.error("the next start has to scan the metadata: %s", error)
+        if self.partitions.close():
+            try:
+                self.lifecycle.closed_well()
+            except StorageError as error:
+                logger.error("the next start can't trust this disk: %s", error)
         self.data.close()
+
+
+def _address(broker: BrokerImage) -> Address:
+    _, host, port = broker.endpoints[0]
+    return Address(host, port)

@@ -2,13 +2,9 @@
 
 from barnabas.broker.dispatch import Route
 from barnabas.broker.handlers import (
-    alter_configs,
     api_versions,
-    create_partitions,
-    create_topics,
     delete_groups,
     delete_records,
-    delete_topics,
     describe_cluster,
     describe_configs,
     describe_groups,
@@ -16,6 +12,7 @@ from barnabas.broker.handlers import (
     describe_topic_partitions,
     fetch,
     find_coordinator,
+    for_controller,
     heartbeat,
     init_producer_id,
     join_group,
@@ -31,8 +28,13 @@ from barnabas.broker.handlers import (
     produce_single,
     sync_group,
 )
+from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from barnabas.wire.messages.alter_configs import AlterConfigsRequest
+from barnabas.wire.messages.alter_partition import AlterPartitionRequest
+from barnabas.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
+from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
+from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
 from barnabas.wire.messages.create_partitions import CreatePartitionsRequest
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.delete_groups import DeleteGroupsRequest
@@ -43,6 +45,7 @@ from barnabas.wire.messages.describe_configs import DescribeConfigsRequest
 from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
 from barnabas.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from barnabas.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
+from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.heartbeat import HeartbeatRequest
@@ -52,6 +55,7 @@ from barnabas.wire.messages.join_group import JoinGroupRequest
 from barnabas.wire.messages.leave_group import LeaveGroupRequest
 from barnabas.wire.messages.list_groups import ListGroupsRequest
 from barnabas.wire.messages.list_offsets import ListOffsetsRequest
+from barnabas.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.offset_commit import OffsetCommitRequest
 from barnabas.wire.messages.offset_delete import OffsetDeleteRequest
@@ -59,6 +63,7 @@ from barnabas.wire.messages.offset_fetch import OffsetFetchRequest
 from barnabas.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from barnabas.wire.messages.produce import ProduceRequest
 from barnabas.wire.messages.sync_group import SyncGroupRequest
+from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
 
 
 def routes() -> list[Route]:
@@ -77,20 +82,28 @@ def routes() -> list[Route]:
         Route(SyncGroupRequest, sync_group.handle),
         Route(DescribeGroupsRequest, describe_groups.handle),
         Route(ListGroupsRequest, list_groups.handle),
-        Route(CreateTopicsRequest, create_topics.handle),
-        Route(DeleteTopicsRequest, delete_topics.handle),
+        Route(CreateTopicsRequest, for_controller.handle),
+        Route(DeleteTopicsRequest, for_controller.handle),
         Route(DeleteRecordsRequest, delete_records.handle),
         Route(InitProducerIdRequest, init_producer_id.handle),
         Route(OffsetForLeaderEpochRequest, offset_for_leader_epoch.handle),
         Route(DescribeConfigsRequest, describe_configs.handle),
-        Route(AlterConfigsRequest, alter_configs.handle),
-        Route(IncrementalAlterConfigsRequest, alter_configs.handle_incremental),
+        Route(AlterConfigsRequest, for_controller.handle),
+        Route(IncrementalAlterConfigsRequest, for_controller.handle),
         Route(DescribeLogDirsRequest, describe_log_dirs.handle),
-        Route(CreatePartitionsRequest, create_partitions.handle),
+        Route(CreatePartitionsRequest, for_controller.handle),
         Route(DeleteGroupsRequest, delete_groups.handle),
         Route(OffsetDeleteRequest, offset_delete.handle),
         Route(DescribeClusterRequest, describe_cluster.handle),
         Route(DescribeTopicPartitionsRequest, describe_topic_partitions.handle),
+        Route(AlterPartitionRequest, for_controller.handle),
+        Route(BrokerRegistrationRequest, for_controller.handle),
+        Route(BrokerHeartbeatRequest, for_controller.handle),
+        Route(UnregisterBrokerRequest, for_controller.handle),
+        Route(AllocateProducerIdsRequest, for_controller.handle),
+        Route(ElectLeadersRequest, for_controller.handle),
+        Route(AlterPartitionReassignmentsRequest, for_controller.handle),
+        Route(ListPartitionReassignmentsRequest, for_controller.handle),
     ]
     own = Route(ApiVersionsRequest, lambda *_: None)
     return [*table, Route(ApiVersionsRequest, api_versions.handler([*table, own]))]

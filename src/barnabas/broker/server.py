@@ -7,7 +7,7 @@ import logging
 import resource
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import uvloop
@@ -16,7 +16,7 @@ from barnabas import __version__
 from barnabas.broker.config import BrokerConfig, ConfigError
 from barnabas.broker.dispatch import Dispatcher
 from barnabas.broker.environment import Environment
-from barnabas.broker.net.connection import Connection
+from barnabas.broker.gate import Gate
 from barnabas.broker.net.listeners import Address, parse_address
 from barnabas.broker.node import Node
 from barnabas.broker.routes import routes
@@ -29,8 +29,13 @@ logger = logging.getLogger(__name__)
 class Server:
     """A node and its sockets."""
 
-    def __init__(self, config: BrokerConfig, environment: Environment) -> None:
+    def __init__(
+        self, config: BrokerConfig, environment: Environment, stop: Callable[[], None]
+    ) -> None:
+        """`stop` is called when the node can't go on, to have it stopped in good order."""
         self._config = config
+        self._stop = stop
+        self.exit_code = 0
         self._environment = environment
         self._listeners: list[asyncio.Server] = []
         self._upkeep: list[asyncio.Task[None]] = []
@@ -45,18 +50,16 @@ class Server:
         sockets = self._environment.bind(listen)
         port = sockets[0].getsockname()[1]
         self.data = _open_data(config, self._environment)
+        self.node = node = Node(config, self.data, self._environment, self._failed)
+        node.advertised = told or Address(listen.host, port)
+        gate = Gate(loop, Dispatcher(node, routes()).dispatch, node.door)
+        for bound in sockets:
+            self._listeners.append(await loop.create_server(gate.new_connection, sock=bound))
         try:
-            self.node = Node(config, self.data, self._environment)
-            self.node.advertised = told or Address(listen.host, port)
-            self.node.load()
+            await node.start()
         except StorageError as error:
             raise ConfigError(str(error)) from error
-        dispatch = Dispatcher(self.node, routes()).dispatch
-        door = self.node.door
-        for bound in sockets:
-            self._listeners.append(
-                await loop.create_server(lambda: Connection(dispatch, door), sock=bound)
-            )
+        gate.open()
         self._upkeep = [loop.create_task(work) for work in upkeep(self.node)]
         for task in self._upkeep:
             task.add_done_callback(_report)
@@ -64,8 +67,17 @@ class Server:
             self.node.partitions.run_later(self.data.leftovers)
         return Address(listen.host or "0.0.0.0", port)  # noqa: S104 - shown, not bound
 
+    def _failed(self, reason: str) -> None:
+        logger.critical("this node can't go on: %s", reason)
+        self.exit_code = 1
+        self._stop()
+
     async def stop(self) -> None:
-        """Stop listening, answer who waits, flush and close: the next start needs no scan."""
+        """Hand over, stop listening, answer who waits, flush and close.
+
+        The next start needs no scan.
+        """
+        await self.node.leave()
         for listener in self._listeners:
             listener.close()
         for task in self._upkeep:
@@ -103,13 +115,21 @@ def _raise_file_limit() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-async def _serve(config: BrokerConfig) -> None:
+async def _serve(config: BrokerConfig) -> int:
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
-    server = Server(config, Environment.real(loop))
-    address = await server.start()
+    server = Server(config, Environment.real(loop), stopping.set)
+    starting = loop.create_task(server.start())
+    told_to_stop = loop.create_task(stopping.wait())
+    await asyncio.wait({starting, told_to_stop}, return_when=asyncio.FIRST_COMPLETED)
+    if not starting.done():  # it may have waited for other nodes
+        starting.cancel()
+        await asyncio.wait({starting})
+        await server.stop()
+        return server.exit_code
+    address = starting.result()
     # What start-up made lives as long as the broker: spare the collector from looking at it.
     gc.collect()
     gc.freeze()
@@ -123,6 +143,7 @@ async def _serve(config: BrokerConfig) -> None:
     with contextlib.suppress(OSError):  # nobody may read it, or the disk may be full
         print("Barnabas is stopping", flush=True)
     await server.stop()
+    return server.exit_code
 
 
 def run(properties: Mapping[str, str]) -> int:
@@ -132,8 +153,7 @@ def run(properties: Mapping[str, str]) -> int:
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    uvloop.run(_serve(config))
-    return 0
+    return uvloop.run(_serve(config))
 
 
 def main(arguments: list[str]) -> int:

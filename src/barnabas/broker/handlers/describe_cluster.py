@@ -27,9 +27,7 @@ def handle(
         cluster_id=node.cluster_id,
         controller_id=node.controller_id,
         brokers=[
-            DescribeClusterBroker(
-                broker.id, address.host, address.port, broker.rack, broker.fenced
-            )
+            DescribeClusterBroker(broker.id, address.host, address.port, broker.rack, broker.fenced)
             for broker, address in brokers
             if request.include_fenced_brokers or not broker.fenced
         ],
