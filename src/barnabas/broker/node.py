@@ -70,7 +70,7 @@ class Node:
         self.flusher = Flusher(loop, self._flushing, self.clock)
         self.door = ConnectionDoor(loop, config)
         self.topic_answers = TopicAnswers()
-        self.groups = GroupCoordinator(loop, config, self.clock, self.random)
+        self.groups = GroupCoordinator(loop, config, self.clock, self.random, lambda: self.image)
         self._metadata_log = MetadataLog(disk, data.partition_path(CLUSTER_METADATA, 0), self.image)
         config.set_dynamic(self.image.broker_configs(self.node_id))
         self.door.configure(config)
@@ -87,7 +87,7 @@ class Node:
         """Open every partition and bring back the groups."""
         self.partitions.open_all()
         self.partitions.set_strays_aside(keep={CLUSTER_METADATA})
-        self.groups.load(self.partitions.by_name.get(CONSUMER_OFFSETS, []))
+        self._lead_groups()
 
     # -- what is agreed ----------------------------------------------------------------------------
 
@@ -122,14 +122,23 @@ class Node:
         for topic in removed:
             self.topic_answers.changed(topic.name)
             self.partitions.delete_topic(topic.name, topic.topic_id)
+            if topic.name == CONSUMER_OFFSETS:
+                for partition in topic.partitions:
+                    self.groups.resigned(partition.index)
         for topic_id in changed:
             topic = self.image.topics_by_id[topic_id]
             self.topic_answers.changed(topic.name)
             self.partitions.open_topic(topic)
+            if topic.name == CONSUMER_OFFSETS:
+                self._lead_groups()
         for name in reconfigured:
             self.partitions.reconfigure(name)
         if removed:
             self.groups.topics_deleted({topic.name for topic in removed})
+
+    def _lead_groups(self) -> None:
+        for partition in self.partitions.by_name.get(CONSUMER_OFFSETS, ()):
+            self.groups.became_leader(partition)
 
     def _reconfigure_broker(self) -> None:
         self.config.set_dynamic(self.image.broker_configs(self.node_id))
@@ -152,14 +161,17 @@ class Node:
     def auto_create(self, names: list[str]) -> dict[str, int]:
         """Create topics a client asked for by name; the error code of each."""
         if CONSUMER_OFFSETS in names:
-            self.ensure_groups()
+            self._create_offsets_topic()
         topics = [CreatableTopic(name, -1, -1) for name in names if name != CONSUMER_OFFSETS]
         request = CreateTopicsRequest(topics)
         answer = self.commit(create_topics(self.image, request, self.topic_policy()))
         return {result.name: result.error_code for result in answer.topics}
 
-    def ensure_groups(self) -> GroupCoordinator:
-        """The coordinator, its topic created if need be. Raises `StorageError`."""
+    async def ensure_offsets_topic(self) -> None:
+        """Have the groups' topic created if need be. Raises `StorageError`."""
+        self._create_offsets_topic()
+
+    def _create_offsets_topic(self) -> None:
         if CONSUMER_OFFSETS not in self.image.topics:
             settings = {
                 "cleanup.policy": "compact",
@@ -173,9 +185,6 @@ class Node:
             )
             request = CreateTopicsRequest([topic])
             self.commit(create_topics(self.image, request, self.topic_policy(), internal=True))
-        if not self.groups.shards:
-            self.groups.load(self.partitions.by_name[CONSUMER_OFFSETS])
-        return self.groups
 
     def next_producer_id(self) -> int:
         """An id no producer has had. Raises `StorageError`."""
@@ -193,6 +202,10 @@ class Node:
         if self.advertised.is_wildcard:
             return Address(connection.local_host, self.advertised.port)
         return self.advertised
+
+    def endpoint_of(self, node_id: int, connection: Connection) -> Address | None:
+        """Where the client behind `connection` is told to find a node; None: it is not there."""
+        return self.endpoint(connection) if node_id == self.node_id else None
 
     async def close(self) -> None:
         """Answer the members of groups, flush and close everything."""
