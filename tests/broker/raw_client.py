@@ -17,12 +17,24 @@ _TIMEOUT_S = 10.0
 class RawClient:
     """One connection. Requests may be pipelined: `send` them all, then `receive` each."""
 
-    def __init__(self, host: str, port: int, *, receive_buffer: int | None = None) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        receive_buffer: int | None = None,
+        timeout_s: float = _TIMEOUT_S,
+    ) -> None:
         self.socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.settimeout(_TIMEOUT_S)
-        self.socket.connect((host, port))
+        self.socket.settimeout(timeout_s)
+        self._timeout_s = timeout_s
+        try:
+            self.socket.connect((host, port))
+        except OSError:
+            self.socket.close()
+            raise
         self._asked: deque[tuple[int, type[Response], int]] = deque()
         self._last_id = 0
 
@@ -84,7 +96,7 @@ class RawClient:
         except TimeoutError:
             return False
         finally:
-            self.socket.settimeout(_TIMEOUT_S)
+            self.socket.settimeout(self._timeout_s)
 
     def is_silent(self, seconds: float) -> bool:
         """Whether nothing comes, not even the end, for so long."""
@@ -94,7 +106,7 @@ class RawClient:
         except TimeoutError:
             return True
         finally:
-            self.socket.settimeout(_TIMEOUT_S)
+            self.socket.settimeout(self._timeout_s)
         return False
 
 

@@ -33,6 +33,7 @@ class BrokerProcess:
         self.host = "127.0.0.1"
         self.port = 0
         self._process: subprocess.Popen[bytes] | None = None
+        self._log_begin = 0
 
     def __enter__(self) -> Self:
         self.start()
@@ -58,23 +59,37 @@ class BrokerProcess:
 
     def start(self) -> None:
         """Start it and wait until it says that it is ready."""
+        self.launch()
+        self.wait_until_ready()
+
+    def launch(self) -> None:
+        """Start it and don't wait: a node of a cluster is not ready before others are there too."""
         assert self._process is None, "the broker is running already"
         self.data.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as out:
+            self._log_begin = out.tell()
+            self._process = subprocess.Popen(
+                self.command(),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                env=_plain_environment(),
+            )
+        self.running.append(self)
+
+    def command(self) -> list[str]:
         command = [sys.executable, "-m", "barnabas", "server"]
         command += ["--listen", f"{self.host}:{self.port}", "--data", str(self.data)]
         for name, value in self.settings.items():
             command += ["--set", f"{name}={value}"]
-        with self.log.open("ab") as out:
-            begin = out.tell()
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=_plain_environment()
-            )
-        self.running.append(self)
-        wait_until(lambda: self._is_ready(begin), _START_TIMEOUT_S, "the broker is not ready")
+        return command
 
-    def _is_ready(self, begin: int) -> bool:
+    def wait_until_ready(self, timeout_s: float = _START_TIMEOUT_S) -> None:
+        wait_until(self._is_ready, timeout_s, "the broker is not ready")
+
+    def _is_ready(self) -> bool:
         with self.log.open("rb") as log:
-            log.seek(begin)
+            log.seek(self._log_begin)
             text = log.read().decode(errors="replace")
         assert self.alive, f"the broker ended at its start:\n{text}"
         ready = _READY.search(text)
@@ -104,6 +119,13 @@ class BrokerProcess:
             self._process = None
             self.running.remove(self)
         assert expected in (None, code), f"exit code {code}:\n{self.log_tail()}"
+
+    def freeze(self) -> None:
+        """Stop it where it stands (SIGSTOP); its connections stay open, and it says nothing."""
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        os.kill(self.pid, signal.SIGCONT)
 
     def restart(self, *, kill: bool = False) -> None:
         """End it, in order or with SIGKILL, and start it again on the same port and data."""

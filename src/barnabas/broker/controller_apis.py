@@ -64,6 +64,10 @@ class ControllerApi:
     """The error of the whole answer, or of its first part: enough to know a refusal."""
 
 
+def _timeless(decide: Callable[[Controller, Any], Decision[Any]]) -> Decide:
+    return lambda controller, request, _, __: decide(controller, request)
+
+
 def _error(response: Any) -> int:
     code: int = response.error_code
     return code
@@ -146,67 +150,67 @@ def _refusal(response_type: Callable[..., Response], *, says_why: bool = False) 
 
 CONTROLLER_APIS: dict[type[Request[Any]], ControllerApi] = {
     CreateTopicsRequest: ControllerApi(
-        lambda controller, request, now_ms, end: controller.create_topics(request),
+        _timeless(Controller.create_topics),
         _refuse_topics,
         _first("topics"),
     ),
     DeleteTopicsRequest: ControllerApi(
-        lambda controller, request, now_ms, end: controller.delete_topics(request),
+        _timeless(Controller.delete_topics),
         _refuse_deletions,
         _first("responses"),
     ),
     CreatePartitionsRequest: ControllerApi(
-        lambda controller, request, now_ms, end: controller.create_partitions(request),
+        _timeless(Controller.create_partitions),
         _refuse_partitions,
         _first("results"),
     ),
     plain_configs.AlterConfigsRequest: ControllerApi(
-        lambda controller, request, now_ms, end: controller.alter_configs(request),
+        _timeless(Controller.alter_configs),
         _refuse_configs,
         _first("responses"),
     ),
     incremental_configs.IncrementalAlterConfigsRequest: ControllerApi(
-        lambda controller, request, now_ms, end: controller.incremental_alter_configs(request),
+        _timeless(Controller.incremental_alter_configs),
         _refuse_config_changes,
         _first("responses"),
     ),
     AllocateProducerIdsRequest: ControllerApi(
-        lambda controller, request, now_ms, end: controller.allocate_producer_ids(request),
+        _timeless(Controller.allocate_producer_ids),
         _refusal(AllocateProducerIdsResponse),
         _error,
     ),
     AlterPartitionRequest: ControllerApi(
-        lambda controller, request, now_ms, end: controller.alter_partition(request),
+        _timeless(Controller.alter_partition),
         _refusal(AlterPartitionResponse),
         _error,
     ),
     BrokerRegistrationRequest: ControllerApi(
-        lambda controller, request, now_ms, end: controller.register_broker(request, now_ms),
+        lambda controller, request, now_ms, _: controller.register_broker(request, now_ms),
         _refusal(BrokerRegistrationResponse),
         _error,
     ),
     BrokerHeartbeatRequest: ControllerApi(
-        lambda controller, request, now_ms, end: controller.heartbeat(request, now_ms, end),
+        Controller.heartbeat,
         _refusal(BrokerHeartbeatResponse),
         _error,
     ),
     UnregisterBrokerRequest: ControllerApi(
-        lambda controller, request, now_ms, end: controller.unregister_broker(request),
+        _timeless(Controller.unregister_broker),
         _refusal(UnregisterBrokerResponse, says_why=True),
         _error,
     ),
     elect_leaders.ElectLeadersRequest: ControllerApi(
-        lambda controller, request, now_ms, end: controller.elect_leaders(request),
+        _timeless(Controller.elect_leaders),
         _refusal(elect_leaders.ElectLeadersResponse),
         _error,
     ),
     reassignments.AlterPartitionReassignmentsRequest: ControllerApi(
-        lambda controller, request, now_ms, end: controller.alter_partition_reassignments(request),
+        _timeless(Controller.alter_partition_reassignments),
         _refusal(reassignments.AlterPartitionReassignmentsResponse, says_why=True),
         _error,
     ),
     ListPartitionReassignmentsRequest: ControllerApi(
-        lambda controller, request, now_ms, end: controller.list_partition_reassignments(request),
+        _timeless(Controller.list_partition_reassignments),
         _refusal(ListPartitionReassignmentsResponse, says_why=True),
         _error,
     ),

@@ -6,9 +6,8 @@ table, so nothing is advertised that is not served.
 
 import logging
 from asyncio import Future, get_running_loop
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from types import CoroutineType
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from barnabas.broker.net.connection import Answer, Connection
@@ -43,7 +42,7 @@ class Later:
     respond: Callable[[], Response]
 
 
-Outcome: TypeAlias = "Response | Future[Any] | CoroutineType[Any, Any, Response] | Later | None"
+Outcome: TypeAlias = "Response | Future[Any] | Coroutine[Any, Any, Response] | Later | None"
 """A response, one that will come, or none (a produce that wants no acknowledgement)."""
 
 
@@ -137,14 +136,14 @@ class Dispatcher(Generic[NodeT]):
         outcome = handle(self._node, request, RequestContext(header, connection))
         if outcome is None:
             return None
+        if isinstance(outcome, Response):
+            return encode_response(outcome, version, header.correlation_id)
         if isinstance(outcome, Later):
             respond = outcome.respond
             return _encoded_later(outcome.wait, lambda _: respond(), header)
-        if isinstance(outcome, CoroutineType):
+        if isinstance(outcome, Coroutine):
             outcome = get_running_loop().create_task(outcome)
-        if isinstance(outcome, Future):
-            return _encoded_later(outcome, lambda response: response, header)
-        return encode_response(outcome, version, header.correlation_id)
+        return _encoded_later(outcome, lambda response: response, header)
 
     def _unsupported_version(
         self, header: RequestHeader, request_type: type[Request[Any]]

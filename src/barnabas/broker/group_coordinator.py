@@ -1,151 +1,184 @@
-"""Carries out what the groups decide: persists their records, answers who waits, keeps time.
+"""Which groups this node looks after, and bringing them back when it begins to.
 
-A group lives in the partition of `__consumer_offsets` that its id hashes to; each partition has a
-`GroupShard`, which decides and never does I/O.
+A group lives in the partition of `__consumer_offsets` that its id hashes to, and whoever leads
+that partition coordinates the group. Who comes to lead it replays its log, all of it, and serves
+only once all of it is committed: an offset that could still be lost is shown to nobody.
+
+Partitions are loaded one after the other and in slices, so that everything else goes on meanwhile.
 """
 
 import logging
-from asyncio import AbstractEventLoop, Future, TimerHandle
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
-from functools import partial
+from asyncio import AbstractEventLoop, Future, Task, sleep
+from collections import deque
+from collections.abc import Callable, Collection, Iterable
 from random import Random
-from typing import Any
 from uuid import UUID
 
 from barnabas.broker.clock import Clock
 from barnabas.broker.config import BrokerConfig
+from barnabas.broker.led_shard import LedShard
 from barnabas.broker.partition import Partition
-from barnabas.broker.stored_records import stored_records
-from barnabas.groups import Decision, GroupConfig, GroupShard, Record, partition_of_group
+from barnabas.broker.stored_records import record_slices
+from barnabas.groups import CorruptGroupRecord, GroupConfig, GroupShard, partition_of_group
 from barnabas.log import StorageError
-from barnabas.records.batch import parse_header
-from barnabas.records.encode import encode_batch
+from barnabas.metadata.image import CONSUMER_OFFSETS, MetadataImage
+from barnabas.wire.errors import ErrorCode
 
 logger = logging.getLogger(__name__)
 
-
-@dataclass(slots=True, eq=False)
-class Shard:
-    """The groups of one partition of `__consumer_offsets`."""
-
-    partition: Partition
-    groups: GroupShard
-    timer: TimerHandle | None = field(default=None)
+_SLICE_BYTES = 1 << 16
+"""Some hundred records, which take a few milliseconds to replay."""
 
 
 class GroupCoordinator:
-    """Finds the shard of a group and carries out its decisions."""
+    """Finds the shard of a group; loads and ends shards as leadership comes and goes."""
 
     def __init__(
-        self, loop: AbstractEventLoop, config: BrokerConfig, clock: Clock, random: Random
+        self,
+        loop: AbstractEventLoop,
+        config: BrokerConfig,
+        clock: Clock,
+        random: Random,
+        image: Callable[[], MetadataImage],
     ) -> None:
         self._loop = loop
         self._clock = clock
         self._random = random
+        self._image = image
         self._config = group_config(config)
-        self.shards: list[Shard] = []
+        self._commit_timeout_ms = config.number("offsets.commit.timeout.ms")
+        self._shards: dict[int, LedShard] = {}
+        self._to_load: deque[LedShard] = deque()
+        self._loader: Task[None] | None = None
 
-    def _new_member_suffix(self) -> str:
-        return str(UUID(bytes=self._random.randbytes(16), version=4))
+    @property
+    def shards(self) -> Iterable[LedShard]:
+        """Those of the partitions led here, whether they can be served or not."""
+        return self._shards.values()
 
-    def now_ms(self) -> int:
-        return self._clock.steady_ms()
-
-    def load(self, partitions: list[Partition]) -> None:
-        """Replay every partition of `__consumer_offsets`; after that groups are served."""
-        for partition in partitions[len(self.shards) :]:
-            groups = GroupShard(self._config, self._new_member_suffix)
-            replayed = _replay(partition, groups)
-            groups.loaded(self.now_ms())
-            shard = Shard(partition, groups)
-            self.shards.append(shard)
-            self._arm(shard)
-            if replayed:
-                logger.info("%s-%d: %d records", partition.topic, partition.index, replayed)
-
-    def shard(self, group_id: str) -> Shard:
-        """Where the group lives; `load` has been called."""
-        return self.shards[partition_of_group(group_id, len(self.shards))]
-
-    def decide(self, shard: Shard, decide: Callable[["Future[Any]"], Decision]) -> "Future[Any]":
-        """Have `decide` called with a token, and return what will hold the response."""
-        token: Future[Any] = self._loop.create_future()
-        self._carry_out(shard, decide(token))
-        return token
+    def find(self, group_id: str) -> LedShard | ErrorCode:
+        """The shard that serves the group, or why there is none here."""
+        topic = self._image().topics.get(CONSUMER_OFFSETS)
+        if topic is None:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        shard = self._shards.get(partition_of_group(group_id, len(topic.partitions)))
+        if shard is None:
+            return ErrorCode.NOT_COORDINATOR
+        return shard.error or shard
 
     def topics_deleted(self, names: Collection[str]) -> None:
         """Offsets of deleted topics go with them."""
         for shard in self.shards:
-            self._carry_out(shard, shard.groups.topics_deleted(names))
+            shard.topics_deleted(names)
+
+    # -- leadership --------------------------------------------------------------------------------
+
+    def became_leader(self, partition: Partition) -> None:
+        """This node leads a partition of `__consumer_offsets`, or leads it in a newer epoch.
+
+        Somebody else may have led in between, so what was known in an older epoch is void.
+        """
+        former = self._shards.get(partition.index)
+        if former is not None:
+            if former.partition is partition and former.leads:
+                return
+            former.end()
+        groups = GroupShard(self._config, self._new_member_suffix)
+        shard = LedShard(partition, groups, self._loop, self._clock, self._commit_timeout_ms)
+        self._shards[partition.index] = shard
+        if partition.log.log_start_offset == partition.log.log_end_offset:
+            self._serve_when_committed(shard, partition.log.log_end_offset)
+            return
+        self._to_load.append(shard)
+        if self._loader is None:
+            self._loader = self._loop.create_task(self._load_all())
+            self._loader.add_done_callback(_report)
+
+    def resigned(self, index: int) -> None:
+        """This node leads the partition no longer, or there is no such partition any more."""
+        shard = self._shards.pop(index, None)
+        if shard is not None:
+            shard.end()
 
     def close(self) -> None:
         """Answer everybody who waits: the broker goes away."""
-        for shard in self.shards:
-            if shard.timer is not None:
-                shard.timer.cancel()
-            for token, response in shard.groups.unload():
-                _reply(token, response)
+        if self._loader is not None:
+            self._loader.cancel()
+        for index in list(self._shards):
+            self.resigned(index)
 
-    # -- carrying out ------------------------------------------------------------------------------
+    # -- loading -----------------------------------------------------------------------------------
 
-    def _carry_out(self, shard: Shard, decision: Decision) -> None:
-        while True:
-            for token, response in decision.replies:
-                _reply(token, response)
-            if not decision.records:
-                break
-            try:
-                committed = self._persist(shard.partition, decision.records)
-            except StorageError as error:
-                logger.error("groups can't be persisted: %s", error)
-                decision = shard.groups.failed(decision, now_ms=self.now_ms())
-                continue
-            if committed is not None:
-                committed.add_done_callback(partial(self._committed, shard, decision))
-                break
-            decision = shard.groups.committed(decision, now_ms=self.now_ms())
-        self._arm(shard)
+    async def _load_all(self) -> None:
+        try:
+            while self._to_load:
+                shard = self._to_load.popleft()
+                if shard.leads:
+                    await self._load(shard)
+        finally:
+            self._loader = None
 
-    def _committed(self, shard: Shard, decision: Decision, done: "Future[None]") -> None:
-        groups = shard.groups
-        outcome = groups.failed if done.cancelled() else groups.committed
-        self._carry_out(shard, outcome(decision, now_ms=self.now_ms()))
+    async def _load(self, shard: LedShard) -> None:
+        partition = shard.partition
+        log = partition.log
+        end_offset = log.log_end_offset
+        segments = log.segments
+        replayed = 0
+        try:
+            for records in record_slices(log, end_offset, _SLICE_BYTES):
+                for record in records:
+                    if record.key is not None:
+                        shard.groups.replay(record.key, record.value)
+                replayed += len(records)
+                await sleep(0)
+                if not shard.leads:
+                    return
+        except (StorageError, CorruptGroupRecord) as error:
+            shard.damaged()
+            logger.critical(
+                "%s-%d is damaged, and the groups in it can't be served: %s",
+                partition.topic,
+                partition.index,
+                error,
+            )
+            return
+        if log.segments != segments:
+            # A compaction has been at it. It may have taken a tombstone away before it was read,
+            # together with the record that was deleted by it, which has been read.
+            shard.groups.unload()
+            self._to_load.append(shard)
+            return
+        logger.info("%s-%d: %d records of groups", partition.topic, partition.index, replayed)
+        self._serve_when_committed(shard, end_offset)
 
-    def _persist(self, partition: Partition, records: list[Record]) -> "Future[None] | None":
-        time_ms = self._clock.now_ms()
-        batch = encode_batch([(time_ms, key, value, ()) for key, value in records])
-        info = partition.append_internal(batch, parse_header(batch), time_ms)
-        return partition.committed(info.last_offset + 1)
+    def _serve_when_committed(self, shard: LedShard, end_offset: int) -> None:
+        waiter = shard.partition.committed(end_offset)
+        if waiter is None:
+            shard.serve(self._image().topics)
+        else:
+            waiter.add_done_callback(lambda done: self._reached(shard, done))
 
-    def _arm(self, shard: Shard) -> None:
-        """Have the shard's clock looked at when its next deadline comes."""
-        deadline_ms = shard.groups.next_deadline_ms()
-        if shard.timer is not None:
-            shard.timer.cancel()
-            shard.timer = None
-        if deadline_ms is not None:
-            delay = max(0.0, (deadline_ms - self.now_ms()) / 1000)
-            shard.timer = self._loop.call_later(delay, self._tick, shard)
+    def _reached(self, shard: LedShard, done: "Future[None]") -> None:
+        if not shard.leads:
+            return
+        if done.cancelled():
+            shard.damaged()
+            partition = shard.partition
+            logger.critical(
+                "%s-%d: what is stored can't be committed, and its groups can't be served",
+                partition.topic,
+                partition.index,
+            )
+        else:
+            shard.serve(self._image().topics)
 
-    def _tick(self, shard: Shard) -> None:
-        shard.timer = None
-        self._carry_out(shard, shard.groups.tick(self.now_ms()))
-
-
-def _reply(token: object, response: object) -> None:
-    assert isinstance(token, Future)
-    if not token.done():  # the client may have gone
-        token.set_result(response)
+    def _new_member_suffix(self) -> str:
+        return str(UUID(bytes=self._random.randbytes(16), version=4))
 
 
-def _replay(partition: Partition, groups: GroupShard) -> int:
-    replayed = 0
-    for record in stored_records(partition.log):
-        if record.key is not None:
-            groups.replay(record.key, record.value)
-            replayed += 1
-    return replayed
+def _report(loader: "Task[None]") -> None:
+    if not loader.cancelled():
+        loader.result()  # should it raise, the event loop says so at once
 
 
 def group_config(config: BrokerConfig) -> GroupConfig:

@@ -1,4 +1,4 @@
-"""How handlers of group APIs reach the group's shard."""
+"""What handlers of group APIs share: reaching the group's shard, and looking up partitions."""
 
 from asyncio import Future
 from collections.abc import Callable
@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 
 from barnabas.broker.node import Node
 from barnabas.groups import Decision, GroupShard
-from barnabas.log import StorageError
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Response
 
@@ -21,11 +20,15 @@ def decided_by_shard(
 ) -> "ResponseT | Future[Any]":
     """Have the group's shard decide, given a token and the time, and answer when it says so.
 
-    `failed` makes the response for when groups can't be served at all.
+    `failed` makes the response for when the group can't be served here.
     """
-    try:
-        groups = node.ensure_groups()
-    except StorageError:
-        return failed(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    shard = groups.shard(group_id)
-    return groups.decide(shard, lambda token: decide(shard.groups, token, groups.now_ms()))
+    shard = node.groups.find(group_id)
+    if isinstance(shard, ErrorCode):
+        return failed(shard)
+    return shard.decide(lambda token: decide(shard.groups, token, shard.now_ms()))
+
+
+def partition_exists(node: Node, topic: str, index: int) -> bool:
+    """Wherever its replicas are."""
+    image = node.image.topics.get(topic)
+    return image is not None and 0 <= index < len(image.partitions)

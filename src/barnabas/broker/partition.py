@@ -84,6 +84,10 @@ class Partition:
         self._committing: list[tuple[int, Future[None]]] = []
         self._refusal_logged_ms: int | None = None
 
+    @property
+    def is_leader(self) -> bool:
+        return not self.deleted
+
     def append(self, records: Buffer | None, now_ms: int) -> AppendInfo:
         """Store what a producer sent, in the producer's own buffer.
 

@@ -265,6 +265,13 @@ _OWN = (
         low=1,
     ),
     ConfigDef(
+        "offsets.commit.timeout.ms",
+        _INT,
+        "5000",
+        "How long a commit of offsets waits to be replicated before its client is told to retry",
+        low=1,
+    ),
+    ConfigDef(
         "offset.metadata.max.bytes",
         _INT,
         "4096",

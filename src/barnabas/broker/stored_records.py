@@ -1,8 +1,8 @@
-"""Reading a whole log of the broker's own, record by record, at the start."""
+"""Reading a log of the broker's own, record by record and a slice at a time."""
 
 from collections.abc import Iterator
 
-from barnabas.log import Log, StorageError
+from barnabas.log import Log, OffsetOutOfRange, StorageError
 from barnabas.records.decode import decode_batch, iter_batches
 from barnabas.records.errors import RecordsError
 from barnabas.records.record import Record
@@ -12,17 +12,30 @@ _READ_BYTES = 1 << 20
 
 def stored_records(log: Log) -> Iterator[Record]:
     """Every record from the log's start to its end. Raises `StorageError` if one can't be read."""
+    for records in record_slices(log, log.log_end_offset, _READ_BYTES):
+        yield from records
+
+
+def record_slices(log: Log, end_offset: int, slice_bytes: int) -> Iterator[list[Record]]:
+    """The records before `end_offset`, a boundary between batches, some `slice_bytes` at a time.
+
+    Raises `StorageError` if one can't be read. Between two slices other things may happen, also
+    to the start of the log.
+    """
     offset = log.log_start_offset
-    try:
-        while offset < log.log_end_offset:
-            batches = list(iter_batches(log.read(offset, _READ_BYTES)))
+    while offset < end_offset:
+        try:
+            batches = list(iter_batches(log.read(offset, slice_bytes, upto_offset=end_offset)))
             if not batches:
                 raise StorageError(f"{log.directory} holds nothing at offset {offset}")
+            records: list[Record] = []
             for header, batch in batches:
-                yield from (record for record in decode_batch(batch) if record.offset >= offset)
+                records += (record for record in decode_batch(batch) if record.offset >= offset)
                 offset = header.next_offset
-    except RecordsError as error:
-        raise StorageError(
-            f"{log.directory} can't be read from offset {offset} on: {error}; "
-            "`barnabas log dump` shows the file, a backup is the way back"
-        ) from error
+        except (RecordsError, OffsetOutOfRange) as error:
+            raise StorageError(
+                f"{log.directory} can't be read from offset {offset} on: {error}; "
+                "`barnabas log dump` shows the file, a backup is the way back"
+            ) from error
+        yield records
+        offset = max(offset, log.log_start_offset)

@@ -13,6 +13,9 @@ Offsets are written in version 3, or in version 1 when the client has set a rete
 because only that version can carry an expiry time. Groups are written in version 3.
 """
 
+import struct
+from typing import TypeVar
+
 from barnabas.groups.decision import Record
 from barnabas.wire.message import Message
 from barnabas.wire.messages.group_records import (
@@ -21,13 +24,21 @@ from barnabas.wire.messages.group_records import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from barnabas.wire.primitives import INT16, Reader, Writer
+from barnabas.wire.primitives import INT16, Reader, WireError, Writer
 
 _OFFSET_KEY_VERSION = 1
 _OFFSET_VALUE_VERSION = 3
 _OFFSET_VALUE_VERSION_WITH_EXPIRY = 1
 _GROUP_KEY_VERSION = 2
 _GROUP_VALUE_VERSION = 3
+
+_MALFORMED = (WireError, struct.error, UnicodeDecodeError)
+
+ValueT = TypeVar("ValueT", OffsetCommitValue, GroupMetadataValue)
+
+
+class CorruptGroupRecord(Exception):  # noqa: N818 - says what the bytes are
+    """The bytes are no record of a group, or one of a version from the future."""
 
 
 def encode(message: Message, version: int) -> bytes:
@@ -58,19 +69,31 @@ def group_record(group_id: str, value: GroupMetadataValue | None) -> Record:
 def decode_key(key: bytes) -> OffsetCommitKey | GroupMetadataKey | None:
     """What the record is about; None for a kind that is not ours."""
     reader = Reader(key)
-    version = reader.int16()
-    if 0 <= version <= _OFFSET_KEY_VERSION:
-        return OffsetCommitKey.decode(reader, version)
-    if version == _GROUP_KEY_VERSION:
-        return GroupMetadataKey.decode(reader, version)
+    try:
+        version = reader.int16()
+        if 0 <= version <= _OFFSET_KEY_VERSION:
+            return OffsetCommitKey.decode(reader, version)
+        if version == _GROUP_KEY_VERSION:
+            return GroupMetadataKey.decode(reader, version)
+    except _MALFORMED as error:
+        raise CorruptGroupRecord(f"a key is malformed: {error}") from error
     return None
 
 
 def decode_offset(value: bytes) -> OffsetCommitValue:
-    reader = Reader(value)
-    return OffsetCommitValue.decode(reader, reader.int16())
+    return _decode(OffsetCommitValue, value)
 
 
 def decode_group(value: bytes) -> GroupMetadataValue:
+    return _decode(GroupMetadataValue, value)
+
+
+def _decode(kind: type[ValueT], value: bytes) -> ValueT:
     reader = Reader(value)
-    return GroupMetadataValue.decode(reader, reader.int16())
+    try:
+        version = reader.int16()
+        if not kind.MIN_VERSION <= version <= kind.MAX_VERSION:
+            raise CorruptGroupRecord(f"{kind.__name__} has version {version}, which nobody knows")
+        return kind.decode(reader, version)
+    except _MALFORMED as error:
+        raise CorruptGroupRecord(f"{kind.__name__} is malformed: {error}") from error

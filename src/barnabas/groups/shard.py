@@ -65,7 +65,10 @@ class GroupShard:
     # -- what was persisted ---------------------------------------------------------------------
 
     def replay(self, key: bytes, value: bytes | None) -> None:
-        """Take in one record of the partition; kinds that are not ours are passed over."""
+        """Take in one record of the partition; kinds that are not ours are passed over.
+
+        Raises `CorruptGroupRecord`.
+        """
         self._replay(decode_key(key), value)
 
     def _replay(self, key: OffsetCommitKey | GroupMetadataKey | None, value: bytes | None) -> None:

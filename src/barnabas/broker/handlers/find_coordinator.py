@@ -1,8 +1,14 @@
-"""FindCoordinator, versions 0-6: for groups it is this node. Transactions are not served."""
+"""FindCoordinator, versions 0-6: the leader of the partition that keeps the group.
+
+Any node answers, from what it knows of the cluster. The first one asked has the topic created.
+Transactions are not served.
+"""
 
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
+from barnabas.groups import partition_of_group
 from barnabas.log import StorageError
+from barnabas.metadata.image import CONSUMER_OFFSETS
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.find_coordinator import (
     Coordinator,
@@ -15,17 +21,17 @@ _TRANSACTION = 1
 _SEVERAL_KEYS = 4
 
 
-def handle(
+async def handle(
     node: Node, request: FindCoordinatorRequest, context: RequestContext
 ) -> FindCoordinatorResponse:
-    error, message = _check(node, request.key_type)
+    keys = request.coordinator_keys if context.version >= _SEVERAL_KEYS else [request.key]
+    error, message = await _check(node, request.key_type)
+    coordinators = [
+        _refused(key, error, message) if error else _coordinator(node, key, context) for key in keys
+    ]
     if context.version >= _SEVERAL_KEYS:
-        return FindCoordinatorResponse(
-            coordinators=[
-                _coordinator(node, key, error, message, context) for key in request.coordinator_keys
-            ]
-        )
-    found = _coordinator(node, request.key, error, message, context)
+        return FindCoordinatorResponse(coordinators=coordinators)
+    (found,) = coordinators
     return FindCoordinatorResponse(
         error_code=found.error_code,
         error_message=found.error_message,
@@ -35,7 +41,7 @@ def handle(
     )
 
 
-def _check(node: Node, key_type: int) -> tuple[ErrorCode, str | None]:
+async def _check(node: Node, key_type: int) -> tuple[ErrorCode, str | None]:
     if key_type == _TRANSACTION:
         return (
             ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
@@ -43,17 +49,28 @@ def _check(node: Node, key_type: int) -> tuple[ErrorCode, str | None]:
         )
     if key_type != _GROUP:
         return ErrorCode.INVALID_REQUEST, f"there is no coordinator of type {key_type}"
-    try:
-        node.ensure_groups()
-    except StorageError as error:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)
+    if CONSUMER_OFFSETS not in node.image.topics:
+        try:
+            await node.ensure_offsets_topic()
+        except StorageError as error:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)
     return ErrorCode.NONE, None
 
 
-def _coordinator(
-    node: Node, key: str, error: ErrorCode, message: str | None, context: RequestContext
-) -> Coordinator:
-    if error:
-        return Coordinator(key, -1, "", -1, error, message)
-    endpoint = node.endpoint(context.connection)
-    return Coordinator(key, node.node_id, endpoint.host, endpoint.port, 0, None)
+def _coordinator(node: Node, group_id: str, context: RequestContext) -> Coordinator:
+    topic = node.image.topics.get(CONSUMER_OFFSETS)
+    if topic is None:  # it is being created, and this node has not heard of it yet
+        return _refused(group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE, "there is no such topic yet")
+    partition = topic.partitions[partition_of_group(group_id, len(topic.partitions))]
+    endpoint = node.endpoint_of(partition.leader, context.connection)
+    if endpoint is None:
+        return _refused(
+            group_id,
+            ErrorCode.COORDINATOR_NOT_AVAILABLE,
+            f"{CONSUMER_OFFSETS}-{partition.index} has no leader at the moment",
+        )
+    return Coordinator(group_id, partition.leader, endpoint.host, endpoint.port, 0, None)
+
+
+def _refused(key: str, error: ErrorCode, message: str | None) -> Coordinator:
+    return Coordinator(key, -1, "", -1, error, message)

@@ -5,7 +5,7 @@ from typing import Any
 
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
-from barnabas.broker.on_shard import decided_by_shard
+from barnabas.broker.on_shard import decided_by_shard, partition_exists
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -29,7 +29,7 @@ def handle(
     def check(topic: OffsetCommitRequestTopic, index: int) -> ErrorCode:
         if not topic.name:
             return ErrorCode.UNKNOWN_TOPIC_ID
-        if node.partitions.get(topic.name, index) is None:
+        if not partition_exists(node, topic.name, index):
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return ErrorCode.NONE
 

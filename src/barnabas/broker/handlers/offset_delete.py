@@ -5,7 +5,7 @@ from typing import Any
 
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
-from barnabas.broker.on_shard import decided_by_shard
+from barnabas.broker.on_shard import decided_by_shard, partition_exists
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 
@@ -14,7 +14,7 @@ def handle(
     node: Node, request: OffsetDeleteRequest, _: RequestContext
 ) -> "OffsetDeleteResponse | Future[Any]":
     def check(topic: str, index: int) -> ErrorCode:
-        known = node.partitions.get(topic, index) is not None
+        known = partition_exists(node, topic, index)
         return ErrorCode.NONE if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
     return decided_by_shard(

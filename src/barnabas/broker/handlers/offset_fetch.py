@@ -2,7 +2,6 @@
 
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
-from barnabas.log import StorageError
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -42,16 +41,13 @@ def handle(node: Node, request: OffsetFetchRequest, context: RequestContext) -> 
 
 
 def _fetch(node: Node, group: OffsetFetchRequestGroup, *, by_id: bool) -> OffsetFetchResponseGroup:
-    try:
-        groups = node.ensure_groups()
-    except StorageError:
-        return OffsetFetchResponseGroup(
-            group.group_id, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE
-        )
+    shard = node.groups.find(group.group_id)
+    if isinstance(shard, ErrorCode):
+        return OffsetFetchResponseGroup(group.group_id, error_code=shard)
     unknown: list[OffsetFetchRequestTopics] = []
     if by_id and group.topics is not None:
         unknown = _name_topics(node, group)
-    answer = groups.shard(group.group_id).groups.offset_fetch(group)
+    answer = shard.groups.offset_fetch(group)
     if by_id:
         for topic in answer.topics:
             image = node.image.topics.get(topic.name)

@@ -1,0 +1,164 @@
+"""One connection to another node: requests out, answers in, matched by their order."""
+
+import asyncio
+import struct
+from asyncio import AbstractEventLoop, Future, TimerHandle, Transport
+from collections import deque
+from typing import Generic, Protocol, TypeVar, cast
+
+from barnabas.broker.clock import Clock
+from barnabas.wire.framing import correlation_id_of, decode_response, encode_request
+from barnabas.wire.message import Request, Response
+from barnabas.wire.primitives import WireError
+
+ResponseT = TypeVar("ResponseT", bound=Response)
+
+_LENGTH = struct.Struct(">i")
+_MAX_RESPONSE_BYTES = 256 << 20
+_IDLE_MS = 60_000
+"""An unused connection ends here before the other side ends it, which would look like a crash."""
+
+
+class PeerUnavailable(ConnectionError):  # noqa: N818 - reads as the fact it states
+    """The node has not answered. Whether it has heard the question, nobody knows."""
+
+
+class PeerTimedOut(PeerUnavailable):
+    """The node has not answered in time; its connection was not lost before."""
+
+
+class Call(Generic[ResponseT]):
+    """A question and the future of its answer."""
+
+    __slots__ = ("answer", "request", "version")
+
+    def __init__(
+        self, request: Request[ResponseT], version: int, answer: "Future[ResponseT]"
+    ) -> None:
+        self.request = request
+        self.version = version
+        self.answer = answer
+
+    @property
+    def name(self) -> str:
+        return type(self.request).__name__.removesuffix("Request")
+
+    def fail(self, error: PeerUnavailable) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(error)
+
+
+class Lane(Protocol):
+    """Who has the connection made, and hears of it."""
+
+    node_id: int
+    loop: AbstractEventLoop
+    clock: Clock
+    client_id: str
+
+    def connected(self, connection: "PeerConnection") -> None: ...
+
+    def answered(self) -> None: ...
+
+    def lost(self, reason: str, *, by_peer: bool) -> None: ...
+
+
+class PeerConnection(asyncio.Protocol):
+    """The protocol object that the event loop calls."""
+
+    def __init__(self, lane: Lane) -> None:
+        self._lane = lane
+        self._transport: Transport | None = None
+        self._received = bytearray()
+        self._unanswered: deque[tuple[int, Call[Response]]] = deque()
+        self._last_correlation_id = 0
+        self._used_ms = 0
+        self._idle_timer: TimerHandle | None = None
+        self._is_over = False
+
+    # -- called by the lane ------------------------------------------------------------------------
+
+    def send(self, call: Call[Response]) -> None:
+        assert self._transport is not None
+        self._last_correlation_id = (self._last_correlation_id + 1) & 0x7FFFFFFF
+        frame = encode_request(
+            call.request, call.version, self._last_correlation_id, self._lane.client_id
+        )
+        self._unanswered.append((self._last_correlation_id, call))
+        self._used_ms = self._lane.clock.steady_ms()
+        self._transport.writelines(frame)
+
+    def is_waiting_for(self, call: Call[Response]) -> bool:
+        return any(waiting is call for _, waiting in self._unanswered)
+
+    def abandon(self, reason: str) -> None:
+        """End it from this side."""
+        self._end(reason, by_peer=False)
+
+    # -- called by the event loop ------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("Transport", transport)
+        self._used_ms = self._lane.clock.steady_ms()
+        self._watch_idleness(_IDLE_MS)
+        self._lane.connected(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end("the connection was lost" + (f": {exc}" if exc else ""), by_peer=True)
+
+    def data_received(self, data: bytes) -> None:
+        received = self._received
+        received += data
+        at = 0
+        while len(received) - at >= _LENGTH.size and not self._is_over:
+            (size,) = _LENGTH.unpack_from(received, at)
+            if not _LENGTH.size <= size <= _MAX_RESPONSE_BYTES:
+                self._end(f"a frame of {size} bytes makes no sense", by_peer=False)
+                return
+            end = at + _LENGTH.size + size
+            if end > len(received):
+                break
+            # A copy of its own, writable: whoever stores the records writes into it.
+            self._take(received[at + _LENGTH.size : end])
+            at = end
+        if at:
+            del received[:at]
+
+    # -- the rest ----------------------------------------------------------------------------------
+
+    def _take(self, frame: bytearray) -> None:
+        try:
+            if not self._unanswered or self._unanswered[0][0] != correlation_id_of(frame):
+                raise WireError("it answers what was not asked")
+            call = self._unanswered[0][1]
+            response = decode_response(memoryview(frame), call.request.RESPONSE, call.version)
+        except WireError as error:
+            self._end(f"an answer makes no sense: {error}", by_peer=False)
+            return
+        self._unanswered.popleft()
+        self._lane.answered()
+        if not call.answer.done():
+            call.answer.set_result(response)
+
+    def _end(self, reason: str, *, by_peer: bool) -> None:
+        if self._is_over:
+            return
+        self._is_over = True
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+        if self._transport is not None:
+            self._transport.abort()
+        unanswered, self._unanswered = self._unanswered, deque()
+        for _, call in unanswered:
+            call.fail(PeerUnavailable(f"node {self._lane.node_id}: {reason}"))
+        self._lane.lost(reason, by_peer=by_peer)
+
+    def _watch_idleness(self, wait_ms: int) -> None:
+        self._idle_timer = self._lane.loop.call_later(wait_ms / 1000, self._end_if_idle)
+
+    def _end_if_idle(self) -> None:
+        idle_ms = self._lane.clock.steady_ms() - self._used_ms
+        if idle_ms >= _IDLE_MS and not self._unanswered:
+            self._end("it was idle", by_peer=False)
+        else:
+            self._watch_idleness(max(_IDLE_MS - idle_ms, _IDLE_MS // 10))

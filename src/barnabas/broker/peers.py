@@ -1,0 +1,214 @@
+"""Asking other nodes: connections that are made when needed, one per node and lane.
+
+A lane keeps traffic apart: a node answers the requests of one connection in their order, so a
+long poll would hold up whatever is asked behind it.
+
+Every call ends: with the answer, with `PeerUnavailable` when there is no connection or it is lost,
+or with `PeerTimedOut`. A call that is not answered in time takes its connection with it, because
+whatever was asked behind it waits for the same answer, and because a connection through a network
+that was cut may take long to notice that the cut has healed. Nothing is ever sent twice.
+
+After a failure the next attempt waits, 20 ms and up to 500 ms; calls made meanwhile wait for it
+and share its outcome. So who calls again at once is slowed down, and nobody connects to a node
+that nobody asks.
+
+There is no exchange about versions: nodes of one release talk to each other.
+"""
+
+from asyncio import AbstractEventLoop, CancelledError, Future, TimerHandle
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from barnabas.broker.clock import Clock
+from barnabas.broker.peer_connection import Call, PeerConnection, PeerTimedOut, PeerUnavailable
+from barnabas.wire.message import Request, Response
+
+__all__ = ["PeerTimedOut", "PeerUnavailable", "Peers"]
+
+ResponseT = TypeVar("ResponseT", bound=Response)
+
+_CONNECT_TIMEOUT_MS = 1_000
+"""A lost packet of a handshake is sent again after a second, then after two more: rather anew."""
+_FIRST_BACKOFF_MS = 20
+_MAX_BACKOFF_MS = 500
+
+
+class Peers:
+    """The outgoing connections of a node."""
+
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        clock: Clock,
+        address_of: Callable[[int], tuple[str, int] | None],
+        on_lost: Callable[[int], None],
+        client_id: str,
+    ) -> None:
+        """`on_lost` is told of a node that has ended a connection, once for each. It is not told
+        of connections that end here: by a call that took too long, from idleness, by `close`."""
+        self.loop = loop
+        self.clock = clock
+        self.address_of = address_of
+        self.on_lost = on_lost
+        self.client_id = client_id
+        self.is_closed = False
+        self._lanes: dict[tuple[int, str], _Lane] = {}
+
+    def call(
+        self,
+        node_id: int,
+        request: Request[ResponseT],
+        version: int,
+        *,
+        timeout_ms: int,
+        lane: str = "",
+    ) -> "Future[ResponseT]":
+        """Ask. The future may be cancelled; the node may have heard the question all the same."""
+        answer: Future[ResponseT] = self.loop.create_future()
+        if self.is_closed:
+            answer.set_exception(PeerUnavailable(f"node {node_id} is not asked any more"))
+            return answer
+        found = self._lanes.get((node_id, lane))
+        if found is None:
+            found = self._lanes[node_id, lane] = _Lane(self, node_id)
+        call = Call(request, version, answer)
+        timer = self.loop.call_later(timeout_ms / 1000, found.timed_out, call)
+        answer.add_done_callback(lambda _: timer.cancel())
+        found.send(call)
+        return answer
+
+    def is_connected(self, node_id: int) -> bool:
+        return any(
+            lane.connection is not None
+            for (lane_node_id, _), lane in self._lanes.items()
+            if lane_node_id == node_id
+        )
+
+    def close(self) -> None:
+        """End every connection; calls under way fail."""
+        self.is_closed = True
+        for lane in self._lanes.values():
+            lane.close()
+
+
+class _Lane:
+    """The way to one node for one kind of traffic: connected, connecting, waiting, or idle."""
+
+    __slots__ = (
+        "_backoff_ms",
+        "_connecting",
+        "_next_attempt_ms",
+        "_peers",
+        "_retry",
+        "_waiting",
+        "client_id",
+        "clock",
+        "connection",
+        "loop",
+        "node_id",
+    )
+
+    def __init__(self, peers: Peers, node_id: int) -> None:
+        self._peers = peers
+        self.node_id = node_id
+        self.connection: PeerConnection | None = None
+        self._connecting: Future[None] | None = None
+        self._retry: TimerHandle | None = None
+        self.loop = peers.loop
+        self.clock = peers.clock
+        self.client_id = peers.client_id
+        self._waiting: deque[Call[Any]] = deque()
+        self._backoff_ms = 0
+        self._next_attempt_ms = 0
+
+    def send(self, call: "Call[Any]") -> None:
+        if self.connection is not None:
+            self.connection.send(call)
+            return
+        self._waiting.append(call)
+        if self._connecting is None and self._retry is None:
+            wait_ms = self._next_attempt_ms - self.clock.steady_ms()
+            if wait_ms > 0:
+                self._retry = self.loop.call_later(wait_ms / 1000, self._begin)
+            else:
+                self._begin()
+
+    def timed_out(self, call: "Call[Any]") -> None:
+        if call.answer.done():
+            return
+        call.fail(PeerTimedOut(f"node {self.node_id} did not answer {call.name} in time"))
+        if call in self._waiting:
+            self._waiting.remove(call)
+        elif self.connection is not None and self.connection.is_waiting_for(call):
+            self.connection.abandon(f"node {self.node_id} has not answered {call.name}")
+
+    def close(self) -> None:
+        if self._retry is not None:
+            self._retry.cancel()
+        if self._connecting is not None:
+            self._connecting.cancel()
+        if self.connection is not None:
+            self.connection.abandon("the connection was closed")
+        self._fail("the connection was closed")
+
+    # -- connecting --------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        self._retry = None
+        if not self._drop_finished():
+            return
+        attempt = self.loop.create_task(self._connect())
+        self._connecting = attempt
+        give_up = self.loop.call_later(_CONNECT_TIMEOUT_MS / 1000, attempt.cancel)
+        attempt.add_done_callback(lambda _: give_up.cancel())
+
+    def _drop_finished(self) -> bool:
+        """Forget who gave up meanwhile; whether somebody is left."""
+        self._waiting = deque(call for call in self._waiting if not call.answer.done())
+        return bool(self._waiting)
+
+    async def _connect(self) -> None:
+        peers = self._peers
+        address = peers.address_of(self.node_id)
+        failure = "nobody knows its address"
+        if address is not None:
+            host, port = address
+            try:
+                await peers.loop.create_connection(lambda: PeerConnection(self), host, port)
+                return
+            except OSError as error:
+                failure = str(error)
+            except CancelledError:
+                failure = f"no connection to {host}:{port} in {_CONNECT_TIMEOUT_MS} ms"
+        self._connecting = None
+        self._fail(failure)
+
+    def _fail(self, reason: str) -> None:
+        self._backoff_ms = min(max(2 * self._backoff_ms, _FIRST_BACKOFF_MS), _MAX_BACKOFF_MS)
+        self._next_attempt_ms = self.clock.steady_ms() + self._backoff_ms
+        waiting, self._waiting = self._waiting, deque()
+        for call in waiting:
+            call.fail(PeerUnavailable(f"node {self.node_id} can not be asked: {reason}"))
+
+    # -- called by the connection ------------------------------------------------------------------
+
+    def connected(self, connection: PeerConnection) -> None:
+        self._connecting = None
+        self.connection = connection
+        if self._peers.is_closed:
+            self.close()
+            return
+        waiting, self._waiting = self._waiting, deque()
+        for call in waiting:
+            if not call.answer.done():
+                connection.send(call)
+
+    def answered(self) -> None:
+        self._backoff_ms = 0
+
+    def lost(self, reason: str, *, by_peer: bool) -> None:
+        self.connection = None
+        self._fail(reason)
+        if by_peer:
+            self._peers.on_lost(self.node_id)

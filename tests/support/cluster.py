@@ -1,0 +1,342 @@
+"""A cluster of real broker processes, and the means to hurt it.
+
+Nodes are numbered from 1. They listen on localhost, or each on a host of its own in a `Network`.
+What is asked of the cluster here is asked of single nodes over plain sockets, so that an answer
+comes from the node that is meant and nothing is retried behind the test's back.
+"""
+
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from barnabas.wire.message import Request
+from barnabas.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from barnabas.wire.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    PartitionData,
+    TopicData,
+)
+from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.broker.raw_client import RawClient
+from tests.support.broker import BrokerProcess, wait_until
+from tests.support.network import Network
+
+ASK_TIMEOUT_S = 1.0
+_TOPIC_EXISTS = 36
+_ports = random.Random()
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class PartitionState:
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+class NodeProcess(BrokerProcess):
+    """One node, with its own data, its own log and perhaps its own host."""
+
+    def __init__(
+        self,
+        node_id: int,
+        address: tuple[str, int],
+        directory: Path,
+        settings: Mapping[str, str],
+        prefix: Sequence[str] = (),
+    ) -> None:
+        super().__init__(directory / f"node-{node_id}", settings)
+        self.log = directory / f"node-{node_id}.log"
+        self.node_id = node_id
+        self.host, self.port = address
+        self.frozen = False
+        self._prefix = list(prefix)
+
+    def command(self) -> list[str]:
+        properties = {"listeners": self.bootstrap, "log.dirs": str(self.data)} | self.settings
+        pairs = [f"{name}={value}" for name, value in properties.items()]
+        return [*self._prefix, sys.executable, "-m", "barnabas.broker.server", *pairs]
+
+    def freeze(self) -> None:
+        super().freeze()
+        self.frozen = True
+
+    def thaw(self) -> None:
+        super().thaw()
+        self.frozen = False
+
+    def kill(self) -> None:
+        super().kill()
+        self.frozen = False
+
+    def wipe(self) -> None:
+        """Put an empty disk in place of the one it had."""
+        assert not self.alive, "the node is running"
+        for path in self.data.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def ask(self, request: Request[Any], version: int | None = None) -> Any:
+        """Raises OSError if it does not answer soon."""
+        with self.connect() as client:
+            try:
+                return client.ask(request, version)
+            except EOFError as error:
+                raise ConnectionError(str(error)) from error
+
+    def connect(self, timeout_s: float = ASK_TIMEOUT_S) -> RawClient:
+        return RawClient(self.host, self.port, timeout_s=timeout_s)
+
+
+class SmallDisk:
+    """A file system in memory in place of a node's directory, which a ballast can fill up."""
+
+    def __init__(self, node: NodeProcess, megabytes: int) -> None:
+        self._path = node.data.parent
+        self._ballast = self._path / "ballast"
+        self._path.mkdir(parents=True, exist_ok=True)
+        self._mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs"]
+
+    def __enter__(self) -> Self:
+        done = subprocess.run([*self._mount, str(self._path)], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise PermissionError(f"can't mount: {done.stderr.strip()}")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        subprocess.run(["umount", "-l", str(self._path)], check=True)
+
+    def fill(self) -> None:
+        """Leave not a single byte."""
+        with self._ballast.open("ab", buffering=0) as file:
+            for size in (1 << 20, 1 << 12, 1):
+                try:
+                    while file.write(bytes(size)) == size:
+                        pass
+                except OSError:  # full, as far as pieces of this size go
+                    continue
+
+    def make_room(self) -> None:
+        self._ballast.unlink()
+
+
+class ClusterProcesses:
+    """`nodes` brokers that are all voters. A context manager: at the end none is left."""
+
+    def __init__(
+        self,
+        directory: Path,
+        nodes: int = 3,
+        settings: Mapping[str, str] | None = None,
+        network: Network | None = None,
+    ) -> None:
+        self.network = network
+        ids = range(1, nodes + 1)
+        if network is None:
+            addresses = dict(zip(ids, _free_addresses(nodes), strict=True))
+        else:
+            addresses = {node_id: (network.address(node_id), 9092) for node_id in ids}
+        voters = ",".join(f"{i}@{host}:{port}" for i, (host, port) in addresses.items())
+        self.nodes: dict[int, NodeProcess] = {}
+        for node_id in ids:
+            own = {"node.id": str(node_id), "controller.quorum.voters": voters}
+            prefix = [] if network is None else network.command(node_id)
+            self.nodes[node_id] = NodeProcess(
+                node_id, addresses[node_id], directory, own | dict(settings or {}), prefix
+            )
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __getitem__(self, node_id: int) -> NodeProcess:
+        return self.nodes[node_id]
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(node.bootstrap for node in self.nodes.values())
+
+    # -- life ------------------------------------------------------------------------------------
+
+    def start(self, timeout_s: float = 30) -> None:
+        """Start all that are not running, at once, and wait until they see each other."""
+        started = [node for node in self.nodes.values() if not node.alive]
+        for node in started:
+            node.launch()
+        for node in started:
+            node.wait_until_ready(timeout_s)
+        self.wait_until_formed(timeout_s)
+
+    def stop(self) -> None:
+        """End all in order, one after the other."""
+        for node in self.nodes.values():
+            if node.alive:
+                node.stop()
+
+    def kill_all(self) -> None:
+        """As when the power of a room fails, but for what the machine's memory still holds."""
+        for node in self.nodes.values():
+            node.kill()
+
+    def close(self) -> None:
+        self.kill_all()
+
+    # -- looks from outside ----------------------------------------------------------------------
+
+    def awake(self) -> list[NodeProcess]:
+        return [node for node in self.nodes.values() if node.alive and not node.frozen]
+
+    def ask_any(self, request: Request[Any], version: int | None = None) -> Any:
+        """The first answer from any node."""
+        refused: OSError | None = None
+        for node in self.awake():
+            try:
+                return node.ask(request, version)
+            except OSError as error:
+                refused = error
+        raise ConnectionError("no node answers") from refused
+
+    def _answers(self, request: Request[Any]) -> Iterator[Any]:
+        for node in self.awake():
+            try:
+                yield node.ask(request)
+            except OSError:
+                continue
+
+    def partitions(self, topic: str | None = None) -> dict[tuple[str, int], PartitionState]:
+        """All partitions, or those of a topic, as the node that knows the newest sees each."""
+        asked = None if topic is None else [MetadataRequestTopic(name=topic)]
+        request = MetadataRequest(asked, allow_auto_topic_creation=False)
+        newest: dict[tuple[str, int], PartitionState] = {}
+        for answer in self._answers(request):
+            for found in answer.topics:
+                for p in found.partitions:
+                    state = PartitionState(
+                        p.leader_id, p.leader_epoch, tuple(p.replica_nodes), tuple(p.isr_nodes)
+                    )
+                    known = newest.get((found.name, p.partition_index))
+                    if known is None or known.leader_epoch <= state.leader_epoch:
+                        newest[found.name, p.partition_index] = state
+        return newest
+
+    def leader_of(self, topic: str, partition: int = 0, timeout_s: float = 15) -> NodeProcess:
+        """The leader, as soon as there is one that runs."""
+
+        def leader() -> NodeProcess | None:
+            state = self.partitions(topic).get((topic, partition))
+            node = None if state is None else self.nodes.get(state.leader)
+            return node if node is not None and node.alive else None
+
+        return _await(leader, timeout_s, f"{topic}-{partition} has no leader")
+
+    def controller(self, timeout_s: float = 15) -> NodeProcess:
+        """The active controller: the leader of the metadata log."""
+        topic = TopicData("__cluster_metadata", [PartitionData(0)])
+
+        def found() -> NodeProcess | None:
+            newest = (-1, -1)
+            for answer in self._answers(DescribeQuorumRequest([topic])):
+                for of_topic in answer.topics:
+                    for p in of_topic.partitions:
+                        newest = max(newest, (p.leader_epoch, p.leader_id))
+            node = self.nodes.get(newest[1])
+            return node if node is not None and node.alive else None
+
+        return _await(found, timeout_s, "there is no controller")
+
+    def create_topic(
+        self, topic: str, partitions: int = 1, replicas: int = 3, **configs: str
+    ) -> None:
+        """Create it and wait until each partition has a leader, everywhere."""
+        named = [
+            CreatableTopicConfig(name.replace("_", "."), value) for name, value in configs.items()
+        ]
+        request = CreateTopicsRequest(
+            [CreatableTopic(topic, partitions, replicas, configs=named)], 10_000
+        )
+
+        def created() -> bool:
+            try:
+                (result,) = self.ask_any(request).topics
+            except OSError:
+                return False
+            return result.error_code in (0, _TOPIC_EXISTS)
+
+        wait_until(created, 20, f"can't create {topic}")
+        wait_until(lambda: self._is_led(topic, partitions), 20, f"{topic} has no leaders")
+
+    def _is_led(self, topic: str, partitions: int) -> bool:
+        states = self.partitions(topic).values()
+        return len(states) == partitions and all(state.leader > 0 for state in states)
+
+    def wait_until_formed(self, timeout_s: float = 30) -> None:
+        """Until each running node sees all running nodes."""
+        expected = {node.node_id for node in self.awake()}
+        nothing = MetadataRequest([])
+
+        def formed() -> bool:
+            seen = [{b.node_id for b in answer.brokers} for answer in self._answers(nothing)]
+            return len(seen) == len(expected) and all(expected <= ids for ids in seen)
+
+        wait_until(formed, timeout_s, "the nodes don't see each other")
+
+    def wait_until_in_sync(self, timeout_s: float = 60) -> None:
+        """Until all replicas of all partitions are in their in-sync sets."""
+        wait_until(
+            lambda: not self.out_of_sync(),
+            timeout_s,
+            "replicas are out of sync",
+        )
+
+    def out_of_sync(self) -> dict[tuple[str, int], PartitionState]:
+        return {
+            key: state
+            for key, state in self.partitions().items()
+            if state.leader <= 0 or set(state.isr) != set(state.replicas)
+        }
+
+
+def _await(look: Callable[[], _T | None], timeout_s: float, complaint: str) -> _T:
+    deadline = time.monotonic() + timeout_s
+    while True:
+        found = look()
+        if found is not None:
+            return found
+        assert time.monotonic() < deadline, f"{complaint} after {timeout_s} s"
+        time.sleep(0.02)
+
+
+def _free_addresses(count: int) -> list[tuple[str, int]]:
+    """Ports below those that the system hands out by itself.
+
+    One of these could be taken by some connection while its node is down, even by a connection of
+    a client to that very port.
+    """
+    sockets: list[socket.socket] = []
+    while len(sockets) < count:
+        try:
+            sockets.append(socket.create_server(("127.0.0.1", _ports.randrange(15_000, 32_000))))
+        except OSError:
+            continue
+    addresses = [bound.getsockname() for bound in sockets]
+    for bound in sockets:
+        bound.close()
+    return addresses
