@@ -12,7 +12,8 @@ from typing import TypeVar
 
 from barnabas.broker.clock import Clock
 from barnabas.broker.net.connection import Connection
-from barnabas.broker.quorum.quorum import NotLeader, Quorum
+from barnabas.broker.quorum.outcome import NotLeader, OutcomeUnknown
+from barnabas.broker.quorum.quorum import Quorum
 from barnabas.controller.controller import Controller
 from barnabas.controller.decision import Decision
 
@@ -80,7 +81,7 @@ class ActiveController:
         if agreed is not None:
             try:
                 await agreed
-            except NotLeader:
+            except (NotLeader, OutcomeUnknown):
                 raise NotController from None
         return decision.answer
 

@@ -132,10 +132,8 @@ class Lifecycle:
                 self.unfenced.clear()
             return _RETRY_S
         if response.is_fenced != self.is_fenced:
-            logger.info(
-                "the controller has %s",
-                "fenced this node" if response.is_fenced else "let this node in",
-            )
+            done = "shut this node out" if response.is_fenced else "let this node in"
+            logger.info("the controller has %s", done)
         self.is_fenced = response.is_fenced
         if not response.is_fenced:
             self.unfenced.set()

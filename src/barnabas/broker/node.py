@@ -92,7 +92,23 @@ class Node:
                 self._brokers_changed,
             ),
         )
-        self.quorum = self._new_quorum()
+        self.quorum = Quorum(
+            node_id=self.node_id,
+            data=data,
+            disk=environment.disk,
+            loop=loop,
+            clock=clock,
+            random=self.random,
+            executor=environment.threads(1, "metadata"),
+            peers=self.peers,
+            voters=[(voter.id, voter.address.host, voter.address.port) for voter in named],
+            config=RaftConfig(),
+            on_restore=self.follower.restore,
+            on_commit=self.follower.commit,
+            on_leadership=self._leadership,
+            on_failure=lambda error: on_failure(str(error)),
+            snapshot=self.image.snapshot,
+        )
         self.controller = ActiveController(loop, clock, self.quorum, self._new_controller)
         self.calls = ControllerCalls(
             self.node_id,
@@ -117,7 +133,7 @@ class Node:
 
     @property
     def cluster_id(self) -> str:
-        return self.data.cluster_id
+        return self.quorum.cluster_id
 
     @property
     def controller_id(self) -> int:
@@ -144,8 +160,25 @@ class Node:
 
     def _address_of(self, node_id: int) -> tuple[str, int] | None:
         broker = self.image.brokers.get(node_id)
-        address = _address(broker) if broker is not None else self._voters.get(node_id)
-        return None if address is None else (address.host, address.port)
+        if broker is not None:
+            address = _address(broker)
+            return address.host, address.port
+        return self.quorum.address_of(node_id)
+
+    def _new_controller(self, now_ms: int) -> Controller:
+        config = self.config
+        return Controller(
+            self.image,
+            ControllerConfig(
+                session_timeout_ms=config.number("broker.session.timeout.ms"),
+                auto_leader_rebalance=config.flag("auto.leader.rebalance.enable"),
+                leader_imbalance_check_interval_ms=1000
+                * config.number("leader.imbalance.check.interval.seconds"),
+            ),
+            settings=config.settings,
+            new_uuid=lambda: self.random.randbytes(16),
+            now_ms=now_ms,
+        )
 
     def _registration(self, vouched_epoch: int) -> BrokerRegistrationRequest:
         host = self.advertised.host

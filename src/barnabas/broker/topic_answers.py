@@ -62,13 +62,7 @@ class TopicAnswers:
 
     def brokers_changed(self) -> None:
         """Brokers have come or gone: replicas on them are online or offline now."""
-        kept = {
-            replica
-            for topic in self._image.topics.values()
-            for partition in topic.partitions
-            for replica in partition.replicas
-        }
-        offline = frozenset(kept - self._image.live_brokers())
+        offline = frozenset(broker.id for broker in self._image.brokers.values() if broker.fenced)
         if offline != self._offline:
             self._offline = offline
             self._answers.clear()
