@@ -11,15 +11,20 @@ from barnabas.broker.dispatch import NODE_CLIENT
 from barnabas.broker.environment import Environment
 from barnabas.broker.fetch_sessions import FetchSessions
 from barnabas.broker.flusher import Flusher
+from barnabas.broker.group_coordinator import GroupCoordinator
 from barnabas.broker.lifecycle import Lifecycle
 from barnabas.broker.metadata_follower import Followers, MetadataFollower
 from barnabas.broker.net.connection import Connection
 from barnabas.broker.net.door import ConnectionDoor
 from barnabas.broker.net.listeners import Address
+from barnabas.broker.partitions import Partitions
 from barnabas.broker.peers import Peers
+from barnabas.broker.quorum.quorum import Quorum
 from barnabas.broker.topic_answers import TopicAnswers
 from barnabas.broker.trust import DiskTrust
 from barnabas.broker.voters import parse_voters
+from barnabas.controller.controller import Controller
+from barnabas.controller.controller_config import ControllerConfig
 from barnabas.log import DataDirectory, StorageError
 from barnabas.metadata.image import (
     CLUSTER_METADATA,
@@ -28,6 +33,7 @@ from barnabas.metadata.image import (
     MetadataImage,
     TopicImage,
 )
+from barnabas.raft import RaftConfig
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest, Listener
@@ -74,10 +80,8 @@ class Node:
         )
         self._incarnation_id = self.random.randbytes(16)
         self._producer_ids = iter(range(0))
-        self._voters = {
-            voter.id: voter.address
-            for voter in parse_voters(config.text("controller.quorum.voters"))
-        }
+        named = parse_voters(config.text("controller.quorum.voters"))
+        self._voters = {voter.id: voter.address for voter in named}
         self._silent: set[int] = set()
         """Nodes to which a connection has broken and not come back."""
         self.peers = Peers(loop, clock, self._address_of, self._peer_lost, NODE_CLIENT)
