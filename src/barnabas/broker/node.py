@@ -157,7 +157,7 @@ class Node:
     def live_brokers(self, connection: Connection) -> list[tuple[BrokerImage, Address]]:
         return [found for found in self.brokers(connection) if not found[0].fenced]
 
-    def broker_address(self, broker_id: int, connection: Connection) -> Address | None:
+    def endpoint_of(self, broker_id: int, connection: Connection) -> Address | None:
         """Where a client finds this broker; None if it is not up."""
         found = self.live_brokers(connection)
         return next((address for broker, address in found if broker.id == broker_id), None)
