@@ -50,7 +50,9 @@ class Pair:
     @staticmethod
     def _node(directory: Path, loop: asyncio.AbstractEventLoop) -> Node:
         disk = OsDisk()
-        data = DataDirectory.open(disk, str(directory), node_id=1, new_cluster_id="c")
+        data = DataDirectory.open(
+            disk, str(directory), node_id=1, new_cluster_id="c", new_directory_id=bytes(16)
+        )
         config = BrokerConfig({"log.message.timestamp.after.max.ms": str(2**62)})
         node = Node(config, data, Environment.real(loop))
         node.auto_create([TOPIC])
