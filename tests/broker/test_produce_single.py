@@ -56,7 +56,7 @@ class Pair:
         config = BrokerConfig({"log.message.timestamp.after.max.ms": str(2**62)})
         node = Node(config, data, Environment.real(loop))
         node.auto_create([TOPIC])
-        node.ensure_groups()
+        loop.run_until_complete(node.ensure_offsets_topic())
         for name in (TOPIC, CONSUMER_OFFSETS):
             topic = node.image.topics[name]
             node.partitions.by_id[TOPIC_ID if name == TOPIC else bytes(16)] = (
