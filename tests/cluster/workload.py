@@ -182,13 +182,17 @@ class Workload:
 
     # -- progress --------------------------------------------------------------------------------
 
+    def acked_since(self, at: float) -> list[Acked]:
+        """What was acknowledged of all that was sent since then."""
+        return [acked for acked in self.history.acked[-5_000:] if acked.sent_at >= at]
+
     def wait_for_progress(self, timeout_s: float = 30) -> None:
         """Until each partition has acknowledged what was sent, and both readers read, after now."""
         since = _now()
         wanted = set(self._partitions)
         deadline = since + timeout_s
         while True:
-            recent = [acked for acked in self.history.acked[-5_000:] if acked.sent_at >= since]
+            recent = self.acked_since(since)
             fresh = {acked.value for acked in recent}
             names = {assigned.number: assigned.consumer for assigned in self.history.assigned}
             read = [polled for polled in self.history.polled[-5_000:] if polled.value in fresh]
