@@ -37,6 +37,7 @@ from barnabas.wire.messages.create_topics import (
 from barnabas.wire.messages.metadata_records import (
     ConfigRecord,
     PartitionRecord,
+    RegisterBrokerRecord,
     RemoveTopicRecord,
     TopicRecord,
 )
@@ -72,6 +73,7 @@ class Node:
         self.topic_answers = TopicAnswers()
         self.groups = GroupCoordinator(loop, config, self.clock, self.random, lambda: self.image)
         self._metadata_log = MetadataLog(disk, data.partition_path(CLUSTER_METADATA, 0), self.image)
+        self.image.replay(RegisterBrokerRecord(broker_id=self.node_id, fenced=False))
         config.set_dynamic(self.image.broker_configs(self.node_id))
         self.door.configure(config)
         self.fetch_sessions = FetchSessions(

@@ -2,7 +2,7 @@
 
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
-from barnabas.controller.topics import create_partitions
+from barnabas.controller.growth import create_partitions
 from barnabas.log import StorageError
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.create_partitions import (
@@ -14,7 +14,7 @@ from barnabas.wire.messages.create_partitions import (
 def handle(
     node: Node, request: CreatePartitionsRequest, _: RequestContext
 ) -> CreatePartitionsResponse:
-    decision = create_partitions(node.image, request, node.node_id)
+    decision = create_partitions(node.image, request)
     try:
         return node.commit(decision)
     except StorageError as error:
