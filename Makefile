@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz check fix codecs docs bench clean
+.PHONY: help setup demo test fuzz chaos check fix codecs docs bench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -29,6 +29,10 @@ test: $(STAMP) ## Run the whole test suite
 
 fuzz: $(STAMP) ## Send many more hostile frames than the test suite does (about five minutes)
 	BARNABAS_FUZZ_EXAMPLES=20000 $(BIN)/pytest --timeout 1800 tests/fuzz
+
+chaos: $(STAMP) ## Hurt a cluster of five real nodes in all ways at once for MINUTES=5, in the order of SEED=1
+	BARNABAS_CHAOS_MINUTES=$(or $(MINUTES),5) BARNABAS_CHAOS_SEED=$(or $(SEED),1) \
+	  $(BIN)/pytest --capture no tests/cluster/test_chaos.py
 
 check: $(STAMP) ## Lint, type-check, import ladder, generated code up to date
 	$(BIN)/ruff check .

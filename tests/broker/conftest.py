@@ -39,7 +39,9 @@ def local_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """A node in this process, without sockets, with the topic `t` of two partitions."""
     loop = asyncio.new_event_loop()
     path = str(tmp_path_factory.mktemp("local"))
-    data = DataDirectory.open(OsDisk(), path, node_id=1, new_cluster_id="c")
+    data = DataDirectory.open(
+        OsDisk(), path, node_id=1, new_cluster_id="c", new_directory_id=bytes(16)
+    )
     node = Node(BrokerConfig({"num.partitions": "2"}), data, Environment.real(loop))
     assert node.auto_create(["t"]) == {"t": 0}
     yield node

@@ -78,7 +78,7 @@ from barnabas.wire.messages.produce import (
 )
 from barnabas.wire.messages.sync_group import SyncGroupRequest
 from tests.broker.raw_client import RawClient, batch
-from tests.broker.verbs import asked, create_topic, fetch_request
+from tests.broker.verbs import asked, create_topic, fetch_request, find_coordinator
 
 SETTINGS = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "3"}
 
@@ -289,6 +289,7 @@ REQUESTS: list[tuple[Make, Check]] = [
 def known(node: Any) -> Known:
     with RawClient(node.host, node.port) as client:
         known = Known(client, "known")
+        find_coordinator(client, "g")
         assert client.ask(_offset_commit(known, 9), 9).topics[0].partitions[0].error_code == 0
         return known
 

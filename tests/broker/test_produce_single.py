@@ -50,11 +50,13 @@ class Pair:
     @staticmethod
     def _node(directory: Path, loop: asyncio.AbstractEventLoop) -> Node:
         disk = OsDisk()
-        data = DataDirectory.open(disk, str(directory), node_id=1, new_cluster_id="c")
+        data = DataDirectory.open(
+            disk, str(directory), node_id=1, new_cluster_id="c", new_directory_id=bytes(16)
+        )
         config = BrokerConfig({"log.message.timestamp.after.max.ms": str(2**62)})
         node = Node(config, data, Environment.real(loop))
         node.auto_create([TOPIC])
-        node.ensure_groups()
+        loop.run_until_complete(node.ensure_offsets_topic())
         for name in (TOPIC, CONSUMER_OFFSETS):
             topic = node.image.topics[name]
             node.partitions.by_id[TOPIC_ID if name == TOPIC else bytes(16)] = (

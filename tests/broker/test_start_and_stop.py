@@ -21,18 +21,21 @@ from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from barnabas.wire.messages.list_groups import ListGroupsRequest
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from tests.broker.raw_client import RawClient, batch
 from tests.broker.verbs import (
     BY_NAME,
     asked,
     create_topic,
     fetch_request,
+    find_coordinator,
     produce,
     produce_request,
     produced,
@@ -117,11 +120,12 @@ def test_metadata_damaged_in_the_middle_after_an_unclean_stop(make_broker: MakeB
 
 
 def test_damaged_offsets(make_broker: MakeBroker) -> None:
-    """Committed offsets that can't be read are not passed over in silence, nor with a traceback."""
+    """Groups whose offsets can't be read are refused, loudly; all others are served."""
     broker = make_broker()
     with RawClient(broker.host, broker.port) as client:
         create_topic(client, "t")
         topic = OffsetCommitRequestTopic("t", partitions=[OffsetCommitRequestPartition(0, 7)])
+        find_coordinator(client, "g")
         response = client.ask(OffsetCommitRequest("g", topics=[topic]), 9)
         assert response.topics[0].partitions[0].error_code == 0
     broker.stop()
@@ -129,10 +133,17 @@ def test_damaged_offsets(make_broker: MakeBroker) -> None:
     content = bytearray(log.read_bytes())
     content[-1] ^= 0xFF
     log.write_bytes(content)
-    code, said = start("listeners=127.0.0.1:0", f"log.dirs={broker.data}")
-    assert (code, len(said.splitlines())) == (2, 1)
-    assert log.parent.name in said
+    broker.start()
+    with RawClient(broker.host, broker.port) as client:
+        find_coordinator(client, "another group")
+        request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g")])
+        (answer,) = client.ask(request, 9).groups
+        assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert client.ask(ListGroupsRequest()).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    said = broker.log.read_text()
+    assert re.search(f"CRITICAL.*{log.parent.name} is damaged", said)
     assert "backup" in said
+    assert "Traceback" not in said
 
 
 def test_another_nodes_data(make_broker: MakeBroker) -> None:
@@ -223,6 +234,7 @@ def test_a_stop_answers_or_ends_everybody_and_needs_no_scan(make_broker: MakeBro
         fetching.send(fetch_request(asked("t", {0: 1}), max_wait_ms=60_000), BY_NAME)
         producing.send(produce_request("flushed", batch(b"b"), timeout_ms=60_000), BY_NAME)
         protocol = JoinGroupRequestProtocol("range", b"")
+        find_coordinator(client, "g")
         joining.send(
             JoinGroupRequest("g", 60_000, 60_000, protocol_type="consumer", protocols=[protocol]), 3
         )

@@ -29,6 +29,7 @@ from tests.broker.verbs import (
     create_topic,
     fetch_one,
     fetch_request,
+    find_coordinator,
     offset_at,
     partitions_of,
     produced,
@@ -170,6 +171,7 @@ def test_committed_offsets_survive_compaction(node: BrokerProcess, topic: str, k
 
     with RawClient(node.host, node.port) as client:
         create_topic(client, topic)
+        find_coordinator(client, topic)
         for number in range(20):
             commit(client, f"{topic}-once-{number}", number)
         for number in range(200):
@@ -187,6 +189,8 @@ def test_committed_offsets_survive_compaction(node: BrokerProcess, topic: str, k
         wait_until(lambda: size() < 16_000, 10, "the log of the offsets does not shrink")
     node.restart(kill=kill)
     with RawClient(node.host, node.port) as client:
+        for group in ("often", *(f"once-{number}" for number in range(20))):
+            find_coordinator(client, f"{topic}-{group}")
         assert committed(client, f"{topic}-often") == (199, "at 199")
         for number in range(20):
             assert committed(client, f"{topic}-once-{number}") == (number, f"at {number}")

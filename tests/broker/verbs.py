@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from barnabas.records.decode import decode_records
+from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -19,6 +20,7 @@ from barnabas.wire.messages.fetch import (
     ForgottenTopic,
     PartitionData,
 )
+from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -30,6 +32,7 @@ from barnabas.wire.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
+from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from barnabas.wire.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -37,6 +40,7 @@ from barnabas.wire.messages.produce import (
     TopicProduceData,
 )
 from tests.broker.raw_client import RawClient
+from tests.support.broker import wait_until
 
 TOPIC, BROKER = 2, 4
 SET, DELETE, APPEND, SUBTRACT = range(4)
@@ -54,6 +58,18 @@ def create_topic(
     (result,) = client.ask(CreateTopicsRequest([topic])).topics
     assert result.error_code == 0, result.error_message
     return result
+
+
+def find_coordinator(client: RawClient, group: str) -> None:
+    """Have it found, and wait until it serves the group; it is the node behind `client`."""
+
+    def serves() -> bool:
+        (found,) = client.ask(FindCoordinatorRequest(coordinator_keys=[group])).coordinators
+        asked_for = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group)])
+        (answer,) = client.ask(asked_for, 9).groups
+        return (found.error_code, answer.error_code) == (ErrorCode.NONE, ErrorCode.NONE)
+
+    wait_until(serves, 10, f"nobody coordinates {group}")
 
 
 def delete_topic(client: RawClient, name: str) -> None:

@@ -3,20 +3,21 @@
 - **lost write**: acknowledged, but not there at the end.
 - **inconsistent offset**: two values for one offset, among acknowledgements, polls and the end.
 - **lost read**: somebody was given a record that is not there at the end.
-- **duplicate**: a value at two offsets. Only a producer that is not idempotent and that really has
-  sent something again may cause one.
+- **duplicate**: a value at two offsets. Only a producer that is not idempotent may cause one, and
+  only as often as it has sent a record again without knowing whether it was stored.
 - **reordered**: records of an idempotent producer in another order than sent.
 - **invented**: a record that nobody sent, or in a partition for which it was not meant.
 - **non-monotonic poll**, **skipped poll**: a consumer that reads on in its partition sees each
   record that is there at the end exactly once, in order.
 - **unread**: a record that no member of a group which read to the end has seen.
 - **commit went back**: a group was told an older offset than one acknowledged before it asked.
-- **consumer error**: a consumer was told that its offset does not exist, or the like.
+- **client error**: a consumer was told that its offset does not exist, a producer that it may not
+  go on, or the like.
 
 Nothing here forgives anything: the list of a healthy run is empty.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import chain, pairwise
 from typing import NamedTuple
@@ -46,7 +47,7 @@ def check(history: History) -> list[Violation]:
             _polls(history),
             _unread(history),
             _commits(history),
-            (Violation("consumer error", text) for text in history.consumer_errors),
+            (Violation("client error", text) for text in history.client_errors),
         )
     )
 
@@ -90,12 +91,17 @@ def _duplicates(history: History) -> Iterator[Violation]:
     places: dict[str, list[Stored]] = defaultdict(list)
     for stored in history.stored:
         places[stored.value].append(stored)
+    allowed = {
+        name: Counter() if mode.idempotent else mode.unsure.copy()
+        for name, mode in history.producers.items()
+    }
     for value, found in places.items():
-        mode = history.producers.get(producer_of(value))
-        may_repeat = mode is not None and not mode.idempotent and mode.retries > 0
-        if len(found) > 1 and not may_repeat:
-            shown = ", ".join(f"{s.partition}:{s.offset}" for s in found)
-            yield Violation("duplicate", f"{value} is at {shown}")
+        for again in found[1:]:
+            left = allowed.get(producer_of(value), Counter[int]())
+            left[again.partition] -= 1
+            if left[again.partition] < 0:
+                shown = ", ".join(f"{s.partition}:{s.offset}" for s in found)
+                yield Violation("duplicate", f"{value} is at {shown}")
 
 
 def _reordered(history: History) -> Iterator[Violation]:

@@ -4,6 +4,8 @@ Times are seconds of one clock. Threads only ever append, which needs no lock. A
 the producer's name and a number that counts up, so each record can be told from all others.
 """
 
+import itertools
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -87,8 +89,8 @@ class ProducerMode:
     """How a producer sends, which decides what it may do to the log."""
 
     idempotent: bool
-    retries: int = 0
-    """Requests that it has sent again, so far."""
+    unsure: Counter[int] = field(default_factory=Counter)
+    """By partition, how often it has sent a record again that was possibly stored."""
 
 
 @dataclass
@@ -101,11 +103,18 @@ class History:
     polled: list[Polled] = field(default_factory=list)
     committed: list[Committed] = field(default_factory=list)
     saw_committed: list[SawCommitted] = field(default_factory=list)
-    consumer_errors: list[str] = field(default_factory=list)
-    """What consumers were told instead of a record."""
+    client_errors: list[str] = field(default_factory=list)
+    """What consumers were told instead of a record, and what made a producer useless."""
     stored: list[Stored] = field(default_factory=list)
     groups: dict[str, list[str]] = field(default_factory=dict)
     """Consumers of each group that has been left to read to the end."""
+    _numbers: "itertools.count[int]" = field(default_factory=itertools.count)
+
+    def assign(self, consumer: str, partition: int, start: int) -> int:
+        """The number of a new assignment."""
+        number = next(self._numbers)
+        self.assigned.append(Assigned(number, consumer, partition, start))
+        return number
 
 
 def producer_of(value: str) -> str:

@@ -118,7 +118,7 @@ def _see_no_commit(history: History) -> None:
 
 
 def _see_an_error(history: History) -> None:
-    history.consumer_errors.append("lone: offset out of range")
+    history.client_errors.append("lone: offset out of range")
 
 
 def test_a_good_history_is_clean() -> None:
@@ -144,7 +144,7 @@ def test_a_good_history_is_clean() -> None:
         (_start_behind_what_was_read, {"unread"}),
         (_see_an_older_commit, {"commit went back"}),
         (_see_no_commit, {"commit went back"}),
-        (_see_an_error, {"consumer error"}),
+        (_see_an_error, {"client error"}),
     ],
 )
 def test_what_is_wrong_is_found(spoil: Callable[[History], None], kinds: set[str]) -> None:
@@ -153,11 +153,23 @@ def test_what_is_wrong_is_found(spoil: Callable[[History], None], kinds: set[str
     assert {violation.kind for violation in check(history)} == kinds
 
 
-def test_who_sends_again_without_idempotence_may_store_twice() -> None:
+def test_who_sends_again_without_idempotence_may_store_as_often() -> None:
     history = _good()
     _store_twice("plain/8")(history)
-    history.producers["plain"].retries = 1
+    history.producers["plain"].unsure[1] = 1
+    assert {violation.kind for violation in check(history)} == {"duplicate"}
+    history.producers["plain"].unsure[0] = 1
     assert check(history) == []
+    history.stored.append(Stored(0, 11, "plain/8"))
+    history.polled.append(Polled(2, 0, 11, "plain/8", 11))
+    assert {violation.kind for violation in check(history)} == {"duplicate"}
+
+
+def test_an_idempotent_producer_may_not_store_twice_whatever_it_sends_again() -> None:
+    history = _good()
+    _store_twice("exact/9")(history)
+    history.producers["exact"].unsure[0] = 1
+    assert {violation.kind for violation in check(history)} == {"duplicate"}
 
 
 def test_a_commit_under_way_may_or_may_not_be_seen() -> None:

@@ -7,12 +7,8 @@ import pytest
 from barnabas.broker.settings import BROKER_CONFIGS
 from barnabas.controller.configs import BrokerSettings, TopicDefaults
 from barnabas.controller.decision import Decision
-from barnabas.controller.topics import (
-    TopicPolicy,
-    create_partitions,
-    create_topics,
-    delete_topics,
-)
+from barnabas.controller.growth import create_partitions
+from barnabas.controller.topics import TopicPolicy, create_topics, delete_topics
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.create_partitions import (
@@ -30,6 +26,7 @@ from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopi
 from barnabas.wire.messages.metadata_records import (
     ConfigRecord,
     PartitionRecord,
+    RegisterBrokerRecord,
     RemoveTopicRecord,
     TopicRecord,
 )
@@ -44,6 +41,7 @@ class Controller:
 
     def __init__(self) -> None:
         self.image = MetadataImage()
+        self.image.replay(RegisterBrokerRecord(broker_id=NODE, fenced=False))
         self._ids = count(1)
         self.deletes = True
 
@@ -71,7 +69,7 @@ class Controller:
 
     def grow(self, *topics: CreatePartitionsTopic, validate_only: bool = False) -> list[int]:
         request = CreatePartitionsRequest(list(topics), 0, validate_only)
-        decision = create_partitions(self.image, request, NODE)
+        decision = create_partitions(self.image, request)
         self.agree(decision)
         return [result.error_code for result in decision.answer.results]
 

@@ -19,24 +19,63 @@ from barnabas.log import (
 )
 from tests.log.batches import put, values
 
+DIRECTORY_ID = bytes(range(16))
+
 
 def opened(path: Path, node_id: int = 1) -> DataDirectory:
-    return DataDirectory.open(OsDisk(), f"{path}/", node_id=node_id, new_cluster_id="abc")
+    return DataDirectory.open(
+        OsDisk(), f"{path}/", node_id=node_id, new_cluster_id="abc", new_directory_id=DIRECTORY_ID
+    )
 
 
 def test_a_new_directory_gets_an_identity_that_stays(tmp_path: Path) -> None:
     data = opened(tmp_path / "a" / "b")
     assert (data.node_id, data.cluster_id) == (1, "abc")
     data.close()
-    data = DataDirectory.open(OsDisk(), data.path, node_id=1, new_cluster_id="other")
+    data = DataDirectory.open(
+        OsDisk(), data.path, node_id=1, new_cluster_id="other", new_directory_id=bytes(16)
+    )
     assert data.cluster_id == "abc"
+    assert data.directory_id == DIRECTORY_ID
     data.close()
     with pytest.raises(DirectoryMismatch, match="belongs to node 1, not to node 2"):
         opened(tmp_path / "a" / "b", node_id=2)
     opened(tmp_path / "a" / "b").close()
 
 
-@pytest.mark.parametrize("content", ["", "version=9\n", "version=1\nnode.id=1\n", "\x00"])
+def test_a_directory_without_an_id_of_its_own_gets_one(tmp_path: Path) -> None:
+    (tmp_path / "meta.properties").write_text("version=1\ncluster.id=old\nnode.id=1\n")
+    data = opened(tmp_path)
+    assert (data.cluster_id, data.directory_id) == ("old", DIRECTORY_ID)
+    data.close()
+    data = DataDirectory.open(
+        OsDisk(), str(tmp_path), node_id=1, new_cluster_id="x", new_directory_id=bytes(16)
+    )
+    assert (data.cluster_id, data.directory_id) == ("old", DIRECTORY_ID)
+    data.close()
+
+
+def test_a_directory_may_join_a_cluster_later(tmp_path: Path) -> None:
+    def reopened() -> DataDirectory:
+        return DataDirectory.open(
+            OsDisk(), str(tmp_path), node_id=1, new_cluster_id="", new_directory_id=DIRECTORY_ID
+        )
+
+    reopened().close()
+    data = reopened()
+    assert (data.cluster_id, data.directory_id) == ("", DIRECTORY_ID)
+    data.join_cluster("abc")
+    assert data.cluster_id == "abc"
+    data.close()
+    data = reopened()
+    assert (data.cluster_id, data.directory_id) == ("abc", DIRECTORY_ID)
+    data.close()
+
+
+STRANGE = "version=1\nnode.id=1\ndirectory.id=no\n"
+
+
+@pytest.mark.parametrize("content", [STRANGE, "", "version=9\n", "version=1\nnode.id=1\n", "\x00"])
 def test_a_strange_meta_file_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "meta.properties").write_text(content)
     with pytest.raises(DirectoryMismatch):
@@ -51,7 +90,9 @@ def test_a_second_owner_is_told_who_the_first_is(tmp_path: Path) -> None:
         import sys
         from barnabas.log import DataDirectory, DirectoryLocked, OsDisk
         try:
-            DataDirectory.open(OsDisk(), sys.argv[1], node_id=1, new_cluster_id="abc")
+            DataDirectory.open(
+                OsDisk(), sys.argv[1], node_id=1, new_cluster_id="", new_directory_id=bytes(16)
+            )
         except DirectoryLocked as error:
             print(error)
     """

@@ -1,6 +1,6 @@
 """Who leads: elections, pre-votes, stepping down, handing over."""
 
-from barnabas.raft import ElectionState, Envelope
+from barnabas.raft import ElectionState, Envelope, VoterSet
 from barnabas.raft.messages import BeginQuorumEpochRequest, VoteRequest, VoteResponse
 from barnabas.wire.errors import ErrorCode
 from tests.raft.cluster import Cluster
@@ -12,7 +12,21 @@ def test_one_of_three_is_elected_and_all_follow_it() -> None:
     leader = cluster.elect()
     cluster.run(50)
     assert [cluster.raft(r).leader_id for r in cluster.alive()] == [leader.node_id] * 3
-    assert cluster.raft(leader).high_watermark == 1, "the entry that begins the epoch"
+    assert cluster.raft(leader).high_watermark == 2, "the epoch begins, and who votes"
+
+
+def test_the_first_leader_writes_who_votes_and_no_later_one_does() -> None:
+    cluster = Cluster(nodes=4, voters=3)
+    leader = cluster.elect()
+    cluster.write()
+    observer = cluster.replicas[4]
+    assert cluster.voters(observer) == cluster.voters(leader)
+    epoch = cluster.raft(leader).epoch
+    cluster.call(leader, "resign")
+    cluster.elect(beyond_epoch=epoch)
+    cluster.write()
+    written = [entry for entry in cluster.checker.committed if isinstance(entry.body, VoterSet)]
+    assert [entry.base_offset for entry in written] == [1]
 
 
 def test_a_lone_voter_leads_once_its_vote_is_durable() -> None:
@@ -63,7 +77,7 @@ def test_a_pre_vote_is_refused_while_the_leader_is_heard() -> None:
     raft.persisted(raft.ready().writes[-1].sequence, 0)
     raft.ready()
     answers = []
-    for now_ms in (999, 1_000):
+    for now_ms in (1_499, 1_500):
         raft.receive(Envelope(3, 1, now_ms, _vote_request(3, pre_vote=True)), now_ms)
         answers += [e.message.vote_granted for e in raft.ready().messages]
     assert answers == [False, True]

@@ -21,7 +21,7 @@ def test_a_read_of_a_new_leader_waits_for_its_first_commit() -> None:
     leader = cluster.elect()
     cluster.read()
     cluster.run_until_true(lambda: cluster.checker.reads == 1)
-    assert cluster.raft(leader).high_watermark == 1
+    assert cluster.raft(leader).high_watermark == 2
 
 
 def test_a_leader_that_is_cut_off_answers_no_read() -> None:

@@ -30,7 +30,7 @@ def test_what_a_leader_commits_is_applied_everywhere_in_order() -> None:
     cluster = Cluster(nodes=4, voters=3)
     cluster.elect()
     cluster.write(10)
-    assert len(cluster.checker.committed) == 11
+    assert len(cluster.checker.committed) == 12
     assert {r.applied_end for r in cluster.alive()} == {cluster.checker.committed_end}
 
 
@@ -98,7 +98,7 @@ def test_a_leader_sends_what_is_not_durable_yet() -> None:
     raft = _leader()
     raft.receive(Envelope(2, 1, 1, _fetch(2, offset=0, last_epoch=0)), 300)
     answers = [e.message for e in raft.ready().messages if isinstance(e.message, FetchResponse)]
-    assert [entry.body for entry in answers[0].entries] == [LeaderChange(1)]
+    assert [entry.body for entry in answers[0].entries] == [LeaderChange(1), raft.voters]
 
 
 def test_entries_of_an_earlier_epoch_wait_for_one_of_the_leaders_own() -> None:

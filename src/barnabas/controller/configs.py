@@ -7,6 +7,7 @@ from barnabas.controller.decision import Decision, Refusal
 from barnabas.metadata.config_values import (
     ConfigDef,
     ConfigType,
+    ConfigValue,
     InvalidConfigError,
     did_you_mean,
 )
@@ -81,6 +82,18 @@ class BrokerSettings:
             found.append(Synonym(name, self.static[name], SOURCE_STATIC_BROKER))
         found.append(Synonym(name, self.table[name].default, SOURCE_DEFAULT))
         return found
+
+    def value(self, image: MetadataImage, name: str) -> ConfigValue:
+        """What is in force for the broker's setting `name`."""
+        return self.table[name].parse(self.synonyms(image, name)[0].value)
+
+    def number(self, image: MetadataImage, name: str) -> int:
+        value = self.value(image, name)
+        assert isinstance(value, int)
+        return value
+
+    def flag(self, image: MetadataImage, name: str) -> bool:
+        return self.value(image, name) is True
 
 
 class TopicDefaults:
@@ -198,7 +211,7 @@ def _table(
             )
         return TOPIC_CONFIGS
     if resource_type == BROKER_RESOURCE:
-        if resource_name not in ("", str(broker.node_id)):
+        if resource_name not in ("", str(broker.node_id), *map(str, image.brokers)):
             raise Refusal(ErrorCode.INVALID_REQUEST, f"there is no broker {resource_name!r}")
         return broker.table
     raise Refusal(

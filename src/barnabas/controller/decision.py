@@ -1,6 +1,6 @@
 """What a decider returns."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from barnabas.metadata.records import MetadataRecord
@@ -14,6 +14,8 @@ class Decision(Generic[AnswerT]):
 
     records: list[MetadataRecord]
     answer: AnswerT
+    warnings: list[str] = field(default_factory=list)
+    """What an operator must hear of, such as an unclean election."""
 
 
 class Refusal(Exception):  # noqa: N818 - an expected outcome, carried out of nested checks

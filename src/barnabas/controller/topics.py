@@ -1,4 +1,4 @@
-"""Creating, growing and deleting topics."""
+"""Creating and deleting topics."""
 
 import re
 from collections import Counter
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from barnabas.controller.configs import TopicDefaults, check_topic_config, described_configs
 from barnabas.controller.decision import Decision, Refusal
+from barnabas.controller.placement import Placement, assigned_partitions, new_partition
 from barnabas.metadata.image import (
-    INTERNAL_TOPICS,
     RESERVED_NAMES,
     TOPIC_RESOURCE,
     MetadataImage,
@@ -16,12 +16,6 @@ from barnabas.metadata.image import (
 )
 from barnabas.metadata.records import MetadataRecord
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.create_partitions import (
-    CreatePartitionsRequest,
-    CreatePartitionsResponse,
-    CreatePartitionsTopic,
-    CreatePartitionsTopicResult,
-)
 from barnabas.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,
@@ -45,6 +39,7 @@ from barnabas.wire.primitives import ZERO_UUID
 
 MAX_NAME_LENGTH = 249
 MAX_PARTITIONS_PER_TOPIC = 100_000
+DEFAULT_REPLICATION_FACTOR = 3
 
 _LEGAL_NAME = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -58,6 +53,8 @@ class TopicPolicy:
     defaults: TopicDefaults
     delete_enabled: bool
     new_topic_id: Callable[[], bytes]
+    default_replication_factor: int = -1
+    """-1: 3, or as many as there are brokers."""
 
 
 def check_name(name: str) -> None:
@@ -89,6 +86,7 @@ def create_topics(
     results: list[CreatableTopicResult] = []
     asked = Counter(topic.name for topic in request.topics)
     twins = {_twin(name): name for name in (*RESERVED_NAMES, *image.topics)}
+    placement = Placement(image)
     for topic in {topic.name: topic for topic in request.topics}.values():
         try:
             if asked[topic.name] > 1:
@@ -100,7 +98,7 @@ def create_topics(
                     ErrorCode.INVALID_TOPIC_EXCEPTION,
                     f"{topic.name!r} is internal: the broker makes it when it needs it",
                 )
-            created, result = _create_topic(image, topic, policy, twins)
+            created, result = _create_topic(image, topic, policy, placement, twins)
         except Refusal as refusal:
             results.append(
                 CreatableTopicResult(
@@ -115,7 +113,11 @@ def create_topics(
 
 
 def _create_topic(
-    image: MetadataImage, topic: CreatableTopic, policy: TopicPolicy, twins: dict[str, str]
+    image: MetadataImage,
+    topic: CreatableTopic,
+    policy: TopicPolicy,
+    placement: Placement,
+    twins: dict[str, str],
 ) -> tuple[list[MetadataRecord], CreatableTopicResult]:
     check_name(topic.name)
     if topic.name in image.topics:
@@ -124,18 +126,18 @@ def _create_topic(
     configs = {}
     for config in topic.configs:
         configs[config.name] = check_topic_config(config.name, config.value)
-    partitions = _partition_count(topic, policy)
     topic_id = policy.new_topic_id()
+    partitions = _new_partitions(image, topic, topic_id, policy, placement)
     records: list[MetadataRecord] = [TopicRecord(topic.name, topic_id)]
     records += (
         ConfigRecord(TOPIC_RESOURCE, topic.name, name, value) for name, value in configs.items()
     )
-    records += (new_partition(topic_id, index, policy.node_id) for index in range(partitions))
+    records += partitions
     result = CreatableTopicResult(
         topic.name,
         topic_id,
-        num_partitions=partitions,
-        replication_factor=1,
+        num_partitions=len(partitions),
+        replication_factor=len(partitions[0].replicas),
         configs=[
             CreatableTopicConfigs(entry.name, entry.value, False, entry.source, False)
             for entry in described_configs(configs, policy.defaults)
@@ -158,112 +160,48 @@ def _twin(name: str) -> str:
     return name.replace(".", "_")
 
 
-def _partition_count(topic: CreatableTopic, policy: TopicPolicy) -> int:
+def _new_partitions(
+    image: MetadataImage,
+    topic: CreatableTopic,
+    topic_id: bytes,
+    policy: TopicPolicy,
+    placement: Placement,
+) -> list[PartitionRecord]:
     if topic.assignments:
-        return _assigned_count(topic, policy.node_id)
+        return assigned_partitions(image, topic_id, 0, _assignments(topic))
     count = policy.num_partitions if topic.num_partitions == -1 else topic.num_partitions
     if not 1 <= count <= MAX_PARTITIONS_PER_TOPIC:
         raise Refusal(
             ErrorCode.INVALID_PARTITIONS,
             f"a topic has 1 to {MAX_PARTITIONS_PER_TOPIC} partitions, not {count}",
         )
-    if topic.replication_factor not in (-1, 1):
-        raise Refusal(
-            ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"replication factor {topic.replication_factor} is not possible: 1 broker is there",
-        )
-    return count
+    factor = topic.replication_factor
+    if factor == -1:
+        factor = policy.default_replication_factor
+    if factor == -1:
+        factor = min(DEFAULT_REPLICATION_FACTOR, max(1, placement.active_count))
+    placement.check(factor)
+    placement.begin_topic()
+    return [
+        new_partition(image, topic_id, index, placement.place(factor)) for index in range(count)
+    ]
 
 
-def _assigned_count(topic: CreatableTopic, node_id: int) -> int:
-    """A manual assignment must name this node for partitions 0, 1, 2, …"""
+def _assignments(topic: CreatableTopic) -> list[list[int]]:
+    """What is assigned by hand, for partitions 0, 1, 2, …"""
     if topic.num_partitions != -1 or topic.replication_factor != -1:
         raise Refusal(
             ErrorCode.INVALID_REQUEST,
             "give either an assignment or a number of partitions and a replication factor",
         )
-    indexes = sorted(assignment.partition_index for assignment in topic.assignments)
+    by_index = {assigned.partition_index: assigned.broker_ids for assigned in topic.assignments}
+    indexes = sorted(assigned.partition_index for assigned in topic.assignments)
     if indexes != list(range(len(indexes))):
         raise Refusal(
             ErrorCode.INVALID_REPLICATION_ASSIGNMENT,
             "an assignment names partitions 0, 1, 2, … without a gap",
         )
-    _check_assignments([assignment.broker_ids for assignment in topic.assignments], node_id)
-    return len(indexes)
-
-
-def _check_assignments(assignments: list[list[int]], node_id: int) -> None:
-    for brokers in assignments:
-        if brokers != [node_id]:
-            raise Refusal(
-                ErrorCode.INVALID_REPLICATION_ASSIGNMENT,
-                f"an assignment names brokers {brokers}, but only broker {node_id} is there",
-            )
-
-
-def new_partition(topic_id: bytes, index: int, node_id: int) -> PartitionRecord:
-    """A partition that this node keeps and leads."""
-    return PartitionRecord(
-        partition_id=index,
-        topic_id=topic_id,
-        replicas=[node_id],
-        isr=[node_id],
-        leader=node_id,
-        leader_epoch=0,
-        partition_epoch=0,
-    )
-
-
-def create_partitions(
-    image: MetadataImage, request: CreatePartitionsRequest, node_id: int
-) -> Decision[CreatePartitionsResponse]:
-    """Grow topics; they never shrink."""
-    records: list[MetadataRecord] = []
-    results: list[CreatePartitionsTopicResult] = []
-    asked = Counter(topic.name for topic in request.topics)
-    for topic in {topic.name: topic for topic in request.topics}.values():
-        try:
-            if asked[topic.name] > 1:
-                raise Refusal(
-                    ErrorCode.INVALID_REQUEST, f"{topic.name!r} stands twice in the request"
-                )
-            records += _grow(image, topic, node_id)
-        except Refusal as refusal:
-            results.append(
-                CreatePartitionsTopicResult(topic.name, refusal.error_code, refusal.message)
-            )
-            continue
-        results.append(CreatePartitionsTopicResult(topic.name))
-    return Decision([] if request.validate_only else records, CreatePartitionsResponse(0, results))
-
-
-def _grow(
-    image: MetadataImage, topic: CreatePartitionsTopic, node_id: int
-) -> list[PartitionRecord]:
-    current = image.topics.get(topic.name)
-    if current is None:
-        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic.name!r}")
-    if topic.name in INTERNAL_TOPICS:
-        raise Refusal(
-            ErrorCode.INVALID_REQUEST,
-            f"{topic.name!r} is internal: its partition count places the groups and is fixed",
-        )
-    have = len(current.partitions)
-    if not have < topic.count <= MAX_PARTITIONS_PER_TOPIC:
-        raise Refusal(
-            ErrorCode.INVALID_PARTITIONS,
-            f"topic {topic.name!r} has {have} partitions; it can only grow "
-            f"(to at most {MAX_PARTITIONS_PER_TOPIC}), not become {topic.count}",
-        )
-    if topic.assignments is not None:
-        if len(topic.assignments) != topic.count - have:
-            raise Refusal(
-                ErrorCode.INVALID_REPLICATION_ASSIGNMENT,
-                f"{topic.count - have} partitions are new, "
-                f"but {len(topic.assignments)} are assigned",
-            )
-        _check_assignments([assignment.broker_ids for assignment in topic.assignments], node_id)
-    return [new_partition(current.topic_id, index, node_id) for index in range(have, topic.count)]
+    return [by_index[index] for index in indexes]
 
 
 def delete_topics(

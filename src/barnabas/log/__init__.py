@@ -12,14 +12,17 @@ from barnabas.log.errors import (
     OffsetOutOfRange,
     StorageError,
 )
+from barnabas.log.fetched import checked_batches
 from barnabas.log.flush import FlushJob
 from barnabas.log.handles import OpenFiles
 from barnabas.log.log import Log
 from barnabas.log.lookup import TimestampOffset
 from barnabas.log.recovery import RecoveryReport
 from barnabas.log.storage import Disk, File, OsDisk
+from barnabas.log.topic_id import METADATA_FILE, read_topic_id, write_topic_id
 
 __all__ = [
+    "METADATA_FILE",
     "AppendInfo",
     "CompactionJob",
     "DataDirectory",
@@ -38,5 +41,8 @@ __all__ = [
     "SegmentInfo",
     "StorageError",
     "TimestampOffset",
+    "checked_batches",
+    "read_topic_id",
     "refuse_damage",
+    "write_topic_id",
 ]

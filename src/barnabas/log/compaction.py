@@ -252,10 +252,14 @@ def swap_in(
     return DeleteJob(disk, paths, merged) if paths else None
 
 
-def sources_of(segments: Segments, config: LogConfig, now_ms: int) -> list[Source]:
-    """The finished segments whose records are all old enough to be compacted."""
+def sources_of(
+    segments: Segments, config: LogConfig, now_ms: int, upto_offset: int | None
+) -> list[Source]:
+    """The finished segments, up to an offset, whose records are all old enough to be compacted."""
     sources = []
     for segment in segments[:-1]:
+        if upto_offset is not None and segment.next_offset > upto_offset:
+            break
         if segment.max_timestamp > now_ms - config.min_compaction_lag_ms > 0:
             break
         sources.append(

@@ -1,13 +1,14 @@
 """The data directory of a node: its lock, its identity, and a directory per partition.
 
 .lock                 held by the living process, which wrote its pid there
-meta.properties       version, cluster.id, node.id
+meta.properties       version, cluster.id (once it belongs to one), node.id, directory.id
 <topic>-<partition>/  one log each
 ….N-delete            a partition's directory between its deletion and its removal
 ….N-stray             one that belongs to no topic, set aside for people to look at
 """
 
 import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 from barnabas.log.deletion import DeleteJob
 from barnabas.log.errors import DirectoryMismatch, StorageError
@@ -25,22 +26,36 @@ _KEPT_NAME = 200
 class DataDirectory:
     """A locked data directory. Make it with `DataDirectory.open`."""
 
-    __slots__ = ("_disk", "_lock", "cluster_id", "leftovers", "node_id", "path")
+    __slots__ = ("_disk", "_lock", "cluster_id", "directory_id", "leftovers", "node_id", "path")
 
-    def __init__(self, disk: Disk, path: str, lock: Lock, node_id: int, cluster_id: str) -> None:
+    def __init__(
+        self,
+        disk: Disk,
+        path: str,
+        lock: Lock,
+        node_id: int,
+        cluster_id: str,
+        directory_id: bytes,
+    ) -> None:
         self._disk = disk
         self._lock = lock
         self.path = path
         self.node_id = node_id
         self.cluster_id = cluster_id
+        """Empty until it has joined one."""
+        self.directory_id = directory_id
+        """Sixteen bytes, drawn when the directory was made: another disk has another one."""
         names = disk.list_directories(path)
         leftovers = [f"{path}/{name}" for name in names if _DELETED_NAME.fullmatch(name)]
         self.leftovers = DeleteJob(disk, [], directories=leftovers) if leftovers else None
         """Deletions that an earlier process did not finish, for any thread to run."""
 
     @classmethod
-    def open(cls, disk: Disk, path: str, *, node_id: int, new_cluster_id: str) -> "DataDirectory":
-        """Lock the directory, and make it if it is new; then it belongs to `new_cluster_id`.
+    def open(
+        cls, disk: Disk, path: str, *, node_id: int, new_cluster_id: str, new_directory_id: bytes
+    ) -> "DataDirectory":
+        """Lock the directory, and make it if it is new; then it belongs to `new_cluster_id`, or,
+        if that is empty, to none before it joins one.
 
         Raises DirectoryLocked, DirectoryMismatch or StorageError, each with a message for people.
         """
@@ -51,14 +66,21 @@ class DataDirectory:
         except OSError as error:
             raise StorageError(f"can not use {path} as data directory: {error}") from error
         try:
-            cluster_id = _identify(disk, path, node_id, new_cluster_id)
-            return cls(disk, path, lock, node_id, cluster_id)
+            cluster_id, directory_id = _identify(
+                disk, path, node_id, new_cluster_id, new_directory_id
+            )
+            return cls(disk, path, lock, node_id, cluster_id, directory_id)
         except OSError as error:
             lock.release()
             raise StorageError(f"can not use {path} as data directory: {error}") from error
         except DirectoryMismatch:
             lock.release()
             raise
+
+    def join_cluster(self, cluster_id: str) -> None:
+        """Belong to this cluster from now on. OSError if the disk refuses."""
+        _write_meta(self._disk, self.path, self.node_id, cluster_id, self.directory_id)
+        self.cluster_id = cluster_id
 
     def partition_path(self, topic: str, partition: int) -> str:
         return f"{self.path}/{topic}-{partition}"
@@ -106,19 +128,47 @@ class DataDirectory:
         self._lock.release()
 
 
-def _identify(disk: Disk, path: str, node_id: int, new_cluster_id: str) -> str:
-    """The cluster that the directory belongs to; a new one is given its identity."""
+def encode_id(value: bytes) -> str:
+    """Sixteen bytes as Kafka writes them: URL-safe base64 without padding."""
+    return urlsafe_b64encode(value).decode("ascii").rstrip("=")
+
+
+def decode_id(text: str) -> bytes:
+    """Read what `encode_id` wrote. Raises ValueError."""
+    value = urlsafe_b64decode(text + "==")
+    if len(value) != 16:
+        raise ValueError(f"{text} is no id of sixteen bytes")
+    return value
+
+
+def _identify(
+    disk: Disk, path: str, node_id: int, new_cluster_id: str, new_directory_id: bytes
+) -> tuple[str, bytes]:
+    """The cluster that the directory belongs to, and its own id; a new one is given both."""
     meta_path = f"{path}/{META_FILE}"
     if not disk.exists(meta_path):
-        lines = [f"version={_VERSION}", f"cluster.id={new_cluster_id}", f"node.id={node_id}"]
-        disk.replace_file(meta_path, ("\n".join(lines) + "\n").encode(), sync=True)
-        return new_cluster_id
+        _write_meta(disk, path, node_id, new_cluster_id, new_directory_id)
+        return new_cluster_id, new_directory_id
     text = disk.read_file(meta_path).decode("utf-8", "replace")
     entries = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
     if entries.get("version") != _VERSION:
         found = entries.get("version", "none")
         raise DirectoryMismatch(f"{meta_path} has version {found}, this program knows {_VERSION}")
-    if entries.get("node.id") != str(node_id) or "cluster.id" not in entries:
+    cluster_id = entries.get("cluster.id", "")
+    if entries.get("node.id") != str(node_id) or not (cluster_id or "directory.id" in entries):
         found = entries.get("node.id", "none")
         raise DirectoryMismatch(f"{path} belongs to node {found}, not to node {node_id}")
-    return entries["cluster.id"]
+    if "directory.id" not in entries:  # it was made before directories had one
+        _write_meta(disk, path, node_id, cluster_id, new_directory_id)
+        return cluster_id, new_directory_id
+    try:
+        return cluster_id, decode_id(entries["directory.id"])
+    except ValueError as error:
+        raise DirectoryMismatch(f"{meta_path}: {error}") from None
+
+
+def _write_meta(disk: Disk, path: str, node_id: int, cluster_id: str, directory_id: bytes) -> None:
+    lines = [f"version={_VERSION}", f"node.id={node_id}", f"directory.id={encode_id(directory_id)}"]
+    if cluster_id:
+        lines.append(f"cluster.id={cluster_id}")
+    disk.replace_file(f"{path}/{META_FILE}", ("\n".join(lines) + "\n").encode(), sync=True)

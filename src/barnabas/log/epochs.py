@@ -20,7 +20,11 @@ class LeaderEpochs:
         return self._epochs[-1] if self._epochs else -1
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """A batch of `epoch` begins at `start_offset`; an epoch known already changes nothing."""
+        """`epoch` begins at `start_offset`; an epoch known already changes nothing.
+
+        A leader begins its epoch before it has appended anything: else a follower that has more of
+        an older epoch than the leader would learn of no end of that one.
+        """
         if epoch < 0 or (self._epochs and epoch <= self._epochs[-1]):
             return
         while self._starts and self._starts[-1] >= start_offset:

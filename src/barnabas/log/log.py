@@ -23,11 +23,12 @@ from barnabas.log.lookup import TimestampOffset, first_at_or_after
 from barnabas.log.producers import ProducerTable
 from barnabas.log.recovery import Recovered, recover
 from barnabas.log.retention import expired_segments
-from barnabas.log.segment import Segment
+from barnabas.log.segment import MAX_OFFSETS, Segment
 from barnabas.log.snapshots import Snapshots
 from barnabas.log.state import LogState, SegmentState, write_state
 from barnabas.log.storage import Disk
 from barnabas.records.batch import BatchHeader
+from barnabas.records.errors import CorruptBatch
 
 _EMPTY = memoryview(b"")
 
@@ -51,6 +52,7 @@ class Log:
         "_segments",
         "_snapshots",
         "_torn",
+        "committed_offset",
         "config",
         "directory",
         "flushed_offset",
@@ -77,6 +79,8 @@ class Log:
             self._active.next_offset if self._active else recovered.log_start_offset
         )
         self.flushed_offset = recovered.synced_offset
+        self.committed_offset = recovered.committed_offset
+        """The high watermark, as far as whoever keeps the log has said; it is kept for later."""
         self._epochs = recovered.epochs
         self._snapshots = Snapshots(files.disk, directory, recovered.snapshots)
         self._producers: ProducerTable | None = None
@@ -158,12 +162,70 @@ class Log:
         self.log_end_offset = end_offset
         return AppendInfo(base_offset, end_offset - 1, append_time, self.log_start_offset)
 
-    def _roll(self, now_ms: int) -> Segment:
-        """Begin a new segment at the log's end. The old one is synced by a later flush."""
+    def append_as_follower(self, buffer: memoryview, batches: Batches, now_ms: int) -> None:
+        """Store what the leader has, with the leader's offsets and epochs.
+
+        `buffer` holds exactly the batches, as `checked_batches` gives them; between them offsets
+        may be missing. StorageError means that nothing was stored, or only whole batches from the
+        front; CorruptBatch, that they do not fit behind what is there.
+        """
+        if self._torn or self._failure is not None:
+            self._mend()
+        first, last = batches[0][1], batches[-1][1]
+        if first.base_offset < self.log_end_offset:
+            self._begin_inside(first)
+        is_far = last.next_offset - self.log_end_offset > MAX_OFFSETS
+        if len(batches) > 1 and (is_far or len(buffer) > self.config.segment_bytes):
+            for at, header in batches:
+                self.append_as_follower(buffer[at : at + header.size], [(0, header)], now_ms)
+            return
+        segment = self._active
+        if (
+            segment is None
+            or segment.must_roll(len(buffer), last.max_timestamp, self.config, now_ms)
+            or not segment.reaches(last.next_offset)
+        ):
+            segment = self._roll(now_ms, first.base_offset if is_far else None)
+        self._write_fetched(segment, buffer, batches, now_ms)
+
+    def _begin_inside(self, first: BatchHeader) -> None:
+        """The leader's log may start in the middle of a batch; a follower's then does as well."""
+        start = self.log_start_offset
+        if start != self.log_end_offset or first.next_offset <= start:
+            raise CorruptBatch(f"offset {first.base_offset} is in {self.directory} already")
+        self.truncate_fully_and_start_at(first.base_offset)
+        self.log_start_offset = start
+
+    def _write_fetched(
+        self, segment: Segment, buffer: memoryview, batches: Batches, now_ms: int
+    ) -> None:
+        producers = self._load_producers()
+        position = segment.size
+        try:
+            segment.log.file().write(buffer, position)
+        except OSError as error:
+            self._cut_back(segment)
+            raise StorageError(f"can not append to {segment.log.path}: {error}") from error
+        if self.log_end_offset == self._prepared_offset:
+            self._oldest_unflushed_ms = now_ms
+        for at, header in batches:
+            self._epochs.assign(header.partition_leader_epoch, header.base_offset)
+            segment.note(position + at, header, header.base_offset, header.max_timestamp)
+            if header.producer_id >= 0:
+                append_time = header.max_timestamp if header.is_log_append_time else -1
+                producers.update(header, header.base_offset, append_time, now_ms)
+        self.log_end_offset = segment.next_offset
+
+    def _roll(self, now_ms: int, base_offset: int | None = None) -> Segment:
+        """Begin a new segment, at the log's end or behind. A later flush syncs the old one."""
         producers = self._load_producers()
         end = self.log_end_offset
         segment = Segment(
-            self._files, self.directory, end, self.config.index_interval_bytes, now_ms
+            self._files,
+            self.directory,
+            end if base_offset is None else base_offset,
+            self.config.index_interval_bytes,
+            now_ms,
         )
         with storage_errors(f"can not begin {segment.log.path}"):
             segment.log.create().truncate(0)
@@ -282,6 +344,15 @@ class Log:
     @property
     def latest_epoch(self) -> int:
         return self._epochs.latest
+
+    @property
+    def last_epoch(self) -> int:
+        """The epoch of the last record; -1 if there is none."""
+        return self._epochs.epoch_for(self.log_end_offset - 1)
+
+    def begin_epoch(self, epoch: int) -> None:
+        """This replica leads from here on, and what it appends will be of `epoch`."""
+        self._epochs.assign(epoch, self.log_end_offset)
 
     def leader_epoch_for(self, offset: int) -> int:
         return self._epochs.epoch_for(offset)
@@ -410,11 +481,17 @@ class Log:
             self._epochs.truncate_before(self.log_start_offset)
             self._snapshots.drop_below(self.log_start_offset)
 
-    def plan_compaction(self, now_ms: int) -> CompactionJob | None:
-        """The job that compacts the finished segments; None if none was finished since the last."""
+    def plan_compaction(
+        self, now_ms: int, *, upto_offset: int | None = None
+    ) -> CompactionJob | None:
+        """The job that compacts the finished segments; None if none was finished since the last.
+
+        None that reaches behind `upto_offset`, the high watermark: a record that is not committed
+        may go again, and must not have taken an older one along.
+        """
         if "compact" not in self.config.cleanup_policy:
             return None
-        sources = sources_of(self._segments, self.config, now_ms)
+        sources = sources_of(self._segments, self.config, now_ms, upto_offset)
         if not sources or sources[-1].next_offset <= self._compacted_offset:
             return None
         return CompactionJob(self._files.disk, self.directory, sources, self.config, now_ms)
@@ -438,6 +515,11 @@ class Log:
         A follower does that with what its new leader never had.
         """
         if offset >= self.log_end_offset:
+            # It may have begun an epoch in which it then appended nothing.
+            self._epochs.truncate_from(self.log_end_offset)
+            return
+        if not self._segments or offset < self._segments[0].base_offset:
+            self.truncate_fully_and_start_at(offset)
             return
         with storage_errors(f"can not truncate {self.directory}"):
             self._checkpointed = self._flushing = None
@@ -453,13 +535,37 @@ class Log:
             self._snapshots.drop_above(offset)
         self.log_end_offset = last.next_offset
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
+        self.committed_offset = min(self.committed_offset, self.log_end_offset)
         self._producers = self._checkpointed = None
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Give up everything and begin anew at `offset`: the leader has nothing that is before."""
+        self._checkpointed = self._flushing = None
+        with storage_errors(f"can not truncate {self.directory}"):
+            # First the state, which then vouches for nothing: a crash leaves the old log, to be cut
+            # again, or an empty one.
+            write_state(self._files.disk, self.directory, LogState(offset, [], {}, offset))
+            for segment in self._segments:
+                segment.close()
+                for path in segment.paths():
+                    self._files.disk.unlink(path)
+            self._segments.clear()
+            self._active = None
+            self._snapshots.drop_above(-1)
+            self._files.disk.sync_directory(self.directory)
+        self.log_start_offset = self.log_end_offset = self.committed_offset = offset
+        self.flushed_offset = self._prepared_offset = offset
+        self._compacted_offset = 0
+        self._torn = False
+        self._producers = None
+        self._epochs.truncate_from(-1)
 
     # Remembering
 
     def _extent(self) -> tuple[int, ...]:
         synced = (segment.base_offset for segment in self._synced_segments())
-        return self.log_start_offset, self.flushed_offset, self.log_end_offset, *synced
+        offsets = self.log_start_offset, self.committed_offset, self.flushed_offset
+        return *offsets, self.log_end_offset, *synced
 
     def _synced_segments(self) -> list[Segment]:
         """The segments that are on the disk with their indexes, which the state may vouch for."""
@@ -484,7 +590,9 @@ class Log:
 
     def _write_state(self, vouched: list[Segment]) -> None:
         segments = {segment.base_offset: SegmentState.of(segment) for segment in vouched}
-        state = LogState(self.log_start_offset, self._epochs.entries(), segments)
+        state = LogState(
+            self.log_start_offset, self._epochs.entries(), segments, self.committed_offset
+        )
         write_state(self._files.disk, self.directory, state)
 
     def close(self) -> None:

@@ -53,6 +53,7 @@ class Recovered(NamedTuple):
     """Everything below is known to be on the disk."""
     snapshots: list[int]
     report: RecoveryReport | None
+    committed_offset: int
 
 
 def recover(files: OpenFiles, directory: str, index_interval_bytes: int, now_ms: int) -> Recovered:
@@ -85,6 +86,7 @@ class _Recovery:
         self._vouched = state.segments if state else {}
         self._epochs = LeaderEpochs(state.epochs if state else None)
         self._log_start_offset = state.log_start_offset if state else 0
+        self._committed_offset = state.committed_offset if state else 0
         self._first_scanned: int | None = None
         self._scanned_bytes = 0
         self._cut_bytes = 0
@@ -93,7 +95,7 @@ class _Recovery:
 
     def run(self) -> Recovered:
         if not self._listing:
-            return Recovered(Segments(), self._epochs, 0, 0, [], None)
+            return Recovered(Segments(), self._epochs, 0, 0, [], None, 0)
         self._clear_leftovers()
         segments = self._load_segments()
         if segments and segments[-1].next_offset < self._log_start_offset:
@@ -114,7 +116,9 @@ class _Recovery:
                 self._scanned_bytes, self._cut_bytes, self._dropped_segments, self._flaw, lost
             )
         synced = end if self._first_scanned is None else min(self._first_scanned, end)
-        return Recovered(segments, self._epochs, start, synced, self._usable_snapshots(end), report)
+        snapshots = self._usable_snapshots(end)
+        committed = min(max(self._committed_offset, start), end)
+        return Recovered(segments, self._epochs, start, synced, snapshots, report, committed)
 
     def _clear_leftovers(self) -> None:
         for name in list(self._listing):

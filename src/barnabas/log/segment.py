@@ -30,6 +30,8 @@ TIME_INDEX_SUFFIX = ".timeindex"
 
 _NAME_DIGITS = 20
 _MAX_INT32 = 2**31 - 1  # offsets and positions of an index entry
+MAX_OFFSETS = _MAX_INT32
+"""How far the offsets of one segment may lie apart."""
 _HOP_CHUNK = 16 * 1024
 _MAX_HINTS = 64
 _EMPTY = memoryview(b"")
@@ -139,6 +141,10 @@ class Segment:
         if self.first_timestamp >= 0 and timestamp >= 0:
             return timestamp - self.first_timestamp > config.segment_ms
         return now_ms - self.created_ms > config.segment_ms
+
+    def reaches(self, next_offset: int) -> bool:
+        """Whether a batch that ends there can stand in this segment."""
+        return next_offset - self.base_offset <= MAX_OFFSETS
 
     def spill_indexes(self) -> bool:
         """Bring both indexes to their files. False if the disk refused."""

@@ -2,6 +2,7 @@
 
     log_start_offset   records below are deleted, though their segment may still be there
     epochs             (leader epoch, start offset) pairs
+    committed_offset   the high watermark of then; it may have gone on since
     segments           the segments that are known to be whole on the disk, with their vital numbers
 
 The file is never needed, only believed: **a segment is trusted if it is listed here with exactly
@@ -57,6 +58,7 @@ class LogState(NamedTuple):
     log_start_offset: int
     epochs: list[tuple[int, int]]
     segments: dict[int, SegmentState]
+    committed_offset: int
 
 
 def write_state(disk: Disk, directory: str, state: LogState) -> None:
@@ -64,6 +66,7 @@ def write_state(disk: Disk, directory: str, state: LogState) -> None:
         "version": _VERSION,
         "log_start_offset": state.log_start_offset,
         "epochs": state.epochs,
+        "committed_offset": state.committed_offset,
         "segments": list(state.segments.values()),
     }
     data = json.dumps(content, separators=(",", ":")).encode()
@@ -81,6 +84,7 @@ def read_state(disk: Disk, directory: str) -> LogState | None:
             int(content["log_start_offset"]),
             [(int(epoch), int(start)) for epoch, start in content["epochs"]],
             {segment.base_offset: segment for segment in segments},
+            int(content.get("committed_offset", 0)),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -2,14 +2,35 @@
 
 from dataclasses import dataclass, field
 
+from barnabas.metadata.broker_image import BrokerImage, Endpoint
+from barnabas.metadata.partition_image import PartitionImage
 from barnabas.metadata.records import MetadataRecord
 from barnabas.wire.messages.metadata_records import (
+    BrokerRegistrationChangeRecord,
     ConfigRecord,
+    NoOpRecord,
+    PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
+    RegisterBrokerRecord,
     RemoveTopicRecord,
     TopicRecord,
+    UnregisterBrokerRecord,
 )
+
+__all__ = [
+    "BROKER_RESOURCE",
+    "CLUSTER_METADATA",
+    "CONSUMER_OFFSETS",
+    "INTERNAL_TOPICS",
+    "RESERVED_NAMES",
+    "TOPIC_RESOURCE",
+    "BrokerImage",
+    "Endpoint",
+    "MetadataImage",
+    "PartitionImage",
+    "TopicImage",
+]
 
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
@@ -20,17 +41,7 @@ CLUSTER_METADATA = "__cluster_metadata"
 """Not a topic, but its log lies where the log of such a topic would."""
 RESERVED_NAMES = INTERNAL_TOPICS | {CLUSTER_METADATA}
 
-
-@dataclass(slots=True)
-class PartitionImage:
-    """One partition: who keeps it, who leads it."""
-
-    index: int
-    replicas: list[int]
-    isr: list[int]
-    leader: int
-    leader_epoch: int
-    partition_epoch: int
+_NO_BROKER = -1
 
 
 @dataclass(slots=True)
@@ -46,24 +57,30 @@ class TopicImage:
         return self.name in INTERNAL_TOPICS
 
 
+@dataclass(slots=True)
 class MetadataImage:
-    """Topics by name and by id, configs by resource, and the next producer id."""
+    """Brokers, topics by name and by id, configs by resource, and the next free numbers."""
 
-    def __init__(self) -> None:
-        self.topics: dict[str, TopicImage] = {}
-        self.topics_by_id: dict[bytes, TopicImage] = {}
-        self.configs: dict[tuple[int, str], dict[str, str]] = {}
-        self.next_producer_id = 0
+    brokers: dict[int, BrokerImage] = field(default_factory=dict)
+    topics: dict[str, TopicImage] = field(default_factory=dict)
+    topics_by_id: dict[bytes, TopicImage] = field(default_factory=dict)
+    configs: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
+    next_producer_id: int = 0
+    next_broker_epoch: int = 0
 
     def replay(self, record: MetadataRecord) -> None:
         """Take in one agreed change."""
         match record:
+            case PartitionChangeRecord():
+                partitions = self.topics_by_id[record.topic_id].partitions
+                index = record.partition_id
+                partitions[index] = partitions[index].changed(record)
+            case PartitionRecord():
+                self._replay_partition(record)
             case TopicRecord():
                 topic = TopicImage(record.name, record.topic_id)
                 self.topics[record.name] = topic
                 self.topics_by_id[record.topic_id] = topic
-            case PartitionRecord():
-                self._replay_partition(record)
             case ConfigRecord():
                 self._replay_config(record)
             case RemoveTopicRecord():
@@ -72,16 +89,20 @@ class MetadataImage:
                 self.configs.pop((TOPIC_RESOURCE, removed.name), None)
             case ProducerIdsRecord():
                 self.next_producer_id = record.next_producer_id
+            case RegisterBrokerRecord():
+                before = self.brokers.get(record.broker_id)
+                self.brokers[record.broker_id] = BrokerImage.registered(record, before)
+                self._seen_broker_epoch(record.broker_epoch)
+            case BrokerRegistrationChangeRecord():
+                self.brokers[record.broker_id] = self.brokers[record.broker_id].changed(record)
+            case UnregisterBrokerRecord():
+                self.brokers.pop(record.broker_id, None)
+                self._seen_broker_epoch(record.broker_epoch)
+            case NoOpRecord():
+                pass
 
     def _replay_partition(self, record: PartitionRecord) -> None:
-        partition = PartitionImage(
-            record.partition_id,
-            record.replicas,
-            record.isr,
-            record.leader,
-            record.leader_epoch,
-            record.partition_epoch,
-        )
+        partition = PartitionImage.recorded(record)
         partitions = self.topics_by_id[record.topic_id].partitions
         if record.partition_id == len(partitions):
             partitions.append(partition)
@@ -97,6 +118,60 @@ class MetadataImage:
         values.pop(record.name, None)
         if not values:
             self.configs.pop(resource, None)
+
+    def _seen_broker_epoch(self, epoch: int) -> None:
+        self.next_broker_epoch = max(self.next_broker_epoch, epoch + 1)
+
+    # -- the whole -------------------------------------------------------------------------------
+
+    def snapshot(self) -> list[MetadataRecord]:
+        """Records that build an equal image out of nothing."""
+        records: list[MetadataRecord] = []
+        if self.next_broker_epoch:
+            # The newest registration may be one that is gone: its number must not come again.
+            records.append(UnregisterBrokerRecord(_NO_BROKER, self.next_broker_epoch - 1))
+        for broker in self.brokers.values():
+            records += broker.records()
+        for topic in self.topics.values():
+            records.append(TopicRecord(topic.name, topic.topic_id))
+            records += (partition.record(topic.topic_id) for partition in topic.partitions)
+        for (resource_type, resource_name), values in self.configs.items():
+            records += (
+                ConfigRecord(resource_type, resource_name, name, value)
+                for name, value in values.items()
+            )
+        if self.next_producer_id:
+            records.append(ProducerIdsRecord(_NO_BROKER, next_producer_id=self.next_producer_id))
+        return records
+
+    def copy(self) -> "MetadataImage":
+        """An equal image, of which changes do not show here; partitions and brokers are values."""
+        topics = {
+            name: TopicImage(name, topic.topic_id, topic.partitions.copy())
+            for name, topic in self.topics.items()
+        }
+        return MetadataImage(
+            self.brokers.copy(),
+            topics,
+            {topic.topic_id: topic for topic in topics.values()},
+            {resource: values.copy() for resource, values in self.configs.items()},
+            self.next_producer_id,
+            self.next_broker_epoch,
+        )
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def partition(self, topic_id: bytes, index: int) -> PartitionImage | None:
+        """One partition, if it is there."""
+        topic = self.topics_by_id.get(topic_id)
+        if topic is None or not 0 <= index < len(topic.partitions):
+            return None
+        return topic.partitions[index]
+
+    def is_active(self, broker_id: int) -> bool:
+        """Whether a broker may lead, be in sync, and be given replicas."""
+        broker = self.brokers.get(broker_id)
+        return broker is not None and broker.is_active
 
     def topic_configs(self, name: str) -> dict[str, str]:
         """What was set for one topic; everything else is a default."""

@@ -4,30 +4,38 @@ Value: frame version uvarint (1), record type uvarint, record version uvarint, t
 """
 
 import struct
+from typing import get_args
 
 from barnabas.wire.messages.metadata_records import (
+    BrokerRegistrationChangeRecord,
     ConfigRecord,
+    NoOpRecord,
+    PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
+    RegisterBrokerRecord,
     RemoveTopicRecord,
     TopicRecord,
+    UnregisterBrokerRecord,
 )
 from barnabas.wire.primitives import Buffer, Reader, WireError, Writer
 
 MetadataRecord = (
-    TopicRecord | PartitionRecord | ConfigRecord | RemoveTopicRecord | ProducerIdsRecord
+    RegisterBrokerRecord
+    | UnregisterBrokerRecord
+    | TopicRecord
+    | PartitionRecord
+    | ConfigRecord
+    | PartitionChangeRecord
+    | RemoveTopicRecord
+    | ProducerIdsRecord
+    | BrokerRegistrationChangeRecord
+    | NoOpRecord
 )
 
 _FRAME_VERSION = 1
 _TYPES: dict[int, type[MetadataRecord]] = {
-    record_type.RECORD_TYPE: record_type
-    for record_type in (
-        TopicRecord,
-        PartitionRecord,
-        ConfigRecord,
-        RemoveTopicRecord,
-        ProducerIdsRecord,
-    )
+    record_type.RECORD_TYPE: record_type for record_type in get_args(MetadataRecord)
 }
 
 

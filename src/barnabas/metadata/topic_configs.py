@@ -152,5 +152,13 @@ TOPIC_CONFIGS: dict[str, ConfigDef] = {
             "loses acknowledged records",
             synonym="unclean.leader.election.enable",
         ),
+        ConfigDef(
+            "unclean.leader.election.enable",
+            ConfigType.BOOLEAN,
+            "false",
+            "Whether a replica outside the in-sync set may lead when none inside is left, which "
+            "loses acknowledged records",
+            synonym="unclean.leader.election.enable",
+        ),
     )
 }

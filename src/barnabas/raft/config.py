@@ -5,17 +5,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RaftConfig:
-    fetch_timeout_ms: int = 1_000
+    fetch_timeout_ms: int = 1_500
     """How long a follower believes in a leader that does not answer its fetches."""
     election_timeout_ms: int = 300
     """How long a round of votes may take; the real time is drawn between this and its double."""
-    request_timeout_ms: int = 400
+    request_timeout_ms: int = 1_000
     """After how long a fetch is sent again. Less than `fetch_timeout_ms`, or one lost message
     would be an election."""
     retry_backoff_ms: int = 20
     """How long a follower waits after an answer that did not help."""
-    fetch_max_wait_ms: int = 250
-    """How long a leader keeps a fetch that it has nothing to answer to."""
+    fetch_max_wait_ms: int = 500
+    """How long a leader keeps a fetch that it has nothing to answer to: what an idle quorum does is
+    little more than one fetch per follower in that time."""
     fetch_max_bytes: int = 1 << 20
     fetch_snapshot_max_bytes: int = 1 << 20
 

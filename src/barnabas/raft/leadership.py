@@ -3,6 +3,8 @@
 `BeginQuorumEpoch` goes to every voter at first and then to those that are silent; who has heard
 it fetches. A leader hears of its followers by their fetches alone, and steps down when no majority
 has fetched for `check_quorum_ms`: it may have been replaced without knowing.
+
+The first leader writes into the log who votes: replicas that join later know it from there alone.
 """
 
 from barnabas.raft.entry import LeaderChange
@@ -25,6 +27,8 @@ def become_leader(state: RaftState, now_ms: int) -> None:
         progress={voter: Progress(now_ms) for voter in others},
     )
     state.append(LeaderChange(state.me.node_id))
+    if state.log.are_voters_unwritten:
+        state.append(state.log.voters)
     for voter in others:
         begin_epoch(state, voter)
 

@@ -111,6 +111,11 @@ class RaftLog:
         """Where the present voters are written; -1 when it is in the snapshot or nowhere."""
         return self._voters[-1][0]
 
+    @property
+    def are_voters_unwritten(self) -> bool:
+        """Whether only those that the cluster began with know who votes."""
+        return self.voters_offset < 0 and self.snapshot is None
+
     def voters_at(self, end_offset: int) -> VoterSet:
         """Who votes according to everything before `end_offset`."""
         return next(voters for at, voters in reversed(self._voters) if at < end_offset)

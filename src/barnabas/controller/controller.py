@@ -1,0 +1,243 @@
+"""The controller: everything the cluster agrees on is decided here.
+
+It lives on the leader of the metadata log, for as long as that leads. Its image is speculative:
+every decision is replayed into it at once, before its records are committed, so that the next
+decision builds on it. Answers may be given when the records are committed; if they never are,
+the controller has to be thrown away.
+
+Soft state, made anew by every controller: when each broker was last heard of, how far it had
+read the metadata, when leadership is balanced next.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from barnabas.controller import (
+    isr_changes,
+    leader_balance,
+    producer_ids,
+    reassignments,
+    settings_changes,
+)
+from barnabas.controller.configs import BrokerSettings, TopicDefaults
+from barnabas.controller.controller_config import ControllerConfig
+from barnabas.controller.decision import Decision
+from barnabas.controller.draft import Draft
+from barnabas.controller.elect_leaders import elect_leaders
+from barnabas.controller.growth import create_partitions
+from barnabas.controller.heartbeats import heartbeat
+from barnabas.controller.liveness import fence
+from barnabas.controller.registrations import register_broker, unregister_broker
+from barnabas.controller.sessions import Sessions
+from barnabas.controller.settings_changes import UNCLEAN_ELECTION
+from barnabas.controller.topics import TopicPolicy, create_topics, delete_topics
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.topic_configs import TOPIC_CONFIGS
+from barnabas.wire.messages.allocate_producer_ids import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+)
+from barnabas.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from barnabas.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from barnabas.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
+from barnabas.wire.messages.broker_heartbeat import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+)
+from barnabas.wire.messages.broker_registration import (
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+)
+from barnabas.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+)
+from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+from barnabas.wire.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from barnabas.wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+from barnabas.wire.messages.unregister_broker import (
+    UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
+)
+
+AnswerT = TypeVar("AnswerT")
+
+
+class Controller:
+    """Each method decides; the records it returns are already in `image`."""
+
+    def __init__(
+        self,
+        image: MetadataImage,
+        config: ControllerConfig,
+        *,
+        settings: BrokerSettings,
+        new_uuid: Callable[[], bytes],
+        now_ms: int,
+    ) -> None:
+        """Takes over from `image`, which it copies; every broker gets a new session.
+
+        `settings` are those of the controller's own node; what was changed while running is
+        looked up in the image. All times are of one steady clock.
+        """
+        self.image = image.copy()
+        self._config = config
+        self._settings = settings
+        self._new_uuid = new_uuid
+        self._sessions = Sessions(config, self.image, now_ms)
+        self._balance = leader_balance.Schedule(config, now_ms)
+
+    # -- brokers and time --------------------------------------------------------------------------
+
+    def register_broker(
+        self, request: BrokerRegistrationRequest, now_ms: int
+    ) -> Decision[BrokerRegistrationResponse]:
+        """A broker begins: it gets an epoch, and is fenced until it has read the metadata."""
+        self._balance.now_ms = now_ms
+        draft = self._draft()
+        answer = register_broker(draft, request)
+        if not answer.error_code:
+            self._sessions.end(request.broker_id)
+        return draft.decision(answer)
+
+    def heartbeat(
+        self, request: BrokerHeartbeatRequest, now_ms: int, metadata_end_offset: int
+    ) -> Decision[BrokerHeartbeatResponse]:
+        """A broker is alive: let it in, keep it, or let it go.
+
+        `metadata_end_offset` and the request's offset are of one kind: how many entries there
+        are, and how many of them the broker has replayed.
+        """
+        self._balance.now_ms = now_ms
+        draft = self._draft()
+        answer = heartbeat(draft, self._sessions, request, now_ms, metadata_end_offset)
+        return draft.decision(answer)
+
+    def disconnected(self, node_id: int, now_ms: int) -> None:
+        """A broker's connection has broken: it has to be back soon."""
+        self._sessions.shorten(node_id, now_ms)
+
+    def tick(self, now_ms: int) -> Decision[None]:
+        """Do what is due: fence the silent, bring leadership back to where it belongs."""
+        self._balance.now_ms = now_ms
+        draft = self._draft()
+        expired = self._sessions.expired(now_ms)
+        if expired:
+            fence(draft, expired)
+            for node_id in expired:
+                self._sessions.end(node_id)
+        if self._balance.is_due():
+            self._balance.done(finished=leader_balance.balance_leaders(draft, self._config))
+        return draft.decision(None)
+
+    def next_deadline_ms(self) -> int | None:
+        """When `tick` has something to do at the latest."""
+        deadlines = (self._sessions.next_deadline_ms(), self._balance.next_ms)
+        return min((deadline for deadline in deadlines if deadline is not None), default=None)
+
+    def unregister_broker(
+        self, request: UnregisterBrokerRequest
+    ) -> Decision[UnregisterBrokerResponse]:
+        """Forget a broker that will not come back; its replicas stay assigned to it."""
+        draft = self._draft()
+        answer = unregister_broker(draft, request)
+        if not answer.error_code:
+            self._sessions.end(request.broker_id)
+        return draft.decision(answer)
+
+    # -- partitions --------------------------------------------------------------------------------
+
+    def alter_partition(self, request: AlterPartitionRequest) -> Decision[AlterPartitionResponse]:
+        """A leader changes the in-sync set of what it leads."""
+        draft = self._draft()
+        answer = isr_changes.alter_partition(draft, request)
+        if leader_balance.wanted_by(draft):
+            self._balance.soon()
+        return draft.decision(answer)
+
+    def elect_leaders(self, request: ElectLeadersRequest) -> Decision[ElectLeadersResponse]:
+        """Elect the preferred leaders, or unclean ones where there is no other way."""
+        draft = self._draft()
+        return draft.decision(elect_leaders(draft, request))
+
+    def alter_partition_reassignments(
+        self, request: AlterPartitionReassignmentsRequest
+    ) -> Decision[AlterPartitionReassignmentsResponse]:
+        """Move replicas, or call a move off."""
+        draft = self._draft()
+        return draft.decision(reassignments.alter_reassignments(draft, request))
+
+    def list_partition_reassignments(
+        self, request: ListPartitionReassignmentsRequest
+    ) -> Decision[ListPartitionReassignmentsResponse]:
+        """The moves that are going on."""
+        return Decision([], reassignments.list_reassignments(self.image, request))
+
+    # -- topics and settings -----------------------------------------------------------------------
+
+    def create_topics(
+        self, request: CreateTopicsRequest, *, internal: bool = False
+    ) -> Decision[CreateTopicsResponse]:
+        """`internal`: the broker asks for a topic of its own."""
+        return self._replayed(create_topics(self.image, request, self._policy(), internal=internal))
+
+    def create_partitions(
+        self, request: CreatePartitionsRequest
+    ) -> Decision[CreatePartitionsResponse]:
+        return self._replayed(create_partitions(self.image, request))
+
+    def delete_topics(self, request: DeleteTopicsRequest) -> Decision[DeleteTopicsResponse]:
+        return self._replayed(delete_topics(self.image, request, self._policy()))
+
+    def alter_configs(self, request: AlterConfigsRequest) -> Decision[AlterConfigsResponse]:
+        draft = self._draft()
+        return draft.decision(settings_changes.replace_settings(draft, self._settings, request))
+
+    def incremental_alter_configs(
+        self, request: IncrementalAlterConfigsRequest
+    ) -> Decision[IncrementalAlterConfigsResponse]:
+        draft = self._draft()
+        return draft.decision(settings_changes.change_settings(draft, self._settings, request))
+
+    def allocate_producer_ids(
+        self, request: AllocateProducerIdsRequest
+    ) -> Decision[AllocateProducerIdsResponse]:
+        draft = self._draft()
+        return draft.decision(producer_ids.allocate(draft, request))
+
+    # -- how it is done ----------------------------------------------------------------------------
+
+    def _draft(self) -> Draft:
+        return Draft(self.image, self._allows_unclean_election)
+
+    def _replayed(self, decision: Decision[AnswerT]) -> Decision[AnswerT]:
+        for record in decision.records:
+            self.image.replay(record)
+        return decision
+
+    def _policy(self) -> TopicPolicy:
+        return TopicPolicy(
+            self._settings.node_id,
+            self._settings.number(self.image, "num.partitions"),
+            TopicDefaults(self.image, self._settings),
+            self._settings.flag(self.image, "delete.topic.enable"),
+            self._new_uuid,
+            self._settings.number(self.image, "default.replication.factor"),
+        )
+
+    def _allows_unclean_election(self, topic: str) -> bool:
+        own = self.image.topic_configs(topic).get(UNCLEAN_ELECTION)
+        if own is not None:
+            return TOPIC_CONFIGS[UNCLEAN_ELECTION].parse(own) is True
+        return self._settings.flag(self.image, UNCLEAN_ELECTION)

@@ -1,0 +1,36 @@
+"""A decision in the making."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from barnabas.controller.decision import Decision
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.records import MetadataRecord
+
+AnswerT = TypeVar("AnswerT")
+
+
+@dataclass(slots=True)
+class Draft:
+    """Records that are replayed as they are written, so that each builds on those before it.
+
+    Whoever writes into it has checked everything before: there is no way back.
+    """
+
+    image: MetadataImage
+    unclean: Callable[[str], bool]
+    """Whether a topic's partitions may be led from outside the in-sync set if need be."""
+    records: list[MetadataRecord] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def write(self, record: MetadataRecord) -> None:
+        self.image.replay(record)
+        self.records.append(record)
+
+    def write_all(self, records: Iterable[MetadataRecord]) -> None:
+        for record in records:
+            self.write(record)
+
+    def decision(self, answer: AnswerT) -> Decision[AnswerT]:
+        return Decision(self.records, answer, self.warnings)

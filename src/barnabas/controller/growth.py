@@ -1,0 +1,83 @@
+"""CreatePartitions: topics that grow."""
+
+from collections import Counter
+
+from barnabas.controller.decision import Decision, Refusal
+from barnabas.controller.placement import Placement, assigned_partitions, new_partition
+from barnabas.controller.topics import MAX_PARTITIONS_PER_TOPIC
+from barnabas.metadata.image import INTERNAL_TOPICS, MetadataImage
+from barnabas.metadata.records import MetadataRecord
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+from barnabas.wire.messages.metadata_records import PartitionRecord
+
+
+def create_partitions(
+    image: MetadataImage, request: CreatePartitionsRequest
+) -> Decision[CreatePartitionsResponse]:
+    """Grow topics; they never shrink."""
+    records: list[MetadataRecord] = []
+    results: list[CreatePartitionsTopicResult] = []
+    asked = Counter(topic.name for topic in request.topics)
+    placement = Placement(image)
+    for topic in {topic.name: topic for topic in request.topics}.values():
+        try:
+            if asked[topic.name] > 1:
+                raise Refusal(
+                    ErrorCode.INVALID_REQUEST, f"{topic.name!r} stands twice in the request"
+                )
+            records += _grow(image, topic, placement)
+        except Refusal as refusal:
+            results.append(
+                CreatePartitionsTopicResult(topic.name, refusal.error_code, refusal.message)
+            )
+            continue
+        results.append(CreatePartitionsTopicResult(topic.name))
+    return Decision([] if request.validate_only else records, CreatePartitionsResponse(0, results))
+
+
+def _grow(
+    image: MetadataImage, topic: CreatePartitionsTopic, placement: Placement
+) -> list[PartitionRecord]:
+    current = image.topics.get(topic.name)
+    if current is None:
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic.name!r}")
+    if topic.name in INTERNAL_TOPICS:
+        raise Refusal(
+            ErrorCode.INVALID_REQUEST,
+            f"{topic.name!r} is internal: its partition count places the groups and is fixed",
+        )
+    have = len(current.partitions)
+    if not have < topic.count <= MAX_PARTITIONS_PER_TOPIC:
+        raise Refusal(
+            ErrorCode.INVALID_PARTITIONS,
+            f"topic {topic.name!r} has {have} partitions; it can only grow "
+            f"(to at most {MAX_PARTITIONS_PER_TOPIC}), not become {topic.count}",
+        )
+    first = current.partitions[0]
+    factor = len(first.replicas) - len(first.adding_replicas)
+    if topic.assignments is not None:
+        if len(topic.assignments) != topic.count - have:
+            raise Refusal(
+                ErrorCode.INVALID_REPLICATION_ASSIGNMENT,
+                f"{topic.count - have} partitions are new, "
+                f"but {len(topic.assignments)} are assigned",
+            )
+        return assigned_partitions(
+            image,
+            current.topic_id,
+            have,
+            [assignment.broker_ids for assignment in topic.assignments],
+            factor,
+        )
+    placement.check(factor)
+    placement.begin_topic(current.partitions)
+    return [
+        new_partition(image, current.topic_id, index, placement.place(factor))
+        for index in range(have, topic.count)
+    ]

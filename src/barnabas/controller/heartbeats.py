@@ -1,0 +1,69 @@
+"""Heartbeats: letting brokers in, keeping them, and letting them go."""
+
+from barnabas.controller.draft import Draft
+from barnabas.controller.liveness import (
+    begin_shutdown,
+    fence,
+    leads_what_others_could,
+    unfence,
+)
+from barnabas.controller.registrations import epoch_error
+from barnabas.controller.sessions import Session, Sessions
+from barnabas.metadata.image import BrokerImage
+from barnabas.wire.messages.broker_heartbeat import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+)
+
+
+def heartbeat(
+    draft: Draft,
+    sessions: Sessions,
+    request: BrokerHeartbeatRequest,
+    now_ms: int,
+    metadata_end_offset: int,
+) -> BrokerHeartbeatResponse:
+    """A broker is let in once it has replayed all the metadata there was when it first called."""
+    error = epoch_error(draft.image, request.broker_id, request.broker_epoch)
+    if error:
+        return BrokerHeartbeatResponse(error_code=error)
+    broker = draft.image.brokers[request.broker_id]
+    session = sessions.heard(broker.id, request.current_metadata_offset, metadata_end_offset)
+    assert session.caught_up_offset is not None
+    caught_up = request.current_metadata_offset >= session.caught_up_offset
+    if request.want_shut_down:
+        _let_go(draft, sessions, session, broker, metadata_end_offset)
+    elif request.want_fence:
+        if not broker.fenced:
+            fence(draft, [broker.id])
+    elif broker.fenced and caught_up and not broker.in_controlled_shutdown:
+        unfence(draft, broker)
+    fenced = draft.image.brokers[broker.id].fenced
+    sessions.keep(broker.id, now_ms, fenced=fenced)
+    return BrokerHeartbeatResponse(
+        is_caught_up=caught_up,
+        is_fenced=fenced,
+        should_shut_down=request.want_shut_down and fenced,
+    )
+
+
+def _let_go(
+    draft: Draft,
+    sessions: Sessions,
+    session: Session,
+    broker: BrokerImage,
+    metadata_end_offset: int,
+) -> None:
+    """Fence it when nobody can take over any more from it, and the others know who leads."""
+    if broker.fenced:
+        return
+    if not broker.in_controlled_shutdown:
+        begin_shutdown(draft, broker)
+    if leads_what_others_could(draft, broker.id):
+        session.leave_offset = None
+        return
+    if session.leave_offset is None:
+        session.leave_offset = metadata_end_offset + len(draft.records)
+    others = (other.id for other in draft.image.brokers.values() if other.is_active)
+    if sessions.have_replayed(others, session.leave_offset):
+        fence(draft, [broker.id])

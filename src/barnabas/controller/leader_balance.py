@@ -1,0 +1,79 @@
+"""Bringing leadership back to the preferred replicas, by itself."""
+
+from collections import Counter
+from dataclasses import replace
+
+from barnabas.controller.controller_config import ControllerConfig
+from barnabas.controller.draft import Draft
+from barnabas.controller.partition_changes import settle
+from barnabas.metadata.image import MetadataImage, PartitionImage
+from barnabas.wire.messages.metadata_records import PartitionChangeRecord
+
+
+def could_lead_again(image: MetadataImage, partition: PartitionImage) -> bool:
+    """Whether the preferred leader does not lead, but could."""
+    preferred = partition.replicas[0]
+    return (
+        partition.leader != preferred and preferred in partition.isr and image.is_active(preferred)
+    )
+
+
+def balance_leaders(draft: Draft, config: ControllerConfig) -> bool:
+    """Move leadership to where it is preferred; false if some is left for the next time.
+
+    A broker is left alone as long as others lead only a small share of what it should.
+    """
+    image = draft.image
+    should: Counter[int] = Counter()
+    elsewhere: Counter[int] = Counter()
+    for topic in image.topics.values():
+        for partition in topic.partitions:
+            should[partition.replicas[0]] += 1
+            elsewhere[partition.replicas[0]] += partition.leader != partition.replicas[0]
+    imbalanced = {
+        broker_id
+        for broker_id, count in elsewhere.items()
+        if count * 100 > should[broker_id] * config.leader_imbalance_percentage
+    }
+    moved = 0
+    for topic in image.topics.values():
+        for partition in topic.partitions:
+            if partition.replicas[0] in imbalanced and could_lead_again(image, partition):
+                if moved == config.max_elections_at_a_time:
+                    return False
+                settle(draft, topic, replace(partition, leader=partition.replicas[0]))
+                moved += 1
+    return True
+
+
+def wanted_by(draft: Draft) -> bool:
+    """Whether a decision has put a preferred leader back in sync."""
+    for record in draft.records:
+        if isinstance(record, PartitionChangeRecord):
+            partition = draft.image.partition(record.topic_id, record.partition_id)
+            if partition is not None and could_lead_again(draft.image, partition):
+                return True
+    return False
+
+
+class Schedule:
+    """When leadership is looked at next: now and then, and soon after somebody has come back."""
+
+    def __init__(self, config: ControllerConfig, now_ms: int) -> None:
+        self._config = config
+        self.now_ms = now_ms
+        """The last time that was heard of."""
+        self.next_ms: int | None = None
+        self.done(finished=True)
+
+    def is_due(self) -> bool:
+        return self.next_ms is not None and self.next_ms <= self.now_ms
+
+    def soon(self) -> None:
+        if self.next_ms is not None:
+            self.next_ms = min(self.next_ms, self.now_ms + self._config.leader_return_delay_ms)
+
+    def done(self, *, finished: bool) -> None:
+        if self._config.auto_leader_rebalance:
+            interval_ms = self._config.leader_imbalance_check_interval_ms
+            self.next_ms = self.now_ms + (interval_ms if finished else 1)

@@ -1,0 +1,90 @@
+"""Brokers that go and come: what it means for the partitions they keep.
+
+All partitions are looked at each time: ten thousand take a few milliseconds, and an index of
+them would have to be kept in step by every change.
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from barnabas.controller.draft import Draft
+from barnabas.controller.partition_changes import settle
+from barnabas.metadata.image import BrokerImage, PartitionImage
+from barnabas.metadata.partition_image import NO_LEADER
+from barnabas.wire.messages.metadata_records import BrokerRegistrationChangeRecord
+
+FENCE = 1
+UNFENCE = -1
+SHUT_DOWN = 1
+
+
+def fence(draft: Draft, broker_ids: Collection[int]) -> None:
+    """Brokers are gone, all at the same time: none of them is elected in place of another."""
+    for broker_id in broker_ids:
+        broker = draft.image.brokers[broker_id]
+        if not broker.fenced:
+            draft.write(_change(broker, fenced=FENCE))
+    settle_those_of(draft, broker_ids)
+
+
+def unfence(draft: Draft, broker: BrokerImage) -> None:
+    """A broker is there: it may lead what has waited for it."""
+    draft.write(_change(broker, fenced=UNFENCE))
+    for topic in draft.image.topics.values():
+        for partition in topic.partitions:
+            if partition.leader == NO_LEADER and broker.id in partition.replicas:
+                settle(draft, topic, partition)
+
+
+def begin_shutdown(draft: Draft, broker: BrokerImage) -> None:
+    """A broker wants to go: what others can lead, they lead from now on."""
+    draft.write(_change(broker, in_controlled_shutdown=SHUT_DOWN))
+    settle_those_of(draft, [broker.id])
+
+
+def settle_those_of(draft: Draft, broker_ids: Collection[int]) -> None:
+    """Settle whatever the brokers lead or are in sync with."""
+    gone = frozenset(broker_ids)
+    for topic in draft.image.topics.values():
+        for partition in topic.partitions:
+            if partition.leader in gone or not gone.isdisjoint(partition.isr):
+                settle(draft, topic, partition)
+
+
+def distrust(draft: Draft, broker_id: int, *, wiped: bool) -> None:
+    """A broker, fenced, is back without all that it had acknowledged: it is in sync no more.
+
+    If it was the last in sync, the partition stays offline, because what was committed is
+    nowhere else. Only where there is one replica anyway is the rest of it better than nothing.
+    """
+    for topic in draft.image.topics.values():
+        for partition in topic.partitions:
+            if broker_id not in partition.isr:
+                continue
+            isr = [member for member in partition.isr if member != broker_id]
+            if isr:
+                settle(draft, topic, replace(partition, isr=isr))
+            elif wiped or not _is_only_replica(partition, broker_id):
+                settle(draft, topic, replace(partition, isr=[], last_known_elr=[broker_id]))
+
+
+def _is_only_replica(partition: PartitionImage, broker_id: int) -> bool:
+    settled = set(partition.replicas) - set(partition.adding_replicas)
+    return settled <= {broker_id}
+
+
+def leads_what_others_could(draft: Draft, broker_id: int) -> bool:
+    """Whether it is worth waiting until another is in sync and takes over."""
+    image = draft.image
+    return any(
+        partition.leader == broker_id
+        and any(image.is_active(replica) for replica in partition.replicas if replica != broker_id)
+        for topic in image.topics.values()
+        for partition in topic.partitions
+    )
+
+
+def _change(
+    broker: BrokerImage, *, fenced: int = 0, in_controlled_shutdown: int = 0
+) -> BrokerRegistrationChangeRecord:
+    return BrokerRegistrationChangeRecord(broker.id, broker.epoch, fenced, in_controlled_shutdown)

@@ -1,0 +1,131 @@
+"""How one partition changes: its leader is elected, its in-sync set and its replicas follow.
+
+Every change of a partition goes through `settle`, so these hold after each of them:
+
+- A leader is in the in-sync set and not fenced; without one the leader is -1.
+- While there is a leader, the others in the set are active. Without one the set stays as it was:
+  each member has all that was committed, and the first to return may lead.
+- Nobody from outside the set leads, unless an unclean election is allowed.
+- A move of replicas ends as soon as all that are added are in sync.
+"""
+
+from dataclasses import replace
+
+from barnabas.controller.draft import Draft
+from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
+from barnabas.metadata.partition_image import (
+    NO_LEADER,
+    NO_LEADER_CHANGE,
+    NO_RECOVERY_CHANGE,
+    RECOVERING,
+)
+from barnabas.wire.messages.metadata_records import PartitionChangeRecord
+
+
+def settle(
+    draft: Draft, topic: TopicImage, wanted: PartitionImage, *, unclean: bool = False
+) -> None:
+    """Write what makes the partition as `wanted`, led by whoever may lead it then.
+
+    `wanted` differs from the partition in what the caller asks for; its leader is a wish.
+    """
+    before = topic.partitions[wanted.index]
+    after = _moved(draft.image, _led(draft.image, wanted))
+    if after.leader == NO_LEADER and (unclean or draft.unclean(topic.name)):
+        after = _led_uncleanly(draft, topic, after)
+    change = _difference(topic.topic_id, before, after)
+    if change is not None:
+        draft.write(change)
+
+
+def _led(image: MetadataImage, partition: PartitionImage) -> PartitionImage:
+    leader = _leader(image, partition)
+    if leader == NO_LEADER:
+        if partition.leader == NO_LEADER:
+            return partition
+        return replace(partition, leader=NO_LEADER)
+    isr = partition.isr
+    if leader == partition.leader and all(m == leader or image.is_active(m) for m in isr):
+        return partition
+    isr = [member for member in isr if member == leader or image.is_active(member)]
+    return replace(partition, leader=leader, isr=isr)
+
+
+def _leader(image: MetadataImage, partition: PartitionImage) -> int:
+    """The one that is wished for if it may lead, else the first of the replicas that may."""
+    isr = partition.isr
+    order = (partition.leader, *partition.replicas)
+    for candidate in order:
+        if candidate in isr and image.is_active(candidate):
+            return candidate
+    # One that is about to shut down still serves, which is better than nobody.
+    for candidate in order:
+        if candidate in isr and candidate in image.brokers and not image.brokers[candidate].fenced:
+            return candidate
+    return NO_LEADER
+
+
+def _led_uncleanly(draft: Draft, topic: TopicImage, partition: PartitionImage) -> PartitionImage:
+    """Who was in sync last comes first, who has hardly anything yet comes last."""
+    adding = partition.adding_replicas
+    order = (
+        *partition.last_known_elr,
+        *(replica for replica in partition.replicas if replica not in adding),
+        *adding,
+    )
+    for candidate in order:
+        if draft.image.is_active(candidate):
+            draft.warnings.append(
+                f"unclean election: broker {candidate} leads {topic.name}-{partition.index} from "
+                f"outside the in-sync set {partition.isr}; acknowledged records may be lost"
+            )
+            return replace(
+                partition,
+                leader=candidate,
+                isr=[candidate],
+                leader_recovery_state=RECOVERING,
+                last_known_elr=[],
+            )
+    return partition
+
+
+def _moved(image: MetadataImage, partition: PartitionImage) -> PartitionImage:
+    """The partition when its move is over, if it can be."""
+    if not partition.is_moving or partition.leader == NO_LEADER:
+        return partition
+    target = [r for r in partition.replicas if r not in partition.removing_replicas]
+    isr = [member for member in partition.isr if member in target]
+    if not set(partition.adding_replicas) <= set(isr) or not any(map(image.is_active, isr)):
+        return partition
+    return _led(
+        image,
+        replace(partition, replicas=target, isr=isr, adding_replicas=[], removing_replicas=[]),
+    )
+
+
+def _difference(
+    topic_id: bytes, before: PartitionImage, after: PartitionImage
+) -> PartitionChangeRecord | None:
+    if after == before:
+        return None
+    # Whoever loses its replica and gets it again later starts with nothing; a new leader epoch
+    # makes the leader forget how far it had come before.
+    led_anew = after.leader != before.leader or not set(before.replicas) <= set(after.replicas)
+    recovery = after.leader_recovery_state
+    return PartitionChangeRecord(
+        partition_id=after.index,
+        topic_id=topic_id,
+        isr=_changed(before.isr, after.isr),
+        leader=after.leader if led_anew else NO_LEADER_CHANGE,
+        replicas=_changed(before.replicas, after.replicas),
+        removing_replicas=_changed(before.removing_replicas, after.removing_replicas),
+        adding_replicas=_changed(before.adding_replicas, after.adding_replicas),
+        leader_recovery_state=(
+            NO_RECOVERY_CHANGE if recovery == before.leader_recovery_state else recovery
+        ),
+        last_known_elr=_changed(before.last_known_elr, after.last_known_elr),
+    )
+
+
+def _changed(before: list[int], after: list[int]) -> list[int] | None:
+    return None if after == before else after

@@ -1,0 +1,166 @@
+"""Which brokers keep a partition: apart by rack, then by host, evenly over all.
+
+Broker by broker the best choice is taken, where what is placed counts for what comes after. The
+first replica is the preferred leader, so leaders are spread by themselves, within the topic first
+and over all topics second. Brokers that are not active come last, and never first.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from barnabas.controller.decision import Refusal
+from barnabas.metadata.image import MetadataImage, PartitionImage
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.metadata_records import PartitionRecord
+
+
+def check_assignment(image: MetadataImage, replicas: list[int]) -> None:
+    """Raise unless these brokers can be a partition's replicas."""
+    if not replicas or len(set(replicas)) < len(replicas):
+        raise Refusal(
+            ErrorCode.INVALID_REPLICATION_ASSIGNMENT,
+            f"an assignment names one broker or more, each once, not {replicas}",
+        )
+    unknown = [replica for replica in replicas if replica not in image.brokers]
+    if unknown:
+        raise Refusal(
+            ErrorCode.INVALID_REPLICATION_ASSIGNMENT,
+            f"an assignment names brokers {unknown}, which are not registered",
+        )
+
+
+def new_partition(
+    image: MetadataImage, topic_id: bytes, index: int, replicas: list[int]
+) -> PartitionRecord:
+    """A partition in its beginning: all that are active are in sync, and the first leads."""
+    isr = [replica for replica in replicas if image.is_active(replica)]
+    if not isr:
+        raise Refusal(
+            ErrorCode.INVALID_REPLICATION_ASSIGNMENT,
+            f"none of brokers {replicas} is there to lead the partition",
+        )
+    return PartitionRecord(
+        partition_id=index,
+        topic_id=topic_id,
+        replicas=replicas,
+        isr=isr,
+        leader=isr[0],
+        leader_epoch=0,
+        partition_epoch=0,
+    )
+
+
+def assigned_partitions(
+    image: MetadataImage,
+    topic_id: bytes,
+    first: int,
+    assignments: list[list[int]],
+    replication_factor: int | None = None,
+) -> list[PartitionRecord]:
+    """Partitions from `first` on, placed by hand; all have the same number of replicas."""
+    factor = replication_factor or len(assignments[0])
+    for replicas in assignments:
+        check_assignment(image, replicas)
+        if len(replicas) != factor:
+            raise Refusal(
+                ErrorCode.INVALID_REPLICATION_ASSIGNMENT,
+                f"all partitions have {factor} replicas, but one is assigned {replicas}",
+            )
+    return [
+        new_partition(image, topic_id, index, replicas)
+        for index, replicas in enumerate(assignments, first)
+    ]
+
+
+class Placement:
+    """Places partitions one after the other, all that there are counting."""
+
+    def __init__(self, image: MetadataImage) -> None:
+        brokers = image.brokers.values()
+        self._inactive = {broker.id: not broker.is_active for broker in brokers}
+        self._racks = {broker.id: broker.rack for broker in brokers}
+        self._hosts = {
+            broker.id: broker.endpoints[0].host if broker.endpoints else str(broker.id)
+            for broker in brokers
+        }
+        self._leaders: Counter[int] = Counter()
+        self._replicas: Counter[int] = Counter()
+        self._seconds: Counter[tuple[int, int]] = Counter()
+        """How often the one comes after the other: who inherits what from whom."""
+        for topic in image.topics.values():
+            self._count(topic.partitions)
+        self.begin_topic()
+
+    @property
+    def broker_count(self) -> int:
+        return len(self._inactive)
+
+    @property
+    def active_count(self) -> int:
+        return sum(not inactive for inactive in self._inactive.values())
+
+    def begin_topic(self, partitions: Iterable[PartitionImage] = ()) -> None:
+        """What follows belongs to one topic, which has these partitions already."""
+        self._topic_leaders = Counter(partition.replicas[0] for partition in partitions)
+        self._topic_replicas = Counter(
+            replica for partition in partitions for replica in partition.replicas
+        )
+
+    def _count(self, partitions: Iterable[PartitionImage]) -> None:
+        for partition in partitions:
+            self._leaders[partition.replicas[0]] += 1
+            self._replicas.update(partition.replicas)
+
+    def check(self, replication_factor: int) -> None:
+        """Raise unless so many replicas can be placed."""
+        if not 1 <= replication_factor <= self.broker_count:
+            raise Refusal(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"replication factor {replication_factor} is not possible: "
+                f"{self.broker_count} brokers are registered",
+            )
+        if not self.active_count:
+            raise Refusal(
+                ErrorCode.INVALID_REPLICATION_FACTOR, "no broker is there to lead the partitions"
+            )
+
+    def place(self, replication_factor: int) -> list[int]:
+        """The replicas of one more partition, the preferred leader first."""
+        left = set(self._inactive)
+        leader = min(
+            left,
+            key=lambda b: (
+                self._inactive[b],
+                self._topic_leaders[b],
+                self._leaders[b],
+                self._topic_replicas[b],
+                self._replicas[b],
+                b,
+            ),
+        )
+        replicas = [leader]
+        left.remove(leader)
+        racks, hosts = Counter({self._racks[leader]: 1}), Counter({self._hosts[leader]: 1})
+        while len(replicas) < replication_factor:
+            chosen = min(
+                left,
+                key=lambda b: (
+                    self._inactive[b],
+                    racks[self._racks[b]],
+                    hosts[self._hosts[b]],
+                    self._topic_replicas[b],
+                    self._replicas[b],
+                    self._seconds[replicas[-1], b],
+                    b,
+                ),
+            )
+            racks[self._racks[chosen]] += 1
+            hosts[self._hosts[chosen]] += 1
+            self._seconds[replicas[-1], chosen] += 1
+            replicas.append(chosen)
+            left.remove(chosen)
+        self._leaders[leader] += 1
+        self._topic_leaders[leader] += 1
+        self._replicas.update(replicas)
+        self._topic_replicas.update(replicas)
+        return replicas

@@ -1,0 +1,90 @@
+"""Brokers that join and leave the cluster for good."""
+
+from barnabas.controller.draft import Draft
+from barnabas.controller.liveness import distrust, settle_those_of
+from barnabas.metadata.image import BrokerImage, MetadataImage
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.broker_registration import (
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+)
+from barnabas.wire.messages.metadata_records import (
+    BrokerEndpoint,
+    RegisterBrokerRecord,
+    UnregisterBrokerRecord,
+)
+from barnabas.wire.messages.unregister_broker import (
+    UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
+)
+
+
+def epoch_error(image: MetadataImage, broker_id: int, broker_epoch: int) -> ErrorCode:
+    """Whether a broker speaks that is registered, and as what it is registered now."""
+    broker = image.brokers.get(broker_id)
+    if broker is None:
+        return ErrorCode.BROKER_ID_NOT_REGISTERED
+    if broker.epoch != broker_epoch:
+        return ErrorCode.STALE_BROKER_EPOCH
+    return ErrorCode.NONE
+
+
+def register_broker(draft: Draft, request: BrokerRegistrationRequest) -> BrokerRegistrationResponse:
+    """Give a broker an epoch. It is fenced until its heartbeats say that it has caught up.
+
+    Another process under the same id takes over at once if it has the same directory, because
+    the directory's lock says that the one before is dead; else only when that one is fenced.
+    """
+    image = draft.image
+    before = image.brokers.get(request.broker_id)
+    if request.broker_id < 0 or not request.listeners:
+        return BrokerRegistrationResponse(error_code=ErrorCode.INVALID_REGISTRATION)
+    wiped = _is_wiped(image, before, request.log_dirs)
+    if wiped and before is not None and not before.fenced:
+        return BrokerRegistrationResponse(error_code=ErrorCode.DUPLICATE_BROKER_REGISTRATION)
+    epoch = image.next_broker_epoch
+    trusted = not wiped and _lost_nothing(before, request.previous_broker_epoch)
+    draft.write(
+        RegisterBrokerRecord(
+            broker_id=request.broker_id,
+            incarnation_id=request.incarnation_id,
+            broker_epoch=epoch,
+            end_points=[BrokerEndpoint(e.name, e.host, e.port) for e in request.listeners],
+            rack=request.rack or None,
+            fenced=True,
+            log_dirs=request.log_dirs,
+        )
+    )
+    if not trusted:
+        distrust(draft, request.broker_id, wiped=wiped)
+    settle_those_of(draft, [request.broker_id])
+    return BrokerRegistrationResponse(broker_epoch=epoch)
+
+
+def _is_wiped(image: MetadataImage, before: BrokerImage | None, log_dirs: list[bytes]) -> bool:
+    """Whether a directory is missing that the broker had.
+
+    One that is not known may have had anything, but for the first of all: what is there before
+    any registration was made by the one broker of a release that did not register.
+    """
+    if before is None:
+        return image.next_broker_epoch > 0
+    return not set(before.log_dirs) <= set(log_dirs)
+
+
+def _lost_nothing(before: BrokerImage | None, vouched_epoch: int) -> bool:
+    """Whether it still has what it wrote under the last epoch in which it was let in."""
+    return before is not None and vouched_epoch >= 0 and vouched_epoch >= before.active_epoch
+
+
+def unregister_broker(draft: Draft, request: UnregisterBrokerRequest) -> UnregisterBrokerResponse:
+    """Forget a broker. What it keeps stays assigned to it: move that elsewhere before."""
+    broker = draft.image.brokers.get(request.broker_id)
+    if broker is None:
+        return UnregisterBrokerResponse(
+            error_code=ErrorCode.BROKER_ID_NOT_REGISTERED,
+            error_message=f"broker {request.broker_id} is not registered",
+        )
+    draft.write(UnregisterBrokerRecord(broker.id, broker.epoch))
+    settle_those_of(draft, [broker.id])
+    return UnregisterBrokerResponse(error_message=None)

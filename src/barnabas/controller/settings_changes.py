@@ -1,0 +1,85 @@
+"""AlterConfigs and IncrementalAlterConfigs: each resource succeeds or fails as a whole."""
+
+from barnabas.controller.configs import (
+    OPERATION_SET,
+    BrokerSettings,
+    ConfigChange,
+    alter_configs,
+)
+from barnabas.controller.decision import Refusal
+from barnabas.controller.draft import Draft
+from barnabas.controller.partition_changes import settle
+from barnabas.metadata.partition_image import NO_LEADER
+from barnabas.wire.messages import alter_configs as plain
+from barnabas.wire.messages import incremental_alter_configs as incremental
+from barnabas.wire.messages.metadata_records import ConfigRecord
+
+UNCLEAN_ELECTION = "unclean.leader.election.enable"
+
+
+def replace_settings(
+    draft: Draft, settings: BrokerSettings, request: plain.AlterConfigsRequest
+) -> plain.AlterConfigsResponse:
+    """The older way: what is not named goes back to its default."""
+    response = plain.AlterConfigsResponse()
+    for resource in request.resources:
+        changes = [ConfigChange(c.name, OPERATION_SET, c.value) for c in resource.configs]
+        error, message = _alter(draft, settings, resource, changes, True, request.validate_only)
+        response.responses.append(
+            plain.AlterConfigsResourceResponse(
+                error, message, resource.resource_type, resource.resource_name
+            )
+        )
+    _elect_where_allowed(draft)
+    return response
+
+
+def change_settings(
+    draft: Draft, settings: BrokerSettings, request: incremental.IncrementalAlterConfigsRequest
+) -> incremental.IncrementalAlterConfigsResponse:
+    """The newer way: only what is named changes."""
+    response = incremental.IncrementalAlterConfigsResponse()
+    for resource in request.resources:
+        changes = [ConfigChange(c.name, c.config_operation, c.value) for c in resource.configs]
+        error, message = _alter(draft, settings, resource, changes, False, request.validate_only)
+        response.responses.append(
+            incremental.AlterConfigsResourceResponse(
+                error, message, resource.resource_type, resource.resource_name
+            )
+        )
+    _elect_where_allowed(draft)
+    return response
+
+
+def _alter(
+    draft: Draft,
+    settings: BrokerSettings,
+    resource: plain.AlterConfigsResource | incremental.AlterConfigsResource,
+    changes: list[ConfigChange],
+    replace: bool,
+    validate_only: bool,
+) -> tuple[int, str | None]:
+    try:
+        decision = alter_configs(
+            draft.image,
+            settings,
+            resource.resource_type,
+            resource.resource_name,
+            changes,
+            replace=replace,
+        )
+    except Refusal as refusal:
+        return refusal.error_code, refusal.message
+    if not validate_only:
+        draft.write_all(decision.records)
+    return 0, None
+
+
+def _elect_where_allowed(draft: Draft) -> None:
+    """Unclean elections may just have been allowed: then offline partitions need not wait."""
+    if not any(isinstance(r, ConfigRecord) and r.name == UNCLEAN_ELECTION for r in draft.records):
+        return
+    for topic in draft.image.topics.values():
+        for partition in topic.partitions:
+            if partition.leader == NO_LEADER:
+                settle(draft, topic, partition)

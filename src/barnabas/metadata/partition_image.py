@@ -1,0 +1,91 @@
+"""What is agreed on about one partition."""
+
+from dataclasses import dataclass, field
+
+from barnabas.wire.messages.metadata_records import PartitionChangeRecord, PartitionRecord
+
+NO_LEADER = -1
+NO_LEADER_CHANGE = -2
+
+RECOVERED = 0
+RECOVERING = 1
+"""The leader was elected from outside the in-sync set and has not yet said that it is ready."""
+NO_RECOVERY_CHANGE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionImage:
+    """One partition: who keeps it, who is in sync, who leads it; a change makes a new one.
+
+    The first of `replicas` is the preferred leader. `leader` is -1 while the partition is offline.
+    `isr` is empty only when its last member came back without what it had acknowledged; that
+    member is then in `last_known_elr`, as the best choice of an unclean election. While replicas
+    move, `replicas` holds both the `adding_replicas` and the `removing_replicas`.
+    """
+
+    index: int
+    replicas: list[int]
+    isr: list[int]
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    adding_replicas: list[int] = field(default_factory=list)
+    removing_replicas: list[int] = field(default_factory=list)
+    leader_recovery_state: int = RECOVERED
+    last_known_elr: list[int] = field(default_factory=list)
+
+    @property
+    def is_moving(self) -> bool:
+        return bool(self.adding_replicas or self.removing_replicas)
+
+    @classmethod
+    def recorded(cls, record: PartitionRecord) -> "PartitionImage":
+        return cls(
+            record.partition_id,
+            record.replicas,
+            record.isr,
+            record.leader,
+            record.leader_epoch,
+            record.partition_epoch,
+            record.adding_replicas,
+            record.removing_replicas,
+            record.leader_recovery_state,
+            record.last_known_elr or [],
+        )
+
+    def changed(self, change: PartitionChangeRecord) -> "PartitionImage":
+        """What is None, or stands for no change, stays; a leader that is given begins an epoch."""
+        led_anew = change.leader != NO_LEADER_CHANGE
+        recovery = change.leader_recovery_state
+        return PartitionImage(
+            self.index,
+            _or(change.replicas, self.replicas),
+            _or(change.isr, self.isr),
+            change.leader if led_anew else self.leader,
+            self.leader_epoch + led_anew,
+            self.partition_epoch + 1,
+            _or(change.adding_replicas, self.adding_replicas),
+            _or(change.removing_replicas, self.removing_replicas),
+            self.leader_recovery_state if recovery == NO_RECOVERY_CHANGE else recovery,
+            _or(change.last_known_elr, self.last_known_elr),
+        )
+
+    def record(self, topic_id: bytes) -> PartitionRecord:
+        """The record that makes this partition out of nothing."""
+        return PartitionRecord(
+            partition_id=self.index,
+            topic_id=topic_id,
+            replicas=self.replicas,
+            isr=self.isr,
+            removing_replicas=self.removing_replicas,
+            adding_replicas=self.adding_replicas,
+            leader=self.leader,
+            leader_recovery_state=self.leader_recovery_state,
+            leader_epoch=self.leader_epoch,
+            partition_epoch=self.partition_epoch,
+            last_known_elr=self.last_known_elr or None,
+        )
+
+
+def _or(changed: list[int] | None, kept: list[int]) -> list[int]:
+    return kept if changed is None else changed

@@ -1,0 +1,218 @@
+"""A leader's view of its partition: who is in sync, how far everybody is, what is committed.
+
+What is agreed (replicas, in-sync set, epochs) comes from the metadata log by `assigned`, and from
+nowhere else. What the leader wants changed is a proposal, which takes effect when the metadata log
+brings it back. Until then the leader counts on the larger set: a follower that is proposed to join
+may be in the set already, and be elected, without the leader knowing yet.
+
+Invariant: no offset is committed that a member of the agreed set, or of the proposed one, lacks.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from barnabas.replication.progress import UNKNOWN_EPOCH, FollowerProgress
+
+BrokerEpochOf = Callable[[int], int | None]
+"""The epoch of a broker's registration; None if it may not be in sync: fenced, or leaving."""
+
+
+class IsrMember(NamedTuple):
+    node_id: int
+    broker_epoch: int
+    """-1: not known."""
+
+
+class IsrChange(NamedTuple):
+    """What a leader asks the controller for."""
+
+    isr: tuple[IsrMember, ...]
+    leader_epoch: int
+    partition_epoch: int
+    """Of the state that it would change: it is void when anything has changed meanwhile."""
+
+
+class LeaderState:
+    """Lives as long as one epoch of one leader."""
+
+    __slots__ = (
+        "_broker_epoch_of",
+        "_max_lag_ms",
+        "_maximal_isr",
+        "_node_id",
+        "any_at_end",
+        "epoch_start_offset",
+        "followers",
+        "is_alone",
+        "isr",
+        "leader_epoch",
+        "partition_epoch",
+        "pending",
+    )
+
+    def __init__(
+        self,
+        node_id: int,
+        leader_epoch: int,
+        epoch_start_offset: int,
+        max_lag_ms: int,
+        broker_epoch_of: BrokerEpochOf,
+    ) -> None:
+        self._node_id = node_id
+        self._max_lag_ms = max_lag_ms
+        self._broker_epoch_of = broker_epoch_of
+        self.leader_epoch = leader_epoch
+        self.epoch_start_offset = epoch_start_offset
+        """Where the log ended when this epoch began."""
+        self.partition_epoch = -1
+        self.followers: dict[int, FollowerProgress] = {}
+        self.isr: tuple[int, ...] = ()
+        self.pending: IsrChange | None = None
+        self._maximal_isr: frozenset[int] = frozenset()
+        self.is_alone = False
+        """There is no other replica, so that what is appended is committed."""
+        self.any_at_end = False
+        """Some follower may stand at the end of the log, and has to be told of when that moves."""
+
+    def assigned(
+        self, replicas: Iterable[int], isr: Iterable[int], partition_epoch: int, now_ms: int
+    ) -> None:
+        """Take over what is agreed. Who is in the set counts as caught up when it comes in."""
+        before, self.isr = self.isr, tuple(isr)
+        self.partition_epoch = partition_epoch
+        if self.pending is not None and partition_epoch > self.pending.partition_epoch:
+            self.pending = None
+        known, self.followers = self.followers, {}
+        for node_id in replicas:
+            if node_id == self._node_id:
+                continue
+            progress = known.get(node_id) or FollowerProgress()
+            self.followers[node_id] = progress
+            if node_id in self.isr and node_id not in before:
+                progress.caught_up_ms = max(progress.caught_up_ms, now_ms)
+        self.is_alone = not self.followers
+        self._update_maximal_isr()
+
+    def _update_maximal_isr(self) -> None:
+        proposed = () if self.pending is None else self.pending.isr
+        self._maximal_isr = frozenset(self.isr) | {member.node_id for member in proposed}
+
+    # -- progress ----------------------------------------------------------------------------------
+
+    def fetched(
+        self,
+        node_id: int,
+        broker_epoch: int,
+        offset: int,
+        log_start_offset: int,
+        log_end_offset: int,
+        now_ms: int,
+    ) -> bool:
+        """A follower has everything below `offset`. False if it is none, or an older life of one.
+
+        `log_end_offset` is the leader's own.
+        """
+        progress = self.followers.get(node_id)
+        if progress is None or broker_epoch < progress.broker_epoch:
+            return False
+        progress.fetched(offset, log_start_offset, broker_epoch, log_end_offset, now_ms)
+        self.any_at_end = self.any_at_end or offset >= log_end_offset
+        return True
+
+    def end_moves(self, log_end_offset: int, now_ms: int) -> None:
+        """The leader appends behind `log_end_offset`: who stood there was caught up until now."""
+        self.any_at_end = False
+        for progress in self.followers.values():
+            if progress.log_end_offset >= log_end_offset:
+                progress.caught_up_ms = max(progress.caught_up_ms, now_ms)
+
+    @property
+    def waits_for_followers(self) -> bool:
+        """Whether an append alone commits nothing."""
+        return len(self._maximal_isr) > 1
+
+    def committed_offset(self, own_end_offset: int, log_end_offset: int, now_ms: int) -> int:
+        """Everything below is committed, and perhaps more: the caller keeps the largest.
+
+        `own_end_offset` is how far the leader itself has what it has, by its own standards. A
+        follower that is about to join is waited for too: under load it would else never reach what
+        is committed already, and never join.
+        """
+        end = own_end_offset
+        for node_id, progress in self.followers.items():
+            if progress.log_end_offset < end and (
+                node_id in self._maximal_isr
+                or (
+                    progress.is_caught_up(log_end_offset, now_ms, self._max_lag_ms)
+                    and self._is_eligible(node_id)
+                )
+            ):
+                end = progress.log_end_offset
+        return end
+
+    @property
+    def low_watermark(self) -> int:
+        """The least log start that a follower is known to have; a large number without any."""
+        starts = (progress.log_start_offset for progress in self.followers.values())
+        return min(starts, default=2**63 - 1)
+
+    def replicas_with(self, offset: int) -> list[tuple[int, int]]:
+        """The in-sync followers that have the record at `offset`, or will have it next.
+
+        Each with the end of its log.
+        """
+        return [
+            (node_id, progress.log_end_offset)
+            for node_id, progress in self.followers.items()
+            if node_id in self.isr
+            and 0 <= progress.log_start_offset <= offset <= progress.log_end_offset
+        ]
+
+    # -- the in-sync set ---------------------------------------------------------------------------
+
+    def _is_eligible(self, node_id: int) -> bool:
+        """Whether it may be in sync: it lives, and its fetches were those of this life."""
+        epoch = self._broker_epoch_of(node_id)
+        return epoch is not None and epoch == self.followers[node_id].broker_epoch
+
+    def can_join(self, node_id: int, high_watermark: int) -> bool:
+        """Whether a follower has all that is committed, and has been led in this epoch."""
+        progress = self.followers.get(node_id)
+        return (
+            progress is not None
+            and node_id not in self._maximal_isr
+            and progress.log_end_offset >= max(high_watermark, self.epoch_start_offset)
+            and self._is_eligible(node_id)
+        )
+
+    def propose(self, high_watermark: int, log_end_offset: int, now_ms: int) -> IsrChange | None:
+        """The change of the in-sync set that is due; one is under way at a time."""
+        if self.pending is not None:
+            return None
+        stay = [
+            node_id
+            for node_id in self.isr
+            if node_id == self._node_id
+            or node_id not in self.followers
+            or self.followers[node_id].is_caught_up(log_end_offset, now_ms, self._max_lag_ms)
+        ]
+        join = [node_id for node_id in self.followers if self.can_join(node_id, high_watermark)]
+        if not join and len(stay) == len(self.isr):
+            return None
+        isr = tuple(IsrMember(node_id, self._broker_epoch(node_id)) for node_id in stay + join)
+        self.pending = IsrChange(isr, self.leader_epoch, self.partition_epoch)
+        self._update_maximal_isr()
+        return self.pending
+
+    def _broker_epoch(self, node_id: int) -> int:
+        if node_id == self._node_id:
+            epoch = self._broker_epoch_of(node_id)
+            return UNKNOWN_EPOCH if epoch is None else epoch
+        progress = self.followers.get(node_id)
+        return UNKNOWN_EPOCH if progress is None else progress.broker_epoch
+
+    def refused(self, change: IsrChange) -> None:
+        """The controller has turned the proposal down, surely and for good."""
+        if self.pending == change:
+            self.pending = None
+            self._update_maximal_isr()

@@ -1,0 +1,1 @@
+"""Deterministic simulation: a whole cluster of real brokers in one thread, decided by one seed."""

@@ -1,0 +1,154 @@
+"""A client of the simulated cluster: a process on a machine of its own.
+
+It speaks the real protocol with the real client's connections over the simulated network. Finding
+leaders and coordinators, and trying again, is written anew here: it is simple, it never believes
+metadata older than what it has, and it says in the request which leader it means.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from barnabas.client.connection import Connection
+from barnabas.client.errors import BarnabasError
+from barnabas.sim.history import History, Place
+from barnabas.sim.machine import PORT
+from barnabas.sim.network import Network
+from barnabas.sim.process import Observer, ProcessLoop
+from barnabas.sim.simulator import Simulator
+from barnabas.sim.stream import Stream
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.message import Request, Response
+from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+
+ResponseT = TypeVar("ResponseT", bound=Response)
+
+TIMEOUT_MS = 1_500
+_SINGLE_KEY = 3
+
+
+class TryAgain(Exception):  # noqa: N818 - what to do, not what went wrong
+    """It did not work this time; whether it had an effect is unknown."""
+
+
+class Client:
+    """One process with any number of tasks."""
+
+    def __init__(
+        self,
+        simulator: Simulator,
+        network: Network,
+        name: str,
+        nodes: list[str],
+        history: History,
+        observer: Observer,
+    ) -> None:
+        self.simulator = simulator
+        self.name = name
+        self.history = history
+        self.random = simulator.source(name)
+        self.process = ProcessLoop(simulator, network, name, name, self.random, observer=observer)
+        self.is_stopping = False
+        self._nodes = nodes
+        self._addresses: dict[int, str] = {}
+        self._leaders: dict[Place, tuple[int, int]] = {}
+        """Leader and leader epoch."""
+        self._connections: dict[tuple[str, str], Connection] = {}
+        self.tasks: list[asyncio.Task[None]] = []
+
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something beside everything else; if it fails, so does the simulation."""
+
+        def begin() -> None:
+            task = self.process.create_task(work)
+            task.add_done_callback(self._finished)
+            self.tasks.append(task)
+
+        self.process.call_soon(begin)
+
+    def _finished(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and task.exception() is not None:
+            self.simulator.failure = task.exception()
+
+    @property
+    def is_done(self) -> bool:
+        return all(task.done() for task in self.tasks)
+
+    async def pause(self, least_ms: int, most_ms: int) -> None:
+        await asyncio.sleep(self.random.randint(least_ms, most_ms) / 1000)
+
+    # -- requests ----------------------------------------------------------------------------------
+
+    async def call(
+        self,
+        host: str,
+        request: Request[ResponseT],
+        *,
+        lane: str = "",
+        max_version: int | None = None,
+        timeout_ms: int = TIMEOUT_MS,
+    ) -> ResponseT:
+        """Ask a node; raises `TryAgain` if no answer comes."""
+        try:
+            connection = self._connections.get((host, lane))
+            if connection is None or connection.closed:
+                connection = await Connection.open(host, PORT, timeout_ms=timeout_ms)
+                self._connections[host, lane] = connection
+            return await connection.send(request, max_version=max_version, timeout_ms=timeout_ms)
+        except BarnabasError as error:
+            if not error.retriable:
+                raise
+            raise TryAgain(str(error)) from error
+
+    def forget(self, host: str, lane: str) -> None:
+        """Make sure that nothing sent on this lane has an effect any more.
+
+        Whoever commits offsets needs that: the protocol does not tell an older commit that comes
+        late, over a connection that was given up, from a newer one.
+        """
+        connection = self._connections.pop((host, lane), None)
+        stream = None if connection is None else connection._transport
+        if isinstance(stream, Stream):
+            stream.obliterate()
+
+    # -- who does what -----------------------------------------------------------------------------
+
+    def anybody(self) -> str:
+        return self.random.choice(self._nodes)
+
+    async def refresh(self, topics: list[str]) -> None:
+        """Ask some node who leads what."""
+        request = MetadataRequest(
+            [MetadataRequestTopic(name=name) for name in topics], allow_auto_topic_creation=False
+        )
+        answer = await self.call(self.anybody(), request)
+        for broker in answer.brokers:
+            self._addresses[broker.node_id] = broker.host
+        for topic in answer.topics:
+            for one in topic.partitions:
+                place = Place(topic.name or "", one.partition_index)
+                if one.leader_epoch >= self._leaders.get(place, (-1, -1))[1]:
+                    self._leaders[place] = (one.leader_id, one.leader_epoch)
+
+    async def leader(self, place: Place) -> tuple[str, int]:
+        """The host and the epoch of a partition's leader, as far as is known."""
+        if place not in self._leaders or self._leaders[place][0] not in self._addresses:
+            await self.refresh([place.topic])
+        leader, epoch = self._leaders.get(place, (-1, -1))
+        if leader not in self._addresses:
+            raise TryAgain(f"{place} has no leader")
+        return self._addresses[leader], epoch
+
+    def lost_leader(self, place: Place) -> None:
+        """It is not who we thought: ask again."""
+        if place in self._leaders:
+            self._leaders[place] = (-1, self._leaders[place][1])
+
+    async def coordinator(self, group: str) -> str:
+        answer = await self.call(
+            self.anybody(), FindCoordinatorRequest(key=group), max_version=_SINGLE_KEY
+        )
+        if answer.error_code:
+            raise TryAgain(ErrorCode(answer.error_code).name)
+        return answer.host

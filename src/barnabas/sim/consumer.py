@@ -1,0 +1,114 @@
+"""A consumer of certain partitions that reads on, asks for ends, and begins again."""
+
+from collections.abc import Awaitable, Callable
+
+from barnabas.records.decode import decode_records
+from barnabas.sim.client import Client, TryAgain
+from barnabas.sim.history import Place, Violation
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from barnabas.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+
+_BY_NAME = 12
+_LATEST = -1
+_WAIT_MS = 300
+_TRANSIENT = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    }
+)
+
+
+class Consumer:
+    """Reads every record in order; a gap, a change or a step back is a violation."""
+
+    def __init__(self, client: Client, name: str, places: list[Place]) -> None:
+        self._client = client
+        self._name = name
+        self.positions = dict.fromkeys(places, 0)
+        self._failures = 0
+
+    async def run(self) -> None:
+        client = self._client
+        while not client.is_stopping:
+            place = client.random.choice(list(self.positions))
+            draw = client.random.random()
+            if draw < 0.02:
+                self.positions[place] = 0
+            elif draw < 0.1:
+                await self._attempt(place, self.ask_for_end)
+            else:
+                await self._attempt(place, self.fetch)
+
+    async def _attempt(self, place: Place, action: Callable[[Place], Awaitable[int]]) -> None:
+        client = self._client
+        try:
+            await action(place)
+        except TryAgain as error:
+            client.simulator.remark("%s %s: %s", self._name, place, error)
+            client.lost_leader(place)
+            await client.pause(20, 150)
+
+    async def fetch(self, place: Place, wait_ms: int = _WAIT_MS) -> int:
+        """Read from the leader at this place's position; returns how many records came."""
+        client = self._client
+        host, epoch = await client.leader(place)
+        position = self.positions[place]
+        partition = FetchPartition(
+            place.partition, epoch, position, partition_max_bytes=client.random.choice((1, 1 << 20))
+        )
+        request = FetchRequest(
+            max_wait_ms=wait_ms,
+            min_bytes=1,
+            topics=[FetchTopic(place.topic, partitions=[partition])],
+        )
+        response = await client.call(host, request, lane=self._name, max_version=_BY_NAME)
+        if not response.responses:
+            raise TryAgain(ErrorCode(response.error_code).name)
+        answer = response.responses[0].partitions[0]
+        _check(ErrorCode(answer.error_code), f"a fetch of {place}@{position} from {host}")
+        before = self.positions[place]
+        for record in decode_records(answer.records or b""):
+            if record.offset < before:
+                continue
+            if record.offset != self.positions[place]:
+                raise Violation(
+                    f"{place}: {self._name} asked for {self.positions[place]} and got "
+                    f"{record.offset} from {host}"
+                )
+            client.history.read(place, record.offset, bytes(record.value or b""))
+            self.positions[place] = record.offset + 1
+        return self.positions[place] - before
+
+    async def ask_for_end(self, place: Place) -> int:
+        """The end of the partition as consumers see it."""
+        client = self._client
+        host, epoch = await client.leader(place)
+        least = client.history.known_end(place)
+        topic = ListOffsetsTopic(
+            place.topic, [ListOffsetsPartition(place.partition, epoch, _LATEST)]
+        )
+        request = ListOffsetsRequest(-1, 0, [topic])
+        response = await client.call(host, request, lane=self._name)
+        answer = response.topics[0].partitions[0]
+        _check(ErrorCode(answer.error_code), f"the end of {place} from {host}")
+        client.history.end(place, answer.offset, least)
+        return answer.offset
+
+
+def _check(code: ErrorCode, what: str) -> None:
+    if code in _TRANSIENT:
+        raise TryAgain(code.name)
+    if code is not ErrorCode.NONE:
+        raise Violation(f"{code.name} for {what}")

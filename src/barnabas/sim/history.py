@@ -1,0 +1,130 @@
+"""What the clients of a simulated cluster know, held together at every step.
+
+A record that was acknowledged, or read by anybody, stands at its offset for ever. Nothing else
+ever stands there, nothing stands anywhere that nobody has sent, and what an idempotent producer
+has sent stands in one place only. Ends of partitions and committed offsets never go back.
+"""
+
+from collections import defaultdict
+from typing import NamedTuple
+
+
+class Violation(AssertionError):  # noqa: N818 - of a promise
+    """The cluster has broken a promise."""
+
+
+class Place(NamedTuple):
+    """A partition."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class Sent(NamedTuple):
+    """What a value says of itself: `producer:number`, with `!` if the producer is idempotent."""
+
+    producer: str
+    number: int
+    is_idempotent: bool
+
+    @classmethod
+    def of(cls, value: bytes) -> "Sent":
+        producer, _, number = value.decode().rpartition(":")
+        return cls(producer, int(number), "!" in producer)
+
+
+class History:
+    """Told by every client of everything it is told."""
+
+    def __init__(self) -> None:
+        self._sent: dict[bytes, Place] = {}
+        self.standing: defaultdict[Place, dict[int, bytes]] = defaultdict(dict)
+        """Value by offset, of everything that was ever acknowledged or read."""
+        self.acknowledged: defaultdict[Place, dict[int, bytes]] = defaultdict(dict)
+        self._once: dict[bytes, int] = {}
+        self._ends: dict[Place, int] = {}
+        self.commits: dict[tuple[str, Place], int] = {}
+        """What was last acknowledged to somebody who commits offsets."""
+        self._generations: dict[tuple[str, int, Place], str] = {}
+        self.reads = 0
+
+    # -- records -----------------------------------------------------------------------------------
+
+    def sending(self, place: Place, value: bytes) -> None:
+        assert value not in self._sent
+        self._sent[value] = place
+
+    def acknowledge(self, place: Place, offset: int, value: bytes) -> None:
+        self._stands(place, offset, value, "acknowledged")
+        self.acknowledged[place][offset] = value
+
+    def read(self, place: Place, offset: int, value: bytes) -> None:
+        self.reads += 1
+        self._stands(place, offset, value, "read")
+
+    def _stands(self, place: Place, offset: int, value: bytes, how: str) -> None:
+        known = self.standing[place].setdefault(offset, value)
+        if known != value:
+            raise Violation(
+                f"{place}@{offset}: {value!r} was {how}, but {known!r} was there before"
+            )
+        if self._sent.get(value) != place:
+            raise Violation(f"{place}@{offset}: {value!r} was {how}, and nobody sent it there")
+        if Sent.of(value).is_idempotent and self._once.setdefault(value, offset) != offset:
+            raise Violation(
+                f"{place}: {value!r} of an idempotent producer stands at {self._once[value]} "
+                f"and at {offset}"
+            )
+
+    def check_order(self, place: Place) -> None:
+        """What a producer sent one after the other first stands in that order."""
+        newest: dict[str, int] = {}
+        seen: set[bytes] = set()
+        for _, value in sorted(self.standing[place].items()):
+            if value in seen:
+                continue
+            seen.add(value)
+            sent = Sent.of(value)
+            if sent.number < newest.get(sent.producer, -1):
+                raise Violation(
+                    f"{place}: {value!r} stands behind number {newest[sent.producer]} of its "
+                    "producer"
+                )
+            newest[sent.producer] = sent.number
+
+    # -- ends --------------------------------------------------------------------------------------
+
+    def known_end(self, place: Place) -> int:
+        """The least that a client may be told from now on if it asks for the partition's end."""
+        return self._ends.get(place, 0)
+
+    def end(self, place: Place, offset: int, least: int) -> None:
+        """A client was told the end; `least` is what `known_end` said when it asked."""
+        if offset < least:
+            raise Violation(f"{place} ended at {least} before, and at {offset} now")
+        self._ends[place] = max(offset, self.known_end(place))
+
+    # -- groups ------------------------------------------------------------------------------------
+
+    def commit(self, group: str, place: Place, offset: int) -> None:
+        """A commit was acknowledged."""
+        key = (group, place)
+        self.commits[key] = max(offset, self.commits.get(key, -1))
+
+    def committed(self, group: str, place: Place, offset: int, least: int) -> None:
+        """Somebody read a committed offset; `least` was acknowledged when it asked."""
+        if offset < least:
+            raise Violation(f"{group} had committed {least} of {place}, and now it has {offset}")
+
+    def assigned(self, group: str, generation: int, member: str, places: list[Place]) -> None:
+        """A member learned what is its own in a generation."""
+        for place in places:
+            owner = self._generations.setdefault((group, generation, place), member)
+            if owner != member:
+                raise Violation(
+                    f"{place} belongs to {owner} and to {member} in generation {generation} of "
+                    f"{group}"
+                )

@@ -1,0 +1,192 @@
+"""A simulated machine: a disk, clocks, and the broker that runs on it.
+
+The broker is the real one, `Server`, in an `Environment` made of simulated parts. It is killed,
+paused, stopped and started again here; what it leaves on the disk is what the next one finds.
+"""
+
+import socket
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, cast
+
+from barnabas.broker.clock import Clock
+from barnabas.broker.config import BrokerConfig, ConfigError
+from barnabas.broker.environment import Environment
+from barnabas.broker.net.listeners import Address
+from barnabas.broker.server import Server
+from barnabas.sim.disk import ProcessDisk, SimulatedDisk
+from barnabas.sim.network import Network
+from barnabas.sim.process import Observer, ProcessLoop
+from barnabas.sim.simulator import Simulator
+
+PORT = 9092
+_EPOCH_MS = 1_700_000_000_000
+"""The time of day at which every simulation begins."""
+
+
+class SimulatedClock(Clock):
+    """The clocks of a machine, as its current process reads them."""
+
+    def __init__(self, machine: "Machine", process: ProcessLoop) -> None:
+        self._machine = machine
+        self._process = process
+
+    def now_ms(self) -> int:
+        return self._machine.now_ms()
+
+    def steady_ms(self) -> int:
+        return _EPOCH_MS + self._process.local_us() // 1000
+
+
+class _Socket:
+    """What `bind` returns: the simulated network needs no more than the port."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._name = (host, port)
+
+    def getsockname(self) -> tuple[str, int]:
+        return self._name
+
+
+class Machine:
+    """One host with one broker, running or not."""
+
+    def __init__(
+        self, simulator: Simulator, network: Network, node_id: int, properties: Mapping[str, str]
+    ) -> None:
+        self.simulator = simulator
+        self.network = network
+        self.node_id = node_id
+        self.host = f"node-{node_id}"
+        self.properties = {
+            "node.id": str(node_id),
+            "listeners": f"{self.host}:{PORT}",
+            "log.dirs": "/data",
+            **properties,
+        }
+        self.random = simulator.source(self.host)
+        self.clock_skew_ms = 0
+        self.clock_rate = 1.0
+        self.job_delays_us = (200, 3_000)
+        self.disk = SimulatedDisk(self.random, self.now_ms)
+        self.boots = 0
+        self.starts = 0
+        self.process: ProcessLoop | None = None
+        self.server: Server | None = None
+        self.is_ready = False
+        self.is_stopping = False
+        self.observer: Observer | None = None
+        self.on_exit: Callable[[Machine], None] = lambda _: None
+        self._files: ProcessDisk | None = None
+
+    def now_ms(self) -> int:
+        """The time of day by this machine's clock, which people and protocols set."""
+        return _EPOCH_MS + self.clock_skew_ms + self.simulator.now_us // 1000
+
+    @property
+    def is_running(self) -> bool:
+        return self.process is not None
+
+    def start(self) -> None:
+        """Start the broker."""
+        assert self.process is None
+        self.starts += 1
+        self.is_ready = self.is_stopping = False
+        process = self.process = ProcessLoop(
+            self.simulator,
+            self.network,
+            f"{self.host}#{self.starts}",
+            self.host,
+            self.random,
+            clock_rate=self.clock_rate,
+            observer=self.observer,
+            job_delay_us=lambda: self.random.randint(*self.job_delays_us),
+        )
+        self._files = ProcessDisk(self.disk, self.kill)
+        environment = Environment(
+            process,
+            self._files,
+            SimulatedClock(self, process),
+            self.random,
+            f"boot-{self.boots}",
+            _bind,
+            lambda workers, _name: process.new_executor(workers),
+        )
+        self.simulator.say(f"{self.host} starts")
+        server = self.server = Server(BrokerConfig(self.properties), environment)
+        self._spawn(process, self._run(process, server))
+
+    def _spawn(self, process: ProcessLoop, work: Coroutine[Any, Any, None]) -> None:
+        process.call_soon(lambda: process.create_task(work))
+
+    async def _run(self, process: ProcessLoop, server: Server) -> None:
+        try:
+            await server.start()
+        except ConfigError as error:
+            if process.is_alive:
+                self.simulator.say(f"{self.host} can not start: {error}")
+                self._exit(process)
+            return
+        if process.is_alive:
+            self.is_ready = True
+            self.simulator.say(f"{self.host} is ready")
+
+    def stop(self) -> None:
+        """SIGTERM: the broker leaves in good order, however long that takes."""
+        if self.process is None or self.server is None or not self.is_ready or self.is_stopping:
+            return
+        self.is_stopping = True
+        self.simulator.say(f"{self.host} is told to stop")
+        self._spawn(self.process, self._stop(self.process, self.server))
+
+    async def _stop(self, process: ProcessLoop, server: Server) -> None:
+        await server.stop()
+        if process.is_alive:
+            self.simulator.say(f"{self.host} has stopped")
+            self._exit(process)
+
+    def _exit(self, process: ProcessLoop) -> None:
+        if self.process is process:
+            self._end(process)
+            self.network.process_killed(process)
+            self.on_exit(self)
+
+    def _end(self, process: ProcessLoop) -> None:
+        process.kill()
+        if self._files is not None:
+            self._files.die()
+        self.process = self.server = self._files = None
+        self.is_ready = self.is_stopping = False
+
+    def kill(self) -> None:
+        """SIGKILL: the process is gone, the machine is not."""
+        if self.process is not None:
+            self.simulator.say(f"{self.host} is killed")
+            self._exit(self.process)
+
+    def kill_at_change(self, changes: int) -> None:
+        """Kill the process in the middle of one of its next changes to the disk."""
+        if self._files is not None:
+            self._files.kill_at = changes
+
+    def lose_power(self) -> None:
+        """Everything that was not synced is at the mercy of chance."""
+        self.simulator.say(f"{self.host} loses power")
+        self.network.power_lost(self.host)
+        if self.process is not None:
+            self._end(self.process)
+        self.disk.lose_power()
+        self.boots += 1
+
+    def power_up(self) -> None:
+        self.simulator.say(f"{self.host} has power again")
+        self.network.power_restored(self.host)
+
+    def wipe(self) -> None:
+        """The disk is replaced by an empty one."""
+        assert self.process is None
+        self.simulator.say(f"{self.host} gets an empty disk")
+        self.disk.wipe()
+
+
+def _bind(address: Address) -> list[socket.socket]:
+    return [cast("socket.socket", _Socket(address.host, address.port))]

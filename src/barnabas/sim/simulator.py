@@ -1,0 +1,93 @@
+"""Virtual time: one heap of events, run one after the other in one thread.
+
+Everything that happens in a simulation is an event here, so the order of events is the order of the
+simulated world, and the same seed gives the same order. Time is counted in whole microseconds, as
+sums of fractions would depend on how they are added up.
+
+Randomness comes from `Simulator.source`, one stream per purpose: a change in what one part of the
+simulation draws does not shift what the others draw.
+"""
+
+import heapq
+from collections.abc import Callable
+from hashlib import blake2b
+from random import Random
+
+EVENTS_AT_ONCE = 100_000
+"""So many events without the time moving mean that somebody is busy for ever."""
+
+
+class Stuck(AssertionError):  # noqa: N818 - a state, as people say it
+    """Nothing is known to be wrong, but nothing goes on either."""
+
+
+class Simulator:
+    """Time, chance, and the record of what happened."""
+
+    def __init__(self, seed: int | str, say: Callable[[str], None] | None = None) -> None:
+        self.seed = seed
+        self.now_us = 0
+        self._heap: list[tuple[int, int, Callable[[], object]]] = []
+        self._count = 0
+        self._say = say
+        self._trace = blake2b(digest_size=16)
+        self.events = 0
+        self.failure: BaseException | None = None
+        """Set by whatever can not raise it itself: it ends the run."""
+
+    def source(self, purpose: str) -> Random:
+        """A stream of random numbers of its own."""
+        return Random(f"{self.seed}/{purpose}")  # noqa: S311 - it is to be repeatable
+
+    def at(self, at_us: int, action: Callable[[], object]) -> None:
+        self._count += 1
+        heapq.heappush(self._heap, (max(at_us, self.now_us), self._count, action))
+
+    def after(self, delay_us: int, action: Callable[[], object]) -> None:
+        self.at(self.now_us + delay_us, action)
+
+    def run_until(self, end_us: int) -> None:
+        """Let time pass; an exception of an event ends it there."""
+        heap = self._heap
+        at_once = 0
+        while heap and heap[0][0] <= end_us:
+            at_us, _, action = heapq.heappop(heap)
+            at_once = at_once + 1 if at_us == self.now_us else 0
+            if at_once > EVENTS_AT_ONCE:
+                raise Stuck(f"{EVENTS_AT_ONCE} events at {at_us} us, the last one {action}")
+            self.now_us = at_us
+            self.events += 1
+            action()
+            if self.failure is not None:
+                raise self.failure
+        self.now_us = end_us
+
+    def run_until_true(self, condition: Callable[[], bool], within_us: int, what: str) -> None:
+        """Let time pass until `condition` holds; it is looked at every ten milliseconds."""
+        end_us = self.now_us + within_us
+        while not condition():
+            if self.now_us >= end_us:
+                raise Stuck(f"not within {within_us // 1000} ms: {what}")
+            self.run_until(self.now_us + 10_000)
+
+    # -- what happened -----------------------------------------------------------------------------
+
+    def note(self, what: bytes) -> None:
+        """Make `what` part of the trace that two runs of a seed have in common."""
+        self._trace.update(b"%d:" % self.now_us)
+        self._trace.update(what)
+
+    def say(self, text: str) -> None:
+        """Something worth reading, for people; it is part of the trace too."""
+        self.note(text.encode())
+        if self._say is not None:
+            self._say(f"{self.now_us / 1e6:10.6f}  {text}")
+
+    def remark(self, text: str, *arguments: object) -> None:
+        """A detail, put into words only if somebody reads it."""
+        if self._say is not None:
+            self._say(f"{self.now_us / 1e6:10.6f}    {text % arguments}")
+
+    @property
+    def trace_digest(self) -> str:
+        return self._trace.hexdigest()
