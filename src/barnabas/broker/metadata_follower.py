@@ -61,9 +61,7 @@ class MetadataFollower:
     def restore(self, records: list[MetadataRecord], end_offset: int) -> None:
         """A snapshot takes the place of everything so far."""
         before = dict(self._image.topics_by_id)
-        self._image.clear()
-        for record in records:
-            self._image.replay(record)
+        self._image.restore(records)
         self.end_offset = end_offset
         for topic_id, topic in before.items():
             if topic_id not in self._image.topics_by_id:

@@ -29,6 +29,7 @@ from barnabas.log import DataDirectory, StorageError
 from barnabas.metadata.image import (
     CLUSTER_METADATA,
     CONSUMER_OFFSETS,
+    INTERNAL_TOPICS,
     BrokerImage,
     MetadataImage,
     TopicImage,
@@ -250,21 +251,35 @@ class Node:
 
     async def auto_create(self, names: list[str]) -> dict[str, int]:
         """Create topics a client asked for by name; the error code of each."""
+        errors: dict[str, int] = {}
+        # Internal topics are asked for one by one, the others together.
+        internal = [[name] for name in names if name in INTERNAL_TOPICS]
+        for group in [*internal, [name for name in names if name not in INTERNAL_TOPICS]]:
+            errors |= await self._create(group)
+        await self._seen([name for name, error in errors.items() if error == 0])
+        return errors
+
+    async def _create(self, names: list[str]) -> dict[str, int]:
+        if not names:
+            return {}
         request = CreateTopicsRequest([CreatableTopic(name, -1, -1) for name in names])
         try:
             response = await self.calls.call(request)
         except ControllerUnavailable:
             return dict.fromkeys(names, ErrorCode.LEADER_NOT_AVAILABLE)
-        errors = {result.name: result.error_code for result in response.topics}
-        await self._seen([name for name, error in errors.items() if error == 0])
-        return errors
+        return {
+            result.name: 0
+            if result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS
+            else result.error_code
+            for result in response.topics
+        }
 
     async def ensure_offsets_topic(self) -> ErrorCode:
         """Have the topic of the groups created unless it is there."""
         if CONSUMER_OFFSETS in self.image.topics:
             return ErrorCode.NONE
-        error = (await self.auto_create([CONSUMER_OFFSETS]))[CONSUMER_OFFSETS]
-        return ErrorCode.NONE if error == ErrorCode.TOPIC_ALREADY_EXISTS else ErrorCode(error)
+        errors = await self.auto_create([CONSUMER_OFFSETS])
+        return ErrorCode(errors[CONSUMER_OFFSETS])
 
     async def _seen(self, names: list[str]) -> None:
         """Wait a while for topics that exist to be known here, so that a client hears of them."""

@@ -186,10 +186,10 @@ class Controller:
 
     # -- topics and settings -----------------------------------------------------------------------
 
-    def create_topics(
-        self, request: CreateTopicsRequest, *, internal: bool = False
-    ) -> Decision[CreateTopicsResponse]:
-        """`internal`: the broker asks for a topic of its own."""
+    def create_topics(self, request: CreateTopicsRequest) -> Decision[CreateTopicsResponse]:
+        internal = asks_for_internal(request)
+        if internal:
+            request = internal_request(request, self.image, self._settings)
         return self._replayed(create_topics(self.image, request, self._policy(), internal=internal))
 
     def create_partitions(

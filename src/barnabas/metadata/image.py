@@ -1,5 +1,6 @@
 """The agreed state of the cluster, built by replaying metadata records and by nothing else."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from barnabas.metadata.broker_image import BrokerImage, Endpoint
@@ -123,6 +124,16 @@ class MetadataImage:
         self.next_broker_epoch = max(self.next_broker_epoch, epoch + 1)
 
     # -- the whole -------------------------------------------------------------------------------
+
+    def restore(self, records: Iterable[MetadataRecord]) -> None:
+        """Become what `records`, those of a snapshot, build."""
+        self.brokers.clear()
+        self.topics.clear()
+        self.topics_by_id.clear()
+        self.configs.clear()
+        self.next_producer_id = self.next_broker_epoch = 0
+        for record in records:
+            self.replay(record)
 
     def snapshot(self) -> list[MetadataRecord]:
         """Records that build an equal image out of nothing."""
