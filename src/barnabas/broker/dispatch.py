@@ -8,7 +8,7 @@ import logging
 from asyncio import Future, get_running_loop
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeVar
 
 from barnabas.broker.net.connection import Answer, Connection
 from barnabas.wire.errors import ErrorCode

@@ -11,13 +11,11 @@ from barnabas.broker.dispatch import NODE_CLIENT
 from barnabas.broker.environment import Environment
 from barnabas.broker.fetch_sessions import FetchSessions
 from barnabas.broker.flusher import Flusher
-from barnabas.broker.group_coordinator import GroupCoordinator
 from barnabas.broker.lifecycle import Lifecycle
 from barnabas.broker.metadata_follower import Followers, MetadataFollower
 from barnabas.broker.net.connection import Connection
 from barnabas.broker.net.door import ConnectionDoor
 from barnabas.broker.net.listeners import Address
-from barnabas.broker.partitions import Partitions
 from barnabas.broker.peers import Peers
 from barnabas.broker.quorum.quorum import Quorum
 from barnabas.broker.topic_answers import TopicAnswers

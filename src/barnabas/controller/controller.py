@@ -26,6 +26,7 @@ from barnabas.controller.draft import Draft
 from barnabas.controller.elect_leaders import elect_leaders
 from barnabas.controller.growth import create_partitions
 from barnabas.controller.heartbeats import heartbeat
+from barnabas.controller.internal_topics import asks_for_internal, internal_request
 from barnabas.controller.liveness import fence
 from barnabas.controller.registrations import register_broker, unregister_broker
 from barnabas.controller.sessions import Sessions

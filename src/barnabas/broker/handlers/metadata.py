@@ -4,7 +4,7 @@ Topics are asked for by name or (version 12 on) by id; none named means all. A t
 name is created when both client and broker allow it. Answers of topics are kept encoded.
 """
 
-from types import CoroutineType
+from collections.abc import Coroutine
 from typing import Any
 
 from barnabas.broker.authorized_operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
@@ -26,7 +26,7 @@ from barnabas.wire.primitives import ZERO_UUID
 
 def handle(
     node: Node, request: MetadataRequest, context: RequestContext
-) -> "MetadataResponse | CoroutineType[Any, Any, MetadataResponse]":
+) -> "MetadataResponse | Coroutine[Any, Any, MetadataResponse]":
     missing = _missing(node, request)
     if missing:
         return _create_and_answer(node, request, context, missing)
