@@ -42,7 +42,7 @@ class Later:
     respond: Callable[[], Response]
 
 
-Outcome: TypeAlias = "Response | Future[Any] | Coroutine[Any, Any, Response] | Later | None"
+Outcome = Response | Future[Any] | Coroutine[Any, Any, Response] | Later | None
 """A response, one that will come, or none (a produce that wants no acknowledgement)."""
 
 
