@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from barnabas.broker.node import Node
 from barnabas.broker.partition import Partition
@@ -59,6 +60,7 @@ class Cluster:
         self.watch = Watch(self.simulator, self.machines)
         for machine in self.machines.values():
             machine.observer = self.watch
+            machine.disk.on_write = partial(self.watch.wrote, machine)
         self.clients: list[Client] = []
 
     def client(self, name: str) -> Client:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from barnabas.broker.node import Node
 from barnabas.broker.partition import Partition
 from barnabas.log import StorageError
+from barnabas.records.batch import BatchHeader
 from barnabas.records.decode import iter_batches
 from barnabas.sim.guarantee import Guarantee
 from barnabas.sim.history import Place, Violation
@@ -74,7 +75,7 @@ class Watch:
         self._controllers: dict[int, int] = {}
         self.truths: defaultdict[tuple[bytes, int], Truth] = defaultdict(Truth)
         self._seen: dict[tuple[str, bytes, int], Seen] = {}
-        self._batches: dict[tuple[bytes, int, int, int], Batch] = {}
+        self._written: dict[tuple[str, int, int], tuple[Batch, int]] = {}
         self.guarantee = Guarantee()
         self.elections = 0
 
@@ -102,6 +103,21 @@ class Watch:
                 self._check_partition(process, node, partition)
         except Violation as violation:  # not to be raised into a broker that is being killed
             self._simulator.failure = self._simulator.failure or violation
+
+    def wrote(self, machine: Machine, path: str, data: bytes) -> None:
+        """Bytes went to a file: if they are batches, nobody has others of their epoch there."""
+        directory, _, name = path.rpartition("/")
+        if not name.endswith(".log"):
+            return
+        for header, _ in iter_batches(data):
+            batch = _batch(header)
+            key = (directory, batch.base_offset, batch.epoch)
+            known, node_id = self._written.setdefault(key, (batch, machine.node_id))
+            if known != batch:
+                self._simulator.failure = self._simulator.failure or Violation(
+                    f"{directory}: node {machine.node_id} writes {batch}, but {known} is on node "
+                    f"{node_id}"
+                )
 
     # -- the quorum --------------------------------------------------------------------------------
 
@@ -207,6 +223,10 @@ class Watch:
         self._compare(node, partition, 0, truth.end_offset)
 
 
+def _batch(header: BatchHeader) -> Batch:
+    return Batch(header.base_offset, header.next_offset, header.partition_leader_epoch, header.crc)
+
+
 def _batches(partition: Partition, start: int, end: int) -> list[Batch]:
     found: list[Batch] = []
     while start < end:
@@ -214,14 +234,7 @@ def _batches(partition: Partition, start: int, end: int) -> list[Batch]:
         if not data:
             break
         for header, _ in iter_batches(data):
-            found.append(
-                Batch(
-                    header.base_offset,
-                    header.next_offset,
-                    header.partition_leader_epoch,
-                    header.crc,
-                )
-            )
+            found.append(_batch(header))
         start = found[-1].next_offset
     return found
 
