@@ -46,6 +46,7 @@ class FakePartition(Partition):
         self.high_watermark = 0
         self.commits_at_once = True
         self.refusal: Exception | None = None
+        self._refusal_logged_ms = None
         self._waiting: list[tuple[int, Future[None]]] = []
 
     @property
