@@ -433,6 +433,24 @@ async def test_closing_answers_everybody() -> None:
     assert list(stage.groups.shards) == []
 
 
+@on_loop
+async def test_word_of_a_partition_that_is_gone_does_not_reach_its_successor() -> None:
+    stage, former, successor = Stage(), FakePartition(), FakePartition(leader_epoch=0)
+    stage.groups.leader_changed(former)
+    assert stage.shard().partition is former
+    stage.groups.leader_changed(successor)
+    former.follow()
+    stage.groups.leader_changed(former)
+    assert stage.shard().partition is successor
+    successor.follow()
+    stage.groups.leader_changed(successor)
+    assert list(stage.groups.shards) == []
+    other = FakePartition()
+    other.topic = "t"
+    stage.groups.leader_changed(other)
+    assert list(stage.groups.shards) == []
+
+
 # -- persisting ------------------------------------------------------------------------------------
 
 
