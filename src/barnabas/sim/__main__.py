@@ -9,6 +9,7 @@ otherwise, so everything runs with a fixed PYTHONHASHSEED.
 """
 
 import argparse
+import gc
 import os
 import random
 import subprocess
@@ -16,7 +17,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from itertools import count, islice
+from itertools import count, islice, takewhile
 
 from barnabas.sim.profile import EMPHASES
 from barnabas.sim.run import Outcome, run_seed
@@ -24,31 +25,59 @@ from barnabas.sim.run import Outcome, run_seed
 _HASH_SEED = "0"
 
 
-def _run_many(seeds: Iterator[int], emphasis: str | None, until: float, jobs: int) -> int:
+Attempt = tuple[int, Future[Outcome]]
+
+
+def _here(seeds: Iterator[int], emphasis: str | None) -> Iterator[Attempt]:
+    """One seed after the other, in this process."""
+    for seed in seeds:
+        attempt: Future[Outcome] = Future()
+        try:
+            attempt.set_result(run_seed(seed, emphasis=emphasis))
+        except AssertionError as error:
+            attempt.set_exception(error)
+        gc.collect()
+        yield seed, attempt
+
+
+def _on_cores(seeds: Iterator[int], emphasis: str | None, jobs: int) -> Iterator[Attempt]:
+    """As many at once as there are cores; processes are replaced before they grow too large."""
+    pool = ProcessPoolExecutor(jobs, max_tasks_per_child=50)
+    running: dict[Future[Outcome], int] = {}
+    try:
+        while True:
+            for seed in islice(seeds, 2 * jobs - len(running)):
+                running[pool.submit(run_seed, seed, emphasis=emphasis)] = seed
+            if not running:
+                return
+            for attempt in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(attempt), attempt
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _run_many(seeds: Iterator[int], emphasis: str | None, jobs: int) -> int:
     began = time.monotonic()
     done = 0
-    with ProcessPoolExecutor(jobs, max_tasks_per_child=50) as pool:
-        running: dict[Future[Outcome], int] = {}
-        while True:
-            if time.monotonic() < until:
-                for seed in islice(seeds, 2 * jobs - len(running)):
-                    running[pool.submit(run_seed, seed, emphasis=emphasis)] = seed
-            if not running:
-                break
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                seed = running.pop(future)
-                failure = future.exception()
-                if failure is not None:
-                    chosen = f" EMPHASIS={emphasis}" if emphasis else ""
-                    print(f"seed {seed} fails: {type(failure).__name__}: {failure}\n")
-                    print(f"  make sim SEED={seed}{chosen}\n\nshows it again")
-                    pool.shutdown(wait=False, cancel_futures=True)
-                    return 1
-                done += 1
-                if done % 100 == 0:
-                    print(f"{done} seeds, {time.monotonic() - began:.0f} s", flush=True)
+    for seed, attempt in _here(seeds, emphasis) if jobs == 1 else _on_cores(seeds, emphasis, jobs):
+        failure = attempt.exception()
+        if failure is not None:
+            chosen = f" EMPHASIS={emphasis}" if emphasis else ""
+            print(f"seed {seed} fails: {type(failure).__name__}: {failure}\n")
+            print(f"  make sim SEED={seed}{chosen}\n\nshows it again")
+            return 1
+        done += 1
+        if done % 100 == 0:
+            print(f"{done} seeds, {time.monotonic() - began:.0f} s", flush=True)
     print(f"{done} seeds, no violation, {time.monotonic() - began:.0f} s")
     return 0
+
+
+def _for_some_time(minutes: float) -> Iterator[int]:
+    """Seeds that most likely nobody has tried, until the time is over."""
+    until = time.monotonic() + minutes * 60
+    first = random.SystemRandom().randrange(1 << 40)
+    return takewhile(lambda _: time.monotonic() < until, count(first))
 
 
 def _run_one(seed: int, emphasis: str | None) -> int:
@@ -78,13 +107,12 @@ def main() -> int:
         return _run_one(arguments.seed, arguments.emphasis)
     if arguments.seeds is not None:
         first, _, last = arguments.seeds.partition("-")
-        seeds = iter(range(int(first), int(last or first) + 1))
-        return _run_many(seeds, arguments.emphasis, float("inf"), arguments.jobs)
-    if arguments.minutes is None:
+        seeds: Iterator[int] = iter(range(int(first), int(last or first) + 1))
+    elif arguments.minutes is not None:
+        seeds = _for_some_time(arguments.minutes)
+    else:
         parser.error("say which seeds: --seed, --seeds or --minutes")
-    begin = random.SystemRandom().randrange(1 << 40)
-    until = time.monotonic() + arguments.minutes * 60
-    return _run_many(count(begin), arguments.emphasis, until, arguments.jobs)
+    return _run_many(seeds, arguments.emphasis, arguments.jobs)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,10 @@ from typing import Any
 from barnabas.sim.client import Client, TryAgain
 from barnabas.sim.history import Place, Violation
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.message import Response
 from barnabas.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
     ReassignablePartition,
     ReassignableTopic,
 )
@@ -16,8 +18,14 @@ from barnabas.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
+    CreateTopicsResponse,
 )
-from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
+from barnabas.wire.messages.delete_topics import (
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 
 _PREFERRED = 0
 
@@ -30,6 +38,7 @@ class Administrator:
         self._nodes = nodes
         self._replication_factor = replication_factor
         self.places: list[Place] = []
+        self._scratch = 0
 
     async def create_topic(self, name: str, partitions: int, configs: dict[str, str]) -> None:
         """Until it is there."""
@@ -67,6 +76,19 @@ class Administrator:
         topic = ReassignableTopic(place.topic, [ReassignablePartition(place.partition, replicas)])
         self._try(self._client.call(self._client.anybody(), _moves(topic)))
 
+    def churn_topics(self) -> None:
+        """Make a topic that nobody uses, and delete the one before."""
+        random = self._client.random
+        before, self._scratch = self._scratch, self._scratch + 1
+        self._client.simulator.say(f"scratch-{self._scratch} comes, scratch-{before} goes")
+        topic = CreatableTopic(f"scratch-{self._scratch}", random.randint(1, 4), -1)
+        host = self._client.anybody()
+        self._try(self._client.call(host, CreateTopicsRequest([topic], 1_000)))
+        deletion = DeleteTopicsRequest(
+            topics=[DeleteTopicState(f"scratch-{before}")], timeout_ms=1_000
+        )
+        self._try(self._client.call(self._client.anybody(), deletion))
+
     def elect_preferred(self) -> None:
         self._client.simulator.say("preferred leaders are to be elected")
         request = ElectLeadersRequest(_PREFERRED, None, 1_000)
@@ -79,11 +101,20 @@ class Administrator:
             except TryAgain as error:
                 self._client.simulator.remark("administrator: %s", error)
                 return
-            code = ErrorCode(answer.error_code)
-            if code is ErrorCode.UNKNOWN_SERVER_ERROR:
-                raise Violation(f"the administrator got {code.name}")
+            if ErrorCode.UNKNOWN_SERVER_ERROR in _errors(answer):
+                raise Violation(f"the administrator got {answer}")
 
         self._client.run(attempt())
+
+
+def _errors(answer: Response) -> set[int]:
+    """Error codes of the answer as a whole, and of the topics in it."""
+    if isinstance(answer, CreateTopicsResponse):
+        return {topic.error_code for topic in answer.topics}
+    if isinstance(answer, DeleteTopicsResponse):
+        return {topic.error_code for topic in answer.responses}
+    assert isinstance(answer, AlterPartitionReassignmentsResponse | ElectLeadersResponse)
+    return {answer.error_code}
 
 
 def _moves(topic: ReassignableTopic) -> AlterPartitionReassignmentsRequest:

@@ -53,6 +53,8 @@ class Cluster:
                 node_id,
                 _SETTINGS | profile.settings | {"controller.quorum.voters": voters},
             )
+            if profile.racks:
+                machine.properties["broker.rack"] = f"rack-{node_id}"
             machine.job_delays_us = profile.job_delays_us
             machine.clock_skew_ms = self.random.choice(profile.skews_ms)
             machine.clock_rate = self.random.choice(profile.rates)

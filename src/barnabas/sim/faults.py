@@ -261,3 +261,6 @@ class Faults:
 
     def elect_preferred(self) -> None:
         self._administrator.elect_preferred()
+
+    def churn_topics(self) -> None:
+        self._administrator.churn_topics()

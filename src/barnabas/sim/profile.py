@@ -29,6 +29,7 @@ FAULTS = (
     "full_disk",
     "move_replicas",
     "elect_preferred",
+    "churn_topics",
 )
 EMPHASES = ("anything", "anything", "kills", "power", "network", "pauses", "moves")
 
@@ -46,6 +47,8 @@ class Profile:
     producers: int
     members: int
     committers: int
+    racks: bool
+    """Nodes stand in racks, and somebody reads from the nearest replica."""
     faulty_ms: int
     fault_every_ms: int
     faults: dict[str, int]
@@ -128,6 +131,7 @@ def _draw_anything(random: Random, emphasis: str) -> Profile:
         producers=random.choice((1, 2, 3)),
         members=random.choice((0, 1, 2)),
         committers=random.choice((0, 1, 1)),
+        racks=random.random() < 0.3,
         faulty_ms=random.choice((4_000, 6_000, 8_000)),
         fault_every_ms=random.choice((300, 600, 1_200)),
         faults={name: random.choice((0, 1, 1, 4)) for name in FAULTS},

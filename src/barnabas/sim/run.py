@@ -117,6 +117,8 @@ class Run:
             client.run(producer.run(self.profile.pace_ms))
             self._producers.append(producer)
         near.run(Consumer(near, "reader", places).run())
+        if self.profile.racks:
+            far.run(Consumer(far, "neighbour", places, rack="rack-2").run())
         for number in range(self.profile.committers):
             client = self.cluster.random.choice((near, far))
             committer = Committer(client, f"committer-{number}", f"marks-{number}", places)
