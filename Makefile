@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz chaos check fix codecs docs bench clean
+.PHONY: help setup demo test sim soak fuzz chaos check fix codecs docs bench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -26,6 +26,12 @@ demo: $(STAMP) ## Run a broker, a producer and two consumer groups, live, and sh
 # Four workers: most tests wait for a broker process or a client, not for a core.
 test: $(STAMP) ## Run the whole test suite
 	$(BIN)/pytest --numprocesses 4 --dist loadgroup
+
+sim: $(STAMP) ## Simulate a cluster: SEED=17 shows one run in words, SEEDS=0-299 checks many
+	$(BIN)/python -m barnabas.sim $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),0-299)) $(if $(EMPHASIS),--emphasis $(EMPHASIS))
+
+soak: $(STAMP) ## Simulate clusters for MINUTES=10 on all cores, until a promise is broken
+	$(BIN)/python -m barnabas.sim --minutes $(or $(MINUTES),10) $(if $(EMPHASIS),--emphasis $(EMPHASIS))
 
 fuzz: $(STAMP) ## Send many more hostile frames than the test suite does (about five minutes)
 	BARNABAS_FUZZ_EXAMPLES=20000 $(BIN)/pytest --timeout 1800 tests/fuzz

@@ -9,9 +9,15 @@ latency         from produce to consume at 500 records a second
 startup         time to the first acknowledged record, memory and CPU at rest
 partitions      broker CPU per message, from 1 to 1,000 partitions
 connections     broker CPU per message, from 1 to 500 connections
+failover        kill -9 of a leader until the next acknowledged write and the next consumed record
+replication     acks=all throughput and latency, three replicas beside one
+catch_up        how fast a returning follower gets what it missed, beside a consumer
+controller      10,000 partitions: created, and failover with them
+idle_cluster    CPU and memory of three nodes at rest
 
 Each module says what its numbers mean. The ratio compares Barnabas with `bare_broker.py`, a broker
-stripped of everything: what is left is the price of being a real one. `--against` adds a third
+stripped of everything: what is left is the price of being a real one. The last five are about
+clusters of three nodes and have a table of their own. `--against` adds a third
 column for any Kafka-compatible broker that you run yourself on this machine; a topic called
 barnabas-bench is made in it and deleted, again and again.
 """
@@ -23,7 +29,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.bench import Bench, Row
+from benchmarks.bench import BESIDE, CLUSTER, Bench, Row
 from benchmarks.brokers import BARE, BARNABAS, OTHER, Contender
 from benchmarks.report import print_table, write_json
 
@@ -35,6 +41,7 @@ MEASUREMENTS = (
     "partitions",
     "connections",
 )
+OF_CLUSTERS = ("failover", "replication", "catch_up", "controller", "idle_cluster")
 
 
 def main() -> None:
@@ -43,13 +50,14 @@ def main() -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("measurements", nargs="*", metavar="MEASUREMENT", default=MEASUREMENTS)
+    everything = (*MEASUREMENTS, *OF_CLUSTERS)
+    parser.add_argument("measurements", nargs="*", metavar="MEASUREMENT", default=everything)
     parser.add_argument("--quick", action="store_true", help="less of everything, one round")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers here too")
     parser.add_argument("--against", metavar="HOST:PORT", help="measure this broker too")
     parser.add_argument("--against-pid", type=int, metavar="PID", help="its process")
     arguments = parser.parse_args()
-    unknown = set(arguments.measurements) - set(MEASUREMENTS)
+    unknown = set(arguments.measurements) - set(everything)
     if unknown:
         parser.error(f"no such measurement: {', '.join(sorted(unknown))}")
     if (arguments.against is None) != (arguments.against_pid is None):
@@ -69,7 +77,11 @@ def main() -> None:
         console.print(f"[bold]{name}[/], {time.monotonic() - began:.0f} s so far")
         rows[name] = import_module(f"benchmarks.{name}").measure(bench)
     names = [contender.name for contender in contenders]
-    print_table(console, names, rows, time.monotonic() - began)
+    of_brokers = {name: found for name, found in rows.items() if name in MEASUREMENTS}
+    of_clusters = {name: found for name, found in rows.items() if name in OF_CLUSTERS}
+    for columns, found in ((names, of_brokers), ([CLUSTER, BESIDE], of_clusters)):
+        if found:
+            print_table(console, columns, found, time.monotonic() - began)
     if arguments.json is not None:
         write_json(arguments.json, rows)
 

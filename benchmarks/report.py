@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.bench import Row
+from benchmarks.bench import CLUSTER, Row
 from benchmarks.brokers import BARNABAS
 
 
@@ -20,7 +20,7 @@ def print_table(
     table.add_column("Measurement")
     table.add_column("unit")
     for name in contenders:
-        table.add_column(name, justify="right", style="bold" if name == BARNABAS else "")
+        table.add_column(name, justify="right", style="bold" if name in (BARNABAS, CLUSTER) else "")
     table.add_column("ratio", justify="right")
     table.add_column("promise", justify="right")
     for of_measurement in rows.values():

@@ -3,7 +3,7 @@
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from benchmarks.bench import TOPIC, Row
+from benchmarks.bench import BESIDE, CLUSTER, TOPIC, Row
 from benchmarks.brokers import BARE, BARNABAS, Contender
 from benchmarks.raw_client import RawConnection, check_produced, produce_frame
 from benchmarks.single_records import pipeline
@@ -21,6 +21,13 @@ def test_a_promise_is_held_to_a_limit() -> None:
     assert Row("", "s", {BARNABAS: 1.0}, at_most=1.0).kept is True
     assert Row("", "s", {BARNABAS: 1.1}, at_most=1.0).kept is False
     assert Row("", "s", {BARNABAS: 1.0}).ratio is None
+
+
+def test_a_cluster_is_compared_with_what_stands_beside_it() -> None:
+    values = {CLUSTER: 3.0, BESIDE: 2.0}
+    assert Row("", "s", values).ratio == 1.5
+    assert Row("", "s", values, at_most=2.9).kept is False
+    assert Row("", "s", {CLUSTER: 3.0}, at_most=3.0).kept is True
 
 
 @pytest.mark.parametrize("name", [BARNABAS, BARE])

@@ -165,7 +165,7 @@ def test_a_leader_that_moved_is_looked_for() -> None:
 def test_a_partition_that_is_gone_does_not_keep_the_others_from_being_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("barnabas.client.consumer._TRY_AGAIN_S", 0.02)
+    monkeypatch.setattr("barnabas.client.consumer.pause_before", lambda _attempts: 0.02)
     t1 = TopicPartition("t", 1)
     end = 3
 

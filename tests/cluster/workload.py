@@ -31,7 +31,11 @@ from tests.cluster.readers import GROUP, Lone, Member, place_and_value, see_comm
 DEFAULTS: Mapping[str, Any] = {}
 """Clients as they come."""
 
-IMPATIENT: Mapping[str, Any] = {"socket.timeout.ms": 4_000, "reconnect.backoff.max.ms": 1_000}
+IMPATIENT: Mapping[str, Any] = {
+    "socket.timeout.ms": 4_000,
+    "reconnect.backoff.max.ms": 1_000,
+    "session.timeout.ms": 6_000,
+}
 """For faults that nobody is told of: by default a client waits a minute for an answer."""
 
 _MAX_OUTSTANDING = 300
@@ -136,7 +140,6 @@ class Workload:
                 **self._common,
                 "acks": "all",
                 "enable.idempotence": idempotent,
-                "linger.ms": 2,
                 "debug": "msg",
                 "log_level": 7,
                 "error_cb": complained,
@@ -176,7 +179,6 @@ class Workload:
                 "group.id": group,
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
-                "session.timeout.ms": 6_000,
             }
         )
 

@@ -78,7 +78,11 @@ class Shell:
 
     def restart(self) -> "Shell":
         """A new broker that knows nothing but the log."""
-        reborn = Shell(self._config, self.log, self.now_ms)
+        return self.successor(self.log)
+
+    def successor(self, log: Iterable[Record]) -> "Shell":
+        """Another broker that goes on from a log of its own."""
+        reborn = Shell(self._config, log, self.now_ms)
         reborn._member_numbers = self._member_numbers
         return reborn
 
@@ -107,6 +111,15 @@ class Shell:
 
     def fail_next(self) -> None:
         self.carry_out(self.shard.failed(self.in_flight.popleft(), now_ms=self.now_ms))
+
+    def resign(self) -> None:
+        """Somebody else is the coordinator now."""
+        self.carry_out(Decision(replies=self.shard.unload()))
+        while self.in_flight:
+            decision = self.in_flight.popleft()
+            self.carry_out(
+                self.shard.failed(decision, ErrorCode.NOT_COORDINATOR, now_ms=self.now_ms)
+            )
 
     def advance(self, ms: int) -> None:
         """Let time pass, deadline by deadline."""

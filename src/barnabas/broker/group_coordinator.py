@@ -73,6 +73,15 @@ class GroupCoordinator:
 
     # -- leadership --------------------------------------------------------------------------------
 
+    def leader_changed(self, partition: Partition) -> None:
+        """A partition of any topic has another leader, another epoch, or is gone."""
+        if partition.topic != CONSUMER_OFFSETS:
+            return
+        if partition.is_leader:
+            self.became_leader(partition)
+        elif (shard := self._shards.get(partition.index)) and shard.partition is partition:
+            self.resigned(partition.index)
+
     def became_leader(self, partition: Partition) -> None:
         """This node leads a partition of `__consumer_offsets`, or leads it in a newer epoch.
 

@@ -12,7 +12,6 @@ or it leads it in a newer epoch, every one of them fails: whether its records su
 next leader's log to say, and who waits has to ask there.
 """
 
-import logging
 from asyncio import AbstractEventLoop, Future, TimerHandle
 from collections import deque
 from collections.abc import Callable, Collection
@@ -26,8 +25,6 @@ from barnabas.log import StorageError
 from barnabas.records.batch import parse_header
 from barnabas.records.encode import encode_batch
 from barnabas.wire.errors import ErrorCode
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -148,8 +145,8 @@ class LedShard:
             else:
                 try:
                     next_offset = self._append(decision.records)
-                except StorageError as refusal:
-                    logger.error("groups can't be persisted: %s", refusal)
+                except StorageError as refusal:  # by the disk, or for want of replicas
+                    self.partition.log_refusal(refusal, self.now_ms())
                     error = ErrorCode.COORDINATOR_NOT_AVAILABLE
                 else:
                     deadline_ms = self.now_ms() + self._commit_timeout_ms

@@ -24,7 +24,9 @@ from barnabas.broker.clock import Clock
 from barnabas.broker.peer_connection import Call, PeerConnection, PeerTimedOut, PeerUnavailable
 from barnabas.wire.message import Request, Response
 
-__all__ = ["PeerTimedOut", "PeerUnavailable", "Peers"]
+__all__ = ["PeerTimedOut", "PeerUnavailable", "Peers", "is_peer", "peer_client_id"]
+
+_PEER_CLIENT_ID = "barnabas-node-"
 
 ResponseT = TypeVar("ResponseT", bound=Response)
 
@@ -32,6 +34,16 @@ _CONNECT_TIMEOUT_MS = 1_000
 """A lost packet of a handshake is sent again after a second, then after two more: rather anew."""
 _FIRST_BACKOFF_MS = 20
 _MAX_BACKOFF_MS = 500
+
+
+def peer_client_id(node_id: int) -> str:
+    """The client id of a node that asks other nodes."""
+    return f"{_PEER_CLIENT_ID}{node_id}"
+
+
+def is_peer(client_id: str) -> bool:
+    """Whether another node asks. Not to be trusted with anything that matters."""
+    return client_id.startswith(_PEER_CLIENT_ID)
 
 
 class Peers:

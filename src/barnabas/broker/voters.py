@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from barnabas.broker.config import ConfigError
+from barnabas.broker.config import BrokerConfig, ConfigError
 from barnabas.broker.net.listeners import Address, parse_address
 
 SETTING = "controller.quorum.voters"
@@ -18,6 +18,32 @@ class Voter:
 
     def __str__(self) -> str:
         return f"{self.id}@{self.address}"
+
+
+def configured_voters(config: BrokerConfig) -> list[Voter]:
+    """The voters that a node's settings name, with its own entry checked if it is one of them."""
+    text = config.text(SETTING)
+    voters = parse_voters(text)
+    node_id = config.number("node.id")
+    own = next((voter for voter in voters if voter.id == node_id), None)
+    if own is not None:
+        listen = parse_address(config.text("listeners") or "", "listeners")
+        if not listen.port:
+            raise ConfigError(
+                f"listeners={listen}: a voter needs a port that the others know, "
+                f"{own.address.port} by {SETTING}"
+            )
+        advertised = config.text("advertised.listeners")
+        reached = [listen]
+        if advertised is not None:
+            reached.append(parse_address(advertised, "advertised.listeners"))
+        if own.address.port not in [address.port for address in reached]:
+            raise ConfigError(
+                f"{SETTING}={text}: node {node_id} is to be reached at {own.address}, and this is "
+                f"node {node_id} and listens at {listen}; give the port with --listen, or "
+                "another number with --id"
+            )
+    return voters
 
 
 def parse_voters(text: str | None) -> list[Voter]:

@@ -1,4 +1,4 @@
-"""`barnabas server`: run a broker."""
+"""`barnabas server`: run a node, or a whole cluster on this machine."""
 
 import os
 from collections.abc import Mapping
@@ -17,9 +17,12 @@ Settings have Kafka's names. Of several sources the later one wins: --config,
 environment variables like BARNABAS_NUM_PARTITIONS=3, --set, the other options.
 
 \b
-Example:
+Examples:
   barnabas server --listen localhost:9092 --data ./data --set num.partitions=3
+  barnabas server --nodes 3
+  barnabas server --id 2 --listen h2:9092 --voters 1@h1:9092,2@h2:9092,3@h3:9092
 """
+MAX_NODES = 100
 _PREFIX = "BARNABAS_"
 
 
@@ -53,6 +56,26 @@ def server(
             "--id", metavar="N", help="The node's number. Default: 1.", show_default=False, min=0
         ),
     ] = None,
+    nodes: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Run a cluster of N nodes on this machine, each in a process of its own, on "
+            "ports from the one that --listen names. Its data is in DIR/node-1, node-2, ...",
+            show_default=False,
+            min=1,
+            max=MAX_NODES,
+        ),
+    ] = None,
+    voters: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID@HOST:PORT,...",
+            help="Be one node of a cluster: the nodes that elect its controller, the same on "
+            "each of them. Three survive the loss of one, five of two.",
+            show_default=False,
+        ),
+    ] = None,
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Settings in a properties file.")
     ] = None,
@@ -62,17 +85,17 @@ def server(
     ] = None,
     verbose: Verbose = False,
 ) -> None:
-    """Run a broker until it is told to stop (Ctrl-C or SIGTERM)."""
+    """Run a node, or a cluster of them, until it is told to stop (Ctrl-C or SIGTERM)."""
     options = {
         "listeners": listen,
         "advertised.listeners": advertise,
         "log.dirs": data,
         "node.id": None if node_id is None else str(node_id),
+        "controller.quorum.voters": voters,
     }
 
     def run() -> int:
         from barnabas.broker.config import ConfigError
-        from barnabas.broker.server import run
         from barnabas.broker.settings import BROKER_CONFIGS
 
         properties = _read_properties(config) if config is not None else {}
@@ -80,11 +103,29 @@ def server(
         properties |= parse_pairs(settings or [], "--set")
         properties |= {name: value for name, value in options.items() if value is not None}
         try:
-            return run(properties)
+            return _run_node(properties) if nodes is None else _run_nodes(properties, nodes)
         except ConfigError as error:
             raise CommandError(str(error), exit_codes.USAGE) from error
 
     exit_with(run, verbose=verbose or common_options(ctx).verbose)
+
+
+def _run_node(properties: Mapping[str, str]) -> int:
+    from barnabas.broker.config import BrokerConfig
+    from barnabas.broker.server import run
+    from barnabas.broker.voters import configured_voters
+    from barnabas.cli.local_nodes import check_single_directory
+
+    configured_voters(BrokerConfig(properties))
+    check_single_directory(properties)
+    return run(properties)
+
+
+def _run_nodes(properties: Mapping[str, str], count: int) -> int:
+    from barnabas.cli.local_nodes import plan_nodes
+    from barnabas.cli.supervisor import supervise
+
+    return supervise(plan_nodes(properties, count))
 
 
 def _read_properties(path: Path) -> dict[str, str]:

@@ -2,15 +2,15 @@
 
 Several connections may lead to one broker, one for each `Channel`. A broker answers in order, so a
 heartbeat behind a long-polling fetch, or a fetch behind a join, would wait for it. Whoever waits
-long has a channel of its own; everybody else shares one.
+long, or for other brokers, has a channel of its own; everybody else shares one.
 """
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
 from time import monotonic
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from barnabas.client.address import Address, parse_addresses
 from barnabas.client.backoff import pauses
@@ -19,6 +19,8 @@ from barnabas.client.errors import (
     BarnabasError,
     BrokerError,
     BrokerUnreachable,
+    ConnectionLost,
+    RequestTimedOut,
     broker_error,
     check,
 )
@@ -29,15 +31,19 @@ from barnabas.client.metadata import (
     Topic,
     TopicPartition,
     image_of,
+    newer,
 )
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.message import Request, Response
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 _SINGLE_KEY_COORDINATOR = 3  # from version 4 on, one request may ask for several groups
 _AUTO_CREATE_WAIT_MS = 3_000
+_LATE_S = 1.0
 
 T = TypeVar("T")
+ResponseT = TypeVar("ResponseT", bound=Response)
 OnRetry = Callable[[BarnabasError, float], None]
 """Is told why something is about to be tried again, and for how many seconds that has gone on."""
 
@@ -78,6 +84,8 @@ class Cluster:
         self._opening: defaultdict[tuple[Address, Channel], asyncio.Lock]
         self._opening = defaultdict(asyncio.Lock)
         self._coordinators: dict[str, int] = {}
+        self._answering: Address | None = None
+        self._ask_another = False
 
     async def __aenter__(self) -> Self:
         try:
@@ -128,12 +136,13 @@ class Cluster:
             topics=None if topics is None else [MetadataRequestTopic(name=name) for name in topics],
             allow_auto_topic_creation=auto_create,
         )
-        connection = await self.any_connection()
-        response = await connection.send(request, timeout_ms=self.request_timeout_ms)
+        response = await self.ask_any(request)
         check(response.error_code, "cluster metadata")
         image = image_of(response)
-        self._image = image._replace(topics={**self._image.topics, **image.topics})
-        return image.topics
+        known = self._image.topics
+        found = {name: newer(known.get(name), topic) for name, topic in image.topics.items()}
+        self._image = image._replace(topics={**known, **found})
+        return found
 
     async def topic(self, name: str, *, auto_create: bool = False) -> Topic:
         """What is known about a topic, asked for if nothing is.
@@ -141,8 +150,8 @@ class Cluster:
         Raises `BrokerError` if there is no such topic. With `auto_create` the broker is asked to
         make it, and gets some time to do so.
         """
-        known = self._image.topics.get(name)
-        if known is not None and not known.error_code:
+        known = self.known_topic(name)
+        if known is not None:
             return known
         deadline = monotonic() + (_AUTO_CREATE_WAIT_MS if auto_create else 0) / 1000
         for pause in pauses():
@@ -154,6 +163,11 @@ class Cluster:
                 raise error
             await asyncio.sleep(pause)
         raise AssertionError("pauses never end")
+
+    def known_topic(self, name: str) -> Topic | None:
+        """What is known about a topic that exists, without asking anybody."""
+        known = self._image.topics.get(name)
+        return None if known is None or known.error_code else known
 
     async def topics(self, names: Sequence[str]) -> dict[str, Topic]:
         """Fresh metadata of these topics; raises `BrokerError` if one does not exist."""
@@ -181,13 +195,44 @@ class Cluster:
             grouped[await self.leader(partition)].append(partition)
         return grouped
 
+    async def while_leading(
+        self,
+        node_id: int,
+        partitions: Collection[TopicPartition],
+        answer: Coroutine[Any, Any, T],
+        *,
+        patience_ms: int = 0,
+    ) -> T:
+        """Wait for an answer only as long as the broker leads one of the partitions it is about.
+
+        A broker that hangs keeps its connections open. The others replace it long before a request
+        to it times out, and they say so when they are asked.
+        """
+        waiting = asyncio.ensure_future(answer)
+        patience_s = patience_ms / 1000 + _LATE_S
+        try:
+            while not (await asyncio.wait({waiting}, timeout=patience_s))[0]:
+                patience_s = _LATE_S
+                await self.look_around({each.topic for each in partitions})
+                if not any(self._leads(node_id, each) for each in partitions):
+                    raise RequestTimedOut(f"broker {node_id} hangs and leads no more")
+            return waiting.result()
+        finally:
+            waiting.cancel()
+
+    def _leads(self, node_id: int, partition: TopicPartition) -> bool:
+        topic = self.known_topic(partition.topic)
+        if topic is None or partition.partition >= len(topic.partitions):
+            return True  # nothing better is known
+        return topic.partitions[partition.partition].leader in (node_id, NO_LEADER)
+
     # -- connections ---------------------------------------------------------------------------
 
     async def connection(self, node_id: int, channel: Channel = GENERAL) -> Connection:
         """The connection to a broker, opened if there is none."""
         broker = self._image.brokers.get(node_id)
         if broker is None:
-            raise broker_error(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {node_id}", "it is away")
+            raise BrokerUnreachable(f"broker {node_id} is away: is it running?")
         try:
             return await self._connect(broker.address, channel)
         except BrokerUnreachable as error:
@@ -196,18 +241,49 @@ class Cluster:
             ) from error
 
     async def any_connection(self) -> Connection:
-        """A connection to some broker: one that is open, else a known one, else a bootstrap one."""
-        for (_, channel), connection in self._connections.items():
-            if channel is GENERAL and not connection.closed:
-                return connection
-        known = [broker.address for broker in self._image.brokers.values()]
+        """A connection to some broker: the one that answered last, a known or a bootstrap one."""
+
+        async def take(connection: Connection) -> Connection:
+            return connection
+
+        return await self._with_any(take)
+
+    async def ask_any(
+        self, request: Request[ResponseT], *, max_version: int | None = None
+    ) -> ResponseT:
+        """Ask what every broker knows; one that says nothing soon is passed over for the next."""
+        timeout_ms = min(self.request_timeout_ms, self._connect_timeout_ms)
+
+        async def ask(connection: Connection) -> ResponseT:
+            return await connection.send(request, max_version=max_version, timeout_ms=timeout_ms)
+
+        return await self._with_any(ask)
+
+    async def _with_any(self, use: Callable[[Connection], Awaitable[T]]) -> T:
         tried: list[tuple[str, str]] = []
-        for address in dict.fromkeys((*known, *self._bootstrap)):
+        for address in self._addresses():
             try:
-                return await self._connect(address, GENERAL)
-            except BrokerUnreachable as error:
+                result = await use(await self._connect(address, GENERAL))
+            except (BrokerUnreachable, ConnectionLost, RequestTimedOut) as error:
                 tried.append((str(address), str(error)))
+            else:
+                self._answering = address
+                return result
         raise BrokerUnreachable.at_bootstrap(tried)
+
+    def _addresses(self) -> list[Address]:
+        """Where brokers may be, the one first that answered last.
+
+        After something went wrong, the one after it comes first: a broker that is cut off from the
+        others would tell the same old story again and again.
+        """
+        known = [broker.address for broker in self._image.brokers.values()]
+        addresses = list(dict.fromkeys((*known, *self._bootstrap)))
+        if self._answering in addresses:
+            at = addresses.index(self._answering) + self._ask_another
+            addresses = addresses[at:] + addresses[:at]
+        self._ask_another = False
+        return addresses
 
     async def controller(self) -> Connection:
         """The connection to the broker that takes changes of topics and configs."""
@@ -218,8 +294,7 @@ class Cluster:
     async def coordinator(self, group_id: str, channel: Channel = GENERAL) -> Connection:
         """The connection to the broker that coordinates a group."""
         if group_id not in self._coordinators:
-            asked = await self.any_connection()
-            response = await asked.send(
+            response = await self.ask_any(
                 FindCoordinatorRequest(key=group_id), max_version=_SINGLE_KEY_COORDINATOR
             )
             check(response.error_code, f"group {group_id}", response.error_message)
@@ -272,6 +347,7 @@ class Cluster:
     async def look_around(self, topics: Iterable[str]) -> None:
         """Ask anew who leads and coordinates; a cluster that is away is asked again later."""
         self._coordinators.clear()
+        self._ask_another = True
         try:
             await self.refresh(topics)
         except BarnabasError as error:

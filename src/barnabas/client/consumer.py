@@ -43,7 +43,6 @@ from barnabas.wire.messages.fetch import (
 )
 
 _TOPICS_BY_NAME = 12  # from version 13 on, topics go by their ids
-_TRY_AGAIN_S = 1.0
 
 
 class Fetched(NamedTuple):
@@ -65,7 +64,15 @@ class _Away(NamedTuple):
 
     error: BarnabasError
     since: float
+    attempts: int
     retry_at: float
+
+
+class _Fetch(NamedTuple):
+    """A request under way, and the positions it was made from."""
+
+    task: "asyncio.Task[list[_Answer]]"
+    offsets: Mapping[TopicPartition, int]
 
 
 class Consumer:
@@ -94,7 +101,7 @@ class Consumer:
         self._positions: dict[TopicPartition, int] = {}
         self._paused: set[TopicPartition] = set()
         self._away: dict[TopicPartition, _Away] = {}
-        self._fetches: dict[int, asyncio.Task[list[_Answer]]] = {}
+        self._fetches: dict[int, _Fetch] = {}
         self._failure: BarnabasError | None = None
         self._failures = 0
         self._failing_since = 0.0
@@ -113,7 +120,7 @@ class Consumer:
 
     async def close(self) -> None:
         """Stop fetching."""
-        tasks = list(self._fetches.values())
+        tasks = [fetch.task for fetch in self._fetches.values()]
         self._fetches.clear()
         for task in tasks:
             task.cancel()
@@ -190,7 +197,8 @@ class Consumer:
                 self._set_aside(partition, error)
         for node_id, offsets in by_leader.items():
             if node_id not in self._fetches:
-                self._fetches[node_id] = asyncio.create_task(self._fetch(node_id, offsets))
+                task = asyncio.create_task(self._fetch(node_id, offsets))
+                self._fetches[node_id] = _Fetch(task, offsets)
         if self._away and not self._fetches:
             first = next(iter(self._away.values()))
             self._away.clear()
@@ -203,38 +211,42 @@ class Consumer:
         now = monotonic()
         known = self._away.get(partition)
         since = now if known is None else known.since
-        self._away[partition] = _Away(error, since, now + _TRY_AGAIN_S)
+        attempts = 1 if known is None else known.attempts + 1
+        self._away[partition] = _Away(error, since, attempts, now + pause_before(attempts))
         self._cluster.on_retry(error, now - since)
 
     async def _finish_fetches(self, timeout_ms: int) -> list[Fetched]:
         """Take in the answers that are there; an error is raised when they are handed over."""
         done, _ = await asyncio.wait(
-            self._fetches.values(),
+            [fetch.task for fetch in self._fetches.values()],
             timeout=timeout_ms / 1000,
             return_when=asyncio.FIRST_COMPLETED,
         )
         fetched: list[Fetched] = []
         failure: BarnabasError | None = None
-        for node_id, task in list(self._fetches.items()):
-            if task not in done:
+        for node_id, fetch in list(self._fetches.items()):
+            if fetch.task not in done:
                 continue
             del self._fetches[node_id]
             try:
-                answers = task.result()
+                for answer in self._answers_of(fetch):
+                    fetched += await self._accept_or_set_aside(answer)
             except BarnabasError as error:
                 failure = error
-                continue
-            for answer in answers:
-                try:
-                    fetched += await self._accept_or_set_aside(answer)
-                except BarnabasError as error:
-                    failure = error
         if failure is not None:
             if not fetched:
                 raise failure
-            if not failure.retriable:
-                self._failure = failure
+            self._failure = failure
         return fetched
+
+    def _answers_of(self, fetch: _Fetch) -> list[_Answer]:
+        """What a broker answered; all that it was asked for is set aside if it did not."""
+        try:
+            return fetch.task.result()
+        except BarnabasError as error:
+            for partition in fetch.offsets.keys() & self._positions.keys():
+                self._set_aside(partition, error)
+            return []
 
     async def _accept_or_set_aside(self, answer: _Answer) -> list[Fetched]:
         try:
@@ -276,10 +288,13 @@ class Consumer:
             topics=[FetchTopic(topic=name, partitions=each) for name, each in topics.items()],
         )
         connection = await self._cluster.connection(node_id, self._channel)
-        response = await connection.send(
+        answer = connection.send(
             request,
             max_version=_TOPICS_BY_NAME,
             timeout_ms=self._max_wait_ms + self._cluster.request_timeout_ms,
+        )
+        response = await self._cluster.while_leading(
+            node_id, offsets.keys(), answer, patience_ms=self._max_wait_ms
         )
         check(response.error_code, f"fetch from broker {node_id}")
         named = [

@@ -44,6 +44,7 @@ from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequest
 _PROTOCOL_TYPE = "consumer"
 _SINGLE_MEMBER_LEAVE = 2  # from version 3 on, one request may name several members
 _ANSWER_SLACK_MS = 5_000
+_HEARTBEATS_LOST = 3  # a coordinator that hangs is replaced before the session ends there
 
 # After these the member is still known, or will be under the same name.
 _REJOIN = frozenset({ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.MEMBER_ID_REQUIRED})
@@ -82,6 +83,7 @@ class GroupMember:
         self._session_timeout_ms = session_timeout_ms
         self._rebalance_timeout_ms = rebalance_timeout_ms
         self._heartbeat_interval_ms = heartbeat_interval_ms
+        self._answer_timeout_ms = min(_HEARTBEATS_LOST * heartbeat_interval_ms, session_timeout_ms)
         self._metadata_max_age_ms = metadata_max_age_ms
         self._member_id = ""
         self._generation_id = -1
@@ -110,7 +112,7 @@ class GroupMember:
         member_id, self._member_id = self._member_id, ""
         try:
             if member_id and self._group_instance_id is None:
-                await self._leave(member_id)
+                await self._cluster.retrying(lambda: self._leave(member_id))
         finally:
             await self._cluster.close_channel(self._channel)
 
@@ -215,7 +217,7 @@ class GroupMember:
                     counted_at = monotonic()
                     await self._look_for_new_partitions()
                 connection = await self._coordinator()
-                response = await connection.send(request, timeout_ms=self._session_timeout_ms)
+                response = await connection.send(request, timeout_ms=self._answer_timeout_ms)
                 check(response.error_code, f"group {self.group_id}")
             except BrokerError as error:
                 if error.code in _START_OVER:

@@ -11,7 +11,7 @@ from typing import Self
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.consumer import Consumer, Fetched
-from barnabas.client.errors import BrokerError
+from barnabas.client.errors import BarnabasError, BrokerError
 from barnabas.client.group import GroupMember
 from barnabas.client.group_offsets import commit_offsets, fetch_committed
 from barnabas.client.metadata import TopicPartition
@@ -104,8 +104,12 @@ class GroupConsumer:
             )
         except BrokerError as error:
             if error.code not in _FENCED:
+                self._done = {**offsets, **self._done}
                 raise
             self._member.rejoin_needed.set()
+        except BarnabasError:
+            self._done = {**offsets, **self._done}
+            raise
 
     async def _rejoin(self) -> None:
         await self.commit()

@@ -47,19 +47,19 @@ class GroupDescription(NamedTuple):
 
 async def list_groups(cluster: Cluster) -> list[GroupListing]:
     """All groups of all coordinators."""
-    listings = []
-    for node_id in cluster.brokers:
 
-        async def attempt(node_id: int = node_id) -> list[GroupListing]:
+    async def attempt() -> list[GroupListing]:
+        listings = []
+        for node_id in cluster.brokers:
             response = await (await cluster.connection(node_id)).send(ListGroupsRequest())
             check(response.error_code, f"groups of broker {node_id}")
-            return [
+            listings += [
                 GroupListing(group.group_id, group.group_state, group.protocol_type, node_id)
                 for group in response.groups
             ]
+        return sorted(listings)
 
-        listings += await cluster.retrying(attempt)
-    return sorted(listings)
+    return await cluster.retrying(attempt)
 
 
 async def describe_group(cluster: Cluster, group_id: str) -> GroupDescription:

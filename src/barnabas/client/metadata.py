@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from barnabas.client.address import Address
 from barnabas.wire.messages.metadata import MetadataResponse, MetadataResponseTopic
+from barnabas.wire.primitives import ZERO_UUID
 
 NO_LEADER = -1
 
@@ -44,6 +45,7 @@ class Topic(NamedTuple):
     error_code: int
     is_internal: bool
     partitions: list[Partition]
+    topic_id: bytes = ZERO_UUID
 
 
 class ClusterImage(NamedTuple):
@@ -78,4 +80,26 @@ def _topic_of(topic: MetadataResponseTopic) -> Topic:
         for partition in topic.partitions
     ]
     partitions.sort()
-    return Topic(topic.name or "", topic.error_code, topic.is_internal, partitions)
+    return Topic(topic.name or "", topic.error_code, topic.is_internal, partitions, topic.topic_id)
+
+
+def newer(known: Topic | None, told: Topic) -> Topic:
+    """What to believe of a topic when a broker tells something that may be old.
+
+    A broker that is cut off from the others goes on telling who led when it last heard of them.
+    Leader epochs only grow, so a partition that is known from a later one stays as it is; a topic
+    with another id is another topic.
+    """
+    if (
+        known is None
+        or known.topic_id != told.topic_id
+        or told.topic_id == ZERO_UUID
+        or len(known.partitions) > len(told.partitions)
+    ):
+        return told
+    behind = len(known.partitions)
+    merged = [
+        old if old.leader_epoch > new.leader_epoch else new
+        for old, new in zip(known.partitions, told.partitions[:behind], strict=True)
+    ]
+    return told._replace(partitions=merged + told.partitions[behind:])

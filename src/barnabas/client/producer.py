@@ -10,7 +10,7 @@ be stored twice: at least once, in order.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass
 from time import monotonic, time
 from types import TracebackType
@@ -18,7 +18,7 @@ from typing import Self
 
 from barnabas.client.accumulator import Accumulator, Delivery, Lane
 from barnabas.client.backoff import pause_before
-from barnabas.client.cluster import Cluster
+from barnabas.client.cluster import Channel, Cluster
 from barnabas.client.errors import (
     BarnabasError,
     BrokerError,
@@ -101,6 +101,7 @@ class Producer:
         self._requests: set[asyncio.Task[None]] = set()
         self._sender: asyncio.Task[None] | None = None
         self._broken: BaseException | None = None
+        self._channel = Channel()  # an acknowledgement may wait for other brokers
 
     async def __aenter__(self) -> Self:
         self._sender = asyncio.create_task(self._send_forever())
@@ -121,6 +122,7 @@ class Producer:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await self._cluster.close_channel(self._channel)
 
     async def send(
         self,
@@ -221,20 +223,27 @@ class Producer:
 
     async def _dispatch(self, ready: list[Lane]) -> None:
         by_leader: defaultdict[int, list[Lane]] = defaultdict(list)
+        astray: list[tuple[Lane, BarnabasError]] = []
         for lane in ready:
             try:
                 by_leader[await self._cluster.leader(lane.partition)].append(lane)
             except BarnabasError as error:
-                await self._settle_failure([lane], error)
+                astray.append((lane, error))
         for node_id, lanes in by_leader.items():
             for group in _groups(lanes, self._request_bytes):
-                for lane in group:
-                    lane.in_flight = True
-                    lane.batches[0].closed = True
-                    self._sticky.leave(lane.partition)
-                task = asyncio.create_task(self._request(node_id, group))
-                self._requests.add(task)
-                task.add_done_callback(self._end_task)
+                self._start(group, self._request(node_id, group))
+        if astray:
+            self._start([lane for lane, _ in astray], self._settle_failures(astray))
+
+    def _start(self, lanes: list[Lane], work: Coroutine[None, None, None]) -> None:
+        """Let a task take care of the first batches of these lanes."""
+        for lane in lanes:
+            lane.in_flight = True
+            lane.batches[0].closed = True
+            self._sticky.leave(lane.partition)
+        task = asyncio.create_task(work)
+        self._requests.add(task)
+        task.add_done_callback(self._end_task)
 
     async def _request(self, node_id: int, lanes: list[Lane]) -> None:
         topics: defaultdict[str, list[PartitionProduceData]] = defaultdict(list)
@@ -252,20 +261,23 @@ class Producer:
             ],
         )
         try:
-            connection = await self._cluster.connection(node_id)
+            connection = await self._cluster.connection(node_id, self._channel)
             if self._acks == 0:
                 await connection.post(request, max_version=_TOPICS_BY_NAME)
                 for lane in lanes:
                     self.count.delivered += self._accumulator.delivered(lane, -1, -1)
             else:
-                response = await connection.send(
+                answer = connection.send(
                     request,
                     max_version=_TOPICS_BY_NAME,
                     timeout_ms=self._cluster.request_timeout_ms,
                 )
-                await self._settle(lanes, response)
+                partitions = [lane.partition for lane in lanes]
+                await self._settle(
+                    lanes, await self._cluster.while_leading(node_id, partitions, answer)
+                )
         except BarnabasError as error:
-            await self._settle_failure(lanes, error)
+            await self._settle_failures([(lane, error) for lane in lanes])
         finally:
             self._progress.set()
             self._wake.set()
@@ -276,11 +288,12 @@ class Producer:
             for topic in response.responses
             for partition in topic.partition_responses
         }
+        failures: list[tuple[Lane, BarnabasError]] = []
         for lane in lanes:
             answer = answers.get(lane.partition)
             if answer is None:
                 error = broker_error(-1, f"partition {lane.partition}", "the broker left it out")
-                await self._settle_failure([lane], error)
+                failures.append((lane, error))
             elif answer.error_code == ErrorCode.NONE:
                 self.count.delivered += self._accumulator.delivered(
                     lane, answer.base_offset, answer.log_append_time_ms
@@ -291,28 +304,42 @@ class Producer:
                 error = broker_error(
                     answer.error_code, f"partition {lane.partition}", answer.error_message
                 )
-                await self._settle_failure([lane], error)
+                failures.append((lane, error))
+        await self._settle_failures(failures)
 
     def _can_split(self, lane: Lane, answer: PartitionProduceResponse) -> bool:
         too_large = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
         return answer.error_code in too_large and len(lane.batches[0].rows) > 1
 
-    async def _settle_failure(self, lanes: list[Lane], error: BarnabasError) -> None:
-        """Put batches off for another attempt, or give them up."""
-        now = monotonic()
-        for lane in lanes:
-            if error.retriable and not self._expired(lane, now):
-                lane.in_flight = False
+    async def _settle_failures(self, failures: list[tuple[Lane, BarnabasError]]) -> None:
+        """Give batches up, or put them off for another attempt, with fresh metadata."""
+        self._progress.set()
+        self._wake.set()  # others of the same request may go on
+        again: list[Lane] = []
+        for lane, error in failures:
+            if error.retriable and not self._expired(lane, monotonic()):
                 lane.batches[0].attempts += 1
                 lane.batches[0].last_error = error
-                lane.retry_at = now + pause_before(lane.batches[0].attempts)
+                again.append(lane)
+                self._cluster.on_retry(error, monotonic() - lane.batches[0].created_at)
             else:
                 self._give_up(lane, error)
-        if error.retriable:
-            try:
-                await self._cluster.refresh({lane.partition.topic for lane in lanes})
-            except BarnabasError:
-                return  # the next attempt finds out, and it comes after a pause
+        if not again:
+            return
+        try:
+            # Nobody else takes these lanes meanwhile: they are still counted as under way.
+            await self._cluster.look_around({lane.partition.topic for lane in again})
+        except BarnabasError as error:
+            for lane in again:
+                self._give_up(lane, error)
+            return
+        for lane in again:
+            lane.in_flight = False
+            lane.retry_at = monotonic() + pause_before(lane.batches[0].attempts)
+            known = self._cluster.known_topic(lane.partition.topic)
+            if known is not None:
+                self._topics[lane.partition.topic] = known
+        self._wake.set()
 
     def _expired(self, lane: Lane, now: float) -> bool:
         return (now - lane.batches[0].created_at) * 1000 >= self._delivery_timeout_ms

@@ -4,7 +4,15 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import BrokerError, broker_error, check
+from barnabas.client.errors import (
+    BarnabasError,
+    BrokerError,
+    BrokerUnreachable,
+    ConnectionLost,
+    RequestTimedOut,
+    broker_error,
+    check,
+)
 from barnabas.client.metadata import TopicPartition
 from barnabas.wire.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -26,6 +34,7 @@ from barnabas.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 BROKER_DEFAULT = -1
 """A number of partitions or replicas that is left to the broker."""
 
+_ANSWER_TIMEOUT_MS = 5_000
 _TOPICS_BY_NAME = 5  # DeleteTopics: from version 6 on, topics may go by their ids
 
 
@@ -119,11 +128,21 @@ async def delete_records(
 
 
 async def log_sizes(cluster: Cluster) -> dict[TopicPartition, int]:
-    """The bytes on disk of every partition, of its largest replica if there are several."""
+    """The bytes on disk of every partition, of its largest replica if there are several.
+
+    A broker that does not answer is left out if another does: its replicas have others.
+    """
     sizes: dict[TopicPartition, int] = {}
-    for node_id in cluster.brokers:
-        connection = await cluster.connection(node_id)
-        response = await connection.send(DescribeLogDirsRequest(topics=None))
+    away: list[BarnabasError] = []
+    for node_id in list(cluster.brokers):
+        try:
+            connection = await cluster.connection(node_id)
+            response = await connection.send(
+                DescribeLogDirsRequest(topics=None), timeout_ms=_ANSWER_TIMEOUT_MS
+            )
+        except (BrokerUnreachable, ConnectionLost, RequestTimedOut) as error:
+            away.append(error)
+            continue
         check(response.error_code, f"log directories of broker {node_id}")
         for directory in response.results:
             check(directory.error_code, f"log directory {directory.log_dir} of broker {node_id}")
@@ -131,4 +150,6 @@ async def log_sizes(cluster: Cluster) -> dict[TopicPartition, int]:
                 for partition in topic.partitions:
                     name = TopicPartition(topic.name, partition.partition_index)
                     sizes[name] = max(sizes.get(name, 0), partition.partition_size)
+    if away and len(away) == len(cluster.brokers):
+        raise away[0]
     return sizes

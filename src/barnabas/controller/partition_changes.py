@@ -40,15 +40,12 @@ def settle(
 
 def _led(image: MetadataImage, partition: PartitionImage) -> PartitionImage:
     leader = _leader(image, partition)
-    if leader == NO_LEADER:
-        if partition.leader == NO_LEADER:
-            return partition
-        return replace(partition, leader=NO_LEADER)
     isr = partition.isr
-    if leader == partition.leader and all(m == leader or image.is_active(m) for m in isr):
+    if leader != NO_LEADER:
+        isr = [member for member in isr if member == leader or image.is_active(member)]
+    if leader == partition.leader and isr == partition.isr:
         return partition
-    isr = [member for member in isr if member == leader or image.is_active(member)]
-    return replace(partition, leader=leader, isr=isr)
+    return partition.led_by(leader, isr)
 
 
 def _leader(image: MetadataImage, partition: PartitionImage) -> int:
@@ -106,11 +103,13 @@ def _moved(image: MetadataImage, partition: PartitionImage) -> PartitionImage:
 def _difference(
     topic_id: bytes, before: PartitionImage, after: PartitionImage
 ) -> PartitionChangeRecord | None:
-    if after == before:
+    if after is before or after == before:
         return None
     # Whoever loses its replica and gets it again later starts with nothing; a new leader epoch
     # makes the leader forget how far it had come before.
-    led_anew = after.leader != before.leader or not set(before.replicas) <= set(after.replicas)
+    led_anew = after.leader != before.leader or (
+        after.replicas is not before.replicas and not set(before.replicas) <= set(after.replicas)
+    )
     recovery = after.leader_recovery_state
     return PartitionChangeRecord(
         partition_id=after.index,

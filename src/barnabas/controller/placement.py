@@ -6,7 +6,8 @@ and over all topics second. Brokers that are not active come last, and never fir
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import chain
 
 from barnabas.controller.decision import Refusal
 from barnabas.metadata.image import MetadataImage, PartitionImage
@@ -83,12 +84,11 @@ class Placement:
             broker.id: broker.endpoints[0].host if broker.endpoints else str(broker.id)
             for broker in brokers
         }
-        self._leaders: Counter[int] = Counter()
-        self._replicas: Counter[int] = Counter()
-        self._seconds: Counter[tuple[int, int]] = Counter()
-        """How often the one comes after the other: who inherits what from whom."""
-        for topic in image.topics.values():
-            self._count(topic.partitions)
+        placed = [p.replicas for topic in image.topics.values() for p in topic.partitions]
+        self._leaders = self._counts(replicas[0] for replicas in placed)
+        self._replicas = self._counts(chain.from_iterable(placed))
+        self._successors = {one: self._counts(()) for one in self._inactive}
+        """How often each comes after another: who inherits what from whom."""
         self.begin_topic()
 
     @property
@@ -99,17 +99,15 @@ class Placement:
     def active_count(self) -> int:
         return sum(not inactive for inactive in self._inactive.values())
 
+    def _counts(self, broker_ids: Iterable[int]) -> dict[int, int]:
+        """How often each broker stands there; none is missing, as a Counter is slow at that."""
+        return {**dict.fromkeys(self._inactive, 0), **Counter(broker_ids)}
+
     def begin_topic(self, partitions: Iterable[PartitionImage] = ()) -> None:
         """What follows belongs to one topic, which has these partitions already."""
-        self._topic_leaders = Counter(partition.replicas[0] for partition in partitions)
-        self._topic_replicas = Counter(
-            replica for partition in partitions for replica in partition.replicas
-        )
-
-    def _count(self, partitions: Iterable[PartitionImage]) -> None:
-        for partition in partitions:
-            self._leaders[partition.replicas[0]] += 1
-            self._replicas.update(partition.replicas)
+        placed = [partition.replicas for partition in partitions]
+        self._topic_leaders = self._counts(replicas[0] for replicas in placed)
+        self._topic_replicas = self._counts(chain.from_iterable(placed))
 
     def check(self, replication_factor: int) -> None:
         """Raise unless so many replicas can be placed."""
@@ -127,40 +125,47 @@ class Placement:
     def place(self, replication_factor: int) -> list[int]:
         """The replicas of one more partition, the preferred leader first."""
         left = set(self._inactive)
-        leader = min(
-            left,
-            key=lambda b: (
-                self._inactive[b],
-                self._topic_leaders[b],
-                self._leaders[b],
-                self._topic_replicas[b],
-                self._replicas[b],
-                b,
-            ),
-        )
-        replicas = [leader]
+        leader = min(left, key=self._worth_as_leader)
         left.remove(leader)
-        racks, hosts = Counter({self._racks[leader]: 1}), Counter({self._hosts[leader]: 1})
+        replicas = [leader]
         while len(replicas) < replication_factor:
-            chosen = min(
-                left,
-                key=lambda b: (
-                    self._inactive[b],
-                    racks[self._racks[b]],
-                    hosts[self._hosts[b]],
-                    self._topic_replicas[b],
-                    self._replicas[b],
-                    self._seconds[replicas[-1], b],
-                    b,
-                ),
-            )
-            racks[self._racks[chosen]] += 1
-            hosts[self._hosts[chosen]] += 1
-            self._seconds[replicas[-1], chosen] += 1
-            replicas.append(chosen)
+            chosen = min(left, key=self._worth_beside(replicas))
             left.remove(chosen)
+            self._successors[replicas[-1]][chosen] += 1
+            replicas.append(chosen)
         self._leaders[leader] += 1
         self._topic_leaders[leader] += 1
-        self._replicas.update(replicas)
-        self._topic_replicas.update(replicas)
+        for replica in replicas:
+            self._replicas[replica] += 1
+            self._topic_replicas[replica] += 1
         return replicas
+
+    def _worth_as_leader(self, broker_id: int) -> tuple[int, ...]:
+        """The less, the better."""
+        return (
+            self._inactive[broker_id],
+            self._topic_leaders[broker_id],
+            self._leaders[broker_id],
+            self._topic_replicas[broker_id],
+            self._replicas[broker_id],
+            broker_id,
+        )
+
+    def _worth_beside(self, replicas: list[int]) -> Callable[[int], tuple[int, ...]]:
+        """The same for one more replica beside those."""
+        racks = [self._racks[replica] for replica in replicas]
+        hosts = [self._hosts[replica] for replica in replicas]
+        successors = self._successors[replicas[-1]]
+
+        def worth(broker_id: int) -> tuple[int, ...]:
+            return (
+                self._inactive[broker_id],
+                racks.count(self._racks[broker_id]),
+                hosts.count(self._hosts[broker_id]),
+                self._topic_replicas[broker_id],
+                self._replicas[broker_id],
+                successors[broker_id],
+                broker_id,
+            )
+
+        return worth

@@ -15,10 +15,11 @@ from barnabas.log.storage import Disk, File
 from barnabas.records.batch import HEADER_SIZE, MAGIC, MAGIC_AT, compute_crc, parse_header
 
 
-def refuse_damage(disk: Disk, directory: str) -> None:
+def refuse_damage(disk: Disk, directory: str, *, start_offset: int = 0) -> None:
     """Raise `StorageError` if opening this log would lose a record that was synced.
 
-    Only reads. Segments that `log.state` vouches for are not looked into, as at the opening.
+    Only reads. Segments that `log.state` vouches for are not looked into, as at the opening. Those
+    with nothing at or behind `start_offset` are not missed.
     """
     if not disk.exists(directory):
         return
@@ -28,6 +29,7 @@ def refuse_damage(disk: Disk, directory: str) -> None:
         vouched = {
             segment_path(directory, base_offset): segment.size
             for base_offset, segment in (state.segments if state else {}).items()
+            if segment.next_offset > start_offset
         }
         sizes = {
             f"{directory}/{name}": size

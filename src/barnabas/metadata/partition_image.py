@@ -70,6 +70,21 @@ class PartitionImage:
             _or(change.last_known_elr, self.last_known_elr),
         )
 
+    def led_by(self, leader: int, isr: list[int]) -> "PartitionImage":
+        """The same under another leader, or none: `dataclasses.replace`, only much faster."""
+        return PartitionImage(
+            self.index,
+            self.replicas,
+            isr,
+            leader,
+            self.leader_epoch,
+            self.partition_epoch,
+            self.adding_replicas,
+            self.removing_replicas,
+            self.leader_recovery_state,
+            self.last_known_elr,
+        )
+
     def record(self, topic_id: bytes) -> PartitionRecord:
         """The record that makes this partition out of nothing."""
         return PartitionRecord(

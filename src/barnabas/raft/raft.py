@@ -128,14 +128,17 @@ class Raft:
         self._settle(now_ms)
 
     def disconnected(self, node_id: int, now_ms: int) -> None:
-        """The connection to a node has broken; if it is the leader's, look for another soon."""
+        """The connection to a node has broken: it answers no more of what it was asked, and if it
+        is the leader, look for another soon."""
         state, role = self._state, self._state.role
-        if isinstance(role, Follower) and role.leader_id == node_id:
-            role.lease_end_ms = None
-            role.in_flight = None
-            wait_ms = state.randint(0, state.config.election_timeout_ms // 2)
-            role.deadline_ms = min(role.deadline_ms, now_ms + wait_ms)
-            role.fetch_after_ms = now_ms + state.config.retry_backoff_ms
+        if isinstance(role, Follower):
+            if role.in_flight is not None and role.in_flight.receiver == node_id:
+                role.in_flight = None
+                role.fetch_after_ms = now_ms + state.config.retry_backoff_ms
+            if role.leader_id == node_id:
+                role.lease_end_ms = None
+                wait_ms = state.randint(0, state.config.election_timeout_ms // 2)
+                role.deadline_ms = min(role.deadline_ms, now_ms + wait_ms)
         self._settle(now_ms)
 
     def receive(self, envelope: Envelope, now_ms: int) -> None:

@@ -59,7 +59,10 @@ class RaftState:
         self.writes = Writes(self.log.end_offset)
         self.read_outcomes: list[ReadOutcome] = []
         self._last_correlation_id = 0
-        self.role: Role = Follower(None, self.election_deadline_ms(now_ms))
+        # Who votes alone waits for nobody.
+        is_alone = self.log.voters.keys == (me,)
+        deadline_ms = now_ms if is_alone else self.election_deadline_ms(now_ms)
+        self.role: Role = Follower(None, deadline_ms)
 
     # -- time ----------------------------------------------------------------------------------
 

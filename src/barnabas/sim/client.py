@@ -90,16 +90,24 @@ class Client:
         timeout_ms: int = TIMEOUT_MS,
     ) -> ResponseT:
         """Ask a node; raises `TryAgain` if no answer comes."""
+        connection = await self.connect(host, lane)
         try:
-            connection = self._connections.get((host, lane))
-            if connection is None or connection.closed:
-                connection = await Connection.open(host, PORT, timeout_ms=timeout_ms)
-                self._connections[host, lane] = connection
             return await connection.send(request, max_version=max_version, timeout_ms=timeout_ms)
         except BarnabasError as error:
             if not error.retriable:
                 raise
             raise TryAgain(str(error)) from error
+
+    async def connect(self, host: str, lane: str) -> Connection:
+        """The connection to a node, opened if there is none."""
+        connection = self._connections.get((host, lane))
+        if connection is None or connection.closed:
+            try:
+                connection = await Connection.open(host, PORT, timeout_ms=TIMEOUT_MS)
+            except BarnabasError as error:
+                raise TryAgain(str(error)) from error
+            self._connections[host, lane] = connection
+        return connection
 
     def forget(self, host: str, lane: str) -> None:
         """Make sure that nothing sent on this lane has an effect any more.
@@ -139,6 +147,9 @@ class Client:
         if leader not in self._addresses:
             raise TryAgain(f"{place} has no leader")
         return self._addresses[leader], epoch
+
+    def host_of(self, node_id: int) -> str | None:
+        return self._addresses.get(node_id)
 
     def lost_leader(self, place: Place) -> None:
         """It is not who we thought: ask again."""

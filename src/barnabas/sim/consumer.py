@@ -33,11 +33,13 @@ _TRANSIENT = frozenset(
 class Consumer:
     """Reads every record in order; a gap, a change or a step back is a violation."""
 
-    def __init__(self, client: Client, name: str, places: list[Place]) -> None:
+    def __init__(self, client: Client, name: str, places: list[Place], *, rack: str = "") -> None:
+        """With a `rack` it reads from the replica there, if the leader says that there is one."""
         self._client = client
         self._name = name
+        self._rack = rack
+        self._nearest: dict[Place, int] = {}
         self.positions = dict.fromkeys(places, 0)
-        self._failures = 0
 
     async def run(self) -> None:
         client = self._client
@@ -58,12 +60,15 @@ class Consumer:
         except TryAgain as error:
             client.simulator.remark("%s %s: %s", self._name, place, error)
             client.lost_leader(place)
+            self._nearest.pop(place, None)
             await client.pause(20, 150)
 
     async def fetch(self, place: Place, wait_ms: int = _WAIT_MS) -> int:
-        """Read from the leader at this place's position; returns how many records came."""
+        """Read on at this place; returns how many records came."""
         client = self._client
         host, epoch = await client.leader(place)
+        nearest = client.host_of(self._nearest.get(place, -1))
+        host = nearest or host
         position = self.positions[place]
         partition = FetchPartition(
             place.partition, epoch, position, partition_max_bytes=client.random.choice((1, 1 << 20))
@@ -72,11 +77,16 @@ class Consumer:
             max_wait_ms=wait_ms,
             min_bytes=1,
             topics=[FetchTopic(place.topic, partitions=[partition])],
+            rack_id=self._rack,
         )
         response = await client.call(host, request, lane=self._name, max_version=_BY_NAME)
         if not response.responses:
             raise TryAgain(ErrorCode(response.error_code).name)
         answer = response.responses[0].partitions[0]
+        if nearest and answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            raise TryAgain("the follower is behind")
+        if answer.preferred_read_replica >= 0:
+            self._nearest[place] = answer.preferred_read_replica
         _check(ErrorCode(answer.error_code), f"a fetch of {place}@{position} from {host}")
         before = self.positions[place]
         for record in decode_records(answer.records or b""):

@@ -150,8 +150,8 @@ class SimulatedDisk:
         self.root = Directory()
         self.is_full = False
         self.locked: set[str] = set()
-        self.on_write: Callable[[str, bytes, int], None] = lambda _path, _data, _at: None
-        """Told of everything that is written: path, bytes, position."""
+        self.on_write: Callable[[str, bytes], None] = lambda _path, _data: None
+        """Told of everything that is written."""
 
     def lose_power(self) -> None:
         self.locked.clear()
@@ -354,7 +354,7 @@ class SimulatedFile:
             written = written[: disk.random.randint(0, len(written))]
         node.write(written, at)
         node.modified_ms = disk.now_ms()
-        disk.on_write(self._path, written, at)
+        disk.on_write(self._path, written)
         if dying:
             process.die_now()
         if is_refused:

@@ -69,6 +69,7 @@ class Machine:
         self.job_delays_us = (200, 3_000)
         self.disk = SimulatedDisk(self.random, self.now_ms)
         self.boots = 0
+        self.has_power = True
         self.starts = 0
         self.process: ProcessLoop | None = None
         self.server: Server | None = None
@@ -151,6 +152,8 @@ class Machine:
             self.on_exit(self)
 
     def _end(self, process: ProcessLoop) -> None:
+        if self.observer is not None:
+            self.observer.turned(process)  # what it did last may be known to others already
         process.kill()
         if self._files is not None:
             self._files.die()
@@ -163,14 +166,15 @@ class Machine:
             self.simulator.say(f"{self.host} is killed")
             self._exit(self.process)
 
-    def kill_at_change(self, changes: int) -> None:
-        """Kill the process in the middle of one of its next changes to the disk."""
+    def kill_at_change(self, changes: int | None) -> None:
+        """Kill the process in the middle of one of its next changes to the disk; None: do not."""
         if self._files is not None:
             self._files.kill_at = changes
 
     def lose_power(self) -> None:
         """Everything that was not synced is at the mercy of chance."""
         self.simulator.say(f"{self.host} loses power")
+        self.has_power = False
         self.network.power_lost(self.host)
         if self.process is not None:
             self._end(self.process)
@@ -178,7 +182,10 @@ class Machine:
         self.boots += 1
 
     def power_up(self) -> None:
+        if self.has_power:
+            return
         self.simulator.say(f"{self.host} has power again")
+        self.has_power = True
         self.network.power_restored(self.host)
 
     def wipe(self) -> None:

@@ -1,7 +1,5 @@
 """A member of a consumer group: joins, reads what it is given, commits, and is thrown out."""
 
-import asyncio
-
 from barnabas.client.consumer_protocol import (
     decode_assignment,
     encode_assignment,
@@ -24,8 +22,8 @@ from barnabas.wire.messages.offset_commit import (
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
-_SESSION_MS = 3_000
-_JOIN_MS = 5_000
+_SESSION_MS = 1_000
+_JOIN_MS = 1_000
 _FETCH_ONE_GROUP = 7
 _COMMIT_BY_NAME = 9
 _LANE = "group"
@@ -115,7 +113,7 @@ class Member:
         request = JoinGroupRequest(
             self._group, _SESSION_MS, _JOIN_MS, self._member_id, None, "consumer", [protocol]
         )
-        answer = await self._ask(request, timeout_ms=_JOIN_MS + 2_000)
+        answer = await self._ask(request, timeout_ms=_JOIN_MS + 1_500)
         if answer.error_code == ErrorCode.MEMBER_ID_REQUIRED:
             self._member_id = answer.member_id
             raise Rejoin("it has a member id now")
@@ -142,7 +140,7 @@ class Member:
             "range",
             assignments,
         )
-        synced = await self._ask(sync, timeout_ms=_JOIN_MS + 2_000)
+        synced = await self._ask(sync, timeout_ms=_JOIN_MS + 1_500)
         self._check(synced.error_code, "SyncGroup")
         places = [Place(*one) for one in decode_assignment(synced.assignment)]
         self._client.history.assigned(self._group, self._generation, self._member_id, places)
@@ -152,13 +150,13 @@ class Member:
         client = self._client
         consumer = Consumer(client, self._name, places)
         for place in places:
-            consumer.positions[place] = max(0, await self._committed(place))
+            consumer.positions[place] = max(0, await self.committed(place))
         while not client.is_stopping:
             answer = await self._ask(
                 HeartbeatRequest(self._group, self._generation, self._member_id)
             )
             self._check(answer.error_code, "Heartbeat")
-            if client.random.random() < 0.02:
+            if client.random.random() < 0.01:
                 await self._leave()
             for place in places:
                 try:
@@ -193,7 +191,17 @@ class Member:
         self._client.history.commit(self._group, place, offset)
         self.commits += 1
 
-    async def _committed(self, place: Place) -> int:
+    async def is_committed(self, place: Place) -> bool:
+        """Whether the coordinator says what is committed; what it says is checked."""
+        try:
+            await self.committed(place)
+        except TryAgain:
+            self._give_up_connection()
+            return False
+        return True
+
+    async def committed(self, place: Place) -> int:
+        """What the group has committed, -1 for nothing."""
         history = self._client.history
         least = history.commits.get((self._group, place), -1)
         topics = [OffsetFetchRequestTopic(place.topic, [place.partition])]
@@ -208,14 +216,30 @@ class Member:
         return int(partition.committed_offset)
 
 
-async def check_commits(client: Client, group: str, places: list[Place]) -> None:
-    """Ask, as nobody in particular, for what a group has committed."""
-    reader = Member(client, f"{client.name}-judge", group, places)
-    for place in places:
-        while True:
+class Committer(Member):
+    """Belongs to no generation: it commits one number after the other, and reads them back."""
+
+    async def run(self) -> None:
+        client = self._client
+        marks = dict.fromkeys(self._places, 0)
+        while not client.is_stopping:
+            place = client.random.choice(self._places)
             try:
-                await reader._committed(place)
-                break
-            except TryAgain:
-                reader._give_up_connection()
-                await asyncio.sleep(0.1)
+                if client.random.random() < 0.3:
+                    await self.committed(place)
+                else:
+                    marks[place] += 1
+                    await self._commit(place, marks[place])
+            except (TryAgain, Rejoin) as reason:
+                client.simulator.remark("%s: %r", self._name, reason)
+                self._give_up_connection()
+            await client.pause(20, 200)
+
+
+async def check_commits(client: Client, groups: list[str], places: list[Place]) -> None:
+    """Ask, as nobody in particular, for what groups have committed."""
+    for group in groups:
+        reader = Member(client, f"{client.name}-{group}", group, places)
+        for place in places:
+            while not await reader.is_committed(place):
+                await client.pause(50, 150)

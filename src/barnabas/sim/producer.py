@@ -1,5 +1,8 @@
 """A producer that waits for all replicas and repeats what was not acknowledged."""
 
+import asyncio
+from dataclasses import dataclass
+
 from barnabas.records.encode import encode_batch
 from barnabas.sim.client import Client, TryAgain
 from barnabas.sim.history import Place, Violation
@@ -13,6 +16,7 @@ from barnabas.wire.messages.produce import (
 
 _BY_NAME = 12
 _ALL = -1
+_EPOCH_MS = 1_700_000_000_000
 _TRANSIENT = frozenset(
     {
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -24,19 +28,22 @@ _TRANSIENT = frozenset(
         ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
         ErrorCode.REQUEST_TIMED_OUT,
         ErrorCode.KAFKA_STORAGE_ERROR,
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.NETWORK_EXCEPTION,
-        ErrorCode.BROKER_NOT_AVAILABLE,
     }
 )
 
 
-class Producer:
-    """One at a time per partition: the next batch is sent when this one is acknowledged.
+@dataclass(eq=False)
+class _Batch:
+    values: list[bytes]
+    data: bytes
 
-    A plain producer gives a batch up after some attempts, whether or not it was stored; an
-    idempotent one never does, since the next batch would be out of order.
+
+class Producer:
+    """A plain one sends the next batch when this one is acknowledged, or given up after some
+    attempts: nobody knows then whether it was stored, once, twice or not at all.
+
+    An idempotent one has several batches under way, and repeats all that are not acknowledged, in
+    their order, for as long as it takes. Each of them is to be stored once.
     """
 
     def __init__(self, client: Client, name: str, places: list[Place], *, idempotent: bool) -> None:
@@ -68,8 +75,25 @@ class Producer:
             await client.pause(50, 200)
 
     async def produce(self, place: Place) -> None:
-        """Send one batch until it is acknowledged or given up."""
-        client, history = self._client, self._client.history
+        """Send some batches until they are acknowledged or given up."""
+        client = self._client
+        count = client.random.choice((1, 1, 2, 4)) if self._idempotent else 1
+        waiting = [self._next_batch(place) for _ in range(count)]
+        attempts = client.random.randint(1, 8)
+        while waiting and (self._idempotent or attempts):
+            attempts -= 1
+            try:
+                waiting = await self._send(place, waiting)
+            except TryAgain as error:
+                client.simulator.remark("%s %s: %s", self._name, place, error)
+            if waiting:
+                client.lost_leader(place)
+                if client.is_stopping:
+                    return
+                await client.pause(20, 150)
+
+    def _next_batch(self, place: Place) -> _Batch:
+        client = self._client
         number = self._numbers.get(place, 0)
         values = [
             f"{self._name}{place}:{number + i}".encode()
@@ -77,42 +101,54 @@ class Producer:
         ]
         self._numbers[place] = number + len(values)
         for value in values:
-            history.sending(place, value)
+            client.history.sending(place, value)
+        now_ms = _EPOCH_MS + client.simulator.now_us // 1000
         batch = encode_batch(
-            [(client.simulator.now_us // 1000 + 1_700_000_000_000, None, v, ()) for v in values],
+            [(now_ms, None, value, ()) for value in values],
             producer_id=self._producer_id,
             producer_epoch=0 if self._idempotent else -1,
             base_sequence=number if self._idempotent else -1,
         )
-        attempts = client.random.randint(1, 8)
-        while attempts or self._idempotent:
-            attempts = max(0, attempts - 1)
-            try:
-                base_offset = await self._attempt(place, batch)
-            except TryAgain as error:
-                client.simulator.remark("%s %s: %s", self._name, place, error)
-                client.lost_leader(place)
-                if client.is_stopping:
-                    return
-                await client.pause(20, 150)
-                continue
-            for i, value in enumerate(values):
-                history.acknowledge(place, base_offset + i, value)
-            self.acknowledged += 1
-            return
+        return _Batch(values, bytes(batch))
 
-    async def _attempt(self, place: Place, batch: bytearray) -> int:
+    async def _send(self, place: Place, batches: list[_Batch]) -> list[_Batch]:
+        """Send them one behind the other; returns those that are still to be acknowledged."""
         client = self._client
         host, _ = await client.leader(place)
-        data = PartitionProduceData(place.partition, bytes(batch))
+        await client.connect(host, self._name)
+        answers = await asyncio.gather(
+            *(self._ask(host, place, batch) for batch in batches), return_exceptions=True
+        )
+        left: list[_Batch] = []
+        for batch, answer in zip(batches, answers, strict=True):
+            if isinstance(answer, TryAgain):
+                client.simulator.remark("%s %s: %s", self._name, place, answer)
+                left.append(batch)
+            elif isinstance(answer, BaseException):
+                raise answer
+            elif answer is None:
+                if not left:
+                    raise Violation(f"{self._name} is out of order in {place} on {host}")
+                left.append(batch)
+            else:
+                self.acknowledged += 1
+                for i, value in enumerate(batch.values):
+                    client.history.acknowledge(place, answer + i, value)
+        return left
+
+    async def _ask(self, host: str, place: Place, batch: _Batch) -> int | None:
+        """The offset it was stored at; None if one before it is missing."""
+        data = PartitionProduceData(place.partition, batch.data)
         request = ProduceRequest(
             None, _ALL, 1_000, [TopicProduceData(place.topic, partition_data=[data])]
         )
-        response = await client.call(host, request, lane=self._name, max_version=_BY_NAME)
+        response = await self._client.call(host, request, lane=self._name, max_version=_BY_NAME)
         answer = response.responses[0].partition_responses[0]
         code = ErrorCode(answer.error_code)
         if code is ErrorCode.NONE:
             return answer.base_offset
+        if code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            return None
         if code in _TRANSIENT:
             raise TryAgain(code.name)
         raise Violation(f"{self._name} got {code.name} from {host} for {place}")

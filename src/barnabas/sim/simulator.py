@@ -70,6 +70,11 @@ class Simulator:
                 raise Stuck(f"not within {within_us // 1000} ms: {what}")
             self.run_until(self.now_us + 10_000)
 
+    @property
+    def is_read(self) -> bool:
+        """Somebody reads what happens."""
+        return self._say is not None
+
     # -- what happened -----------------------------------------------------------------------------
 
     def note(self, what: bytes) -> None:

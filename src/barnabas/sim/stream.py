@@ -51,8 +51,8 @@ class Stream(asyncio.Transport):
         self._writing_paused = False
         self.forgotten = False
         """Something on the way has lost track of this direction: nothing passes any more."""
-        self.slow_us = 0
-        """Added to the delay of everything sent from now on."""
+        self._late_until_us = 0
+        """Nothing arrives before."""
 
     # -- the protocol's side -----------------------------------------------------------------------
 
@@ -130,7 +130,7 @@ class Stream(asyncio.Transport):
 
     def _dispatch(self, data: bytes) -> None:
         network = self.network
-        delay_us = network.delay_us(self.process.host, self.peer.process.host) + self.slow_us
+        delay_us = network.delay_us(self.process.host, self.peer.process.host)
         at_us = max(network.simulator.now_us + delay_us, self._last_arrival_us)
         self._last_arrival_us = at_us
         network.simulator.at(at_us, lambda: self._arrive(data))
@@ -138,7 +138,9 @@ class Stream(asyncio.Transport):
     def _arrive(self, data: bytes) -> None:
         network, peer = self.network, self.peer
         source, target = self.process.host, peer.process.host
-        if self._stalled or self.forgotten or not network.passes(source, target):
+        if self._late_until_us > network.simulator.now_us:
+            network.simulator.at(self._late_until_us, lambda: self._arrive(data))
+        elif self._stalled or self.forgotten or not network.passes(source, target):
             self._stall(data)
         elif peer.number in network.streams:
             if data is not _END:
@@ -246,9 +248,10 @@ class Stream(asyncio.Transport):
 
     def linger(self, delay_us: int) -> None:
         """This end breaks now; what was on its way arrives late, maybe after its repetition."""
-        self.slow_us = delay_us
-        self.reset()
-        self._dispatch(_END)
+        if self._open and self.process.is_alive:
+            self._late_until_us = self.network.simulator.now_us + delay_us
+            self._dispatch(_END)
+            self.reset()
 
     def obliterate(self) -> None:
         """Both ends break, and nothing that was on its way arrives."""

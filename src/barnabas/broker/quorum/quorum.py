@@ -1,5 +1,6 @@
-"""The shell around Raft: timers, disk, network, and the state machine that the log feeds."""
+"""This node's part in the quorum: what the node asks of it, and what other nodes ask."""
 
+import logging
 from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
@@ -7,27 +8,30 @@ from random import Random
 
 from barnabas.broker.clock import Clock
 from barnabas.broker.peers import Peers
-from barnabas.log import DataDirectory, Disk
+from barnabas.broker.quorum.addresses import Addresses, NamedVoter
+from barnabas.broker.quorum.checkpoint import voters_in_checkpoint
+from barnabas.broker.quorum.formation import Formation
+from barnabas.broker.quorum.membership import Joining, remove_replaced
+from barnabas.broker.quorum.messages import RaftRequest, decode_request, encode_response, refuse
+from barnabas.broker.quorum.outcome import NotLeader
+from barnabas.broker.quorum.shell import RaftShell
+from barnabas.broker.quorum.state_machine import Callbacks
+from barnabas.broker.quorum.storage import QuorumStorage
+from barnabas.log import DataDirectory, Disk, StorageError
+from barnabas.log.errors import storage_errors
+from barnabas.metadata.image import CLUSTER_METADATA
 from barnabas.metadata.records import MetadataRecord
-from barnabas.raft import QuorumStatus, RaftConfig, VoterSet
-from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
-from barnabas.wire.messages.begin_quorum_epoch import (
-    BeginQuorumEpochRequest,
-    BeginQuorumEpochResponse,
-)
-from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
-from barnabas.wire.messages.end_quorum_epoch import EndQuorumEpochRequest, EndQuorumEpochResponse
-from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
-from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
-from barnabas.wire.messages.remove_raft_voter import (
-    RemoveRaftVoterRequest,
-    RemoveRaftVoterResponse,
-)
-from barnabas.wire.messages.vote import VoteRequest, VoteResponse
+from barnabas.raft import QuorumStatus, Raft, RaftConfig, Recovered, ReplicaKey, Voter, VoterSet
+from barnabas.raft import messages as raft_messages
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.message import Response
+from barnabas.wire.messages.fetch import FetchResponse, NodeEndpoint
+
+logger = logging.getLogger(__name__)
 
 
 class Quorum:
-    """This node's part in the quorum. Everything but `executor`'s work happens on the loop."""
+    """Everything but `executor`'s work, which is the disk's, happens on the loop."""
 
     def __init__(
         self,
@@ -47,6 +51,7 @@ class Quorum:
         on_leadership: Callable[[int | None], None],
         on_failure: Callable[[Exception], None],
         snapshot: Callable[[], list[MetadataRecord]],
+        on_leader_change: Callable[[], None] = lambda: None,
         snapshot_records: int = 20_000,
     ) -> None:
         """`voters` are those named in the settings: node id, host, port; none: this node alone.
@@ -54,11 +59,27 @@ class Quorum:
         `on_restore` gets records that replace all state, and the offset behind them. `on_commit`
         gets records (none, if only the log's own were committed) and the offset behind them.
         `on_leadership` gets the epoch once this node leads in it and everything before has been
-        given to `on_commit`, and None as soon as it does not lead any more. `on_failure` is called
-        once, when the replica has stopped because its disk failed: the node must stop too.
-        `snapshot` gives the records that make the state as it is after the last `on_commit`.
+        given to `on_commit`, and None as soon as it does not lead any more. `on_leader_change` is
+        called when `leader_id` or `epoch` has changed. `on_failure` is called once, when the
+        replica has stopped because its disk failed: the node must stop too. `snapshot` gives the
+        records that make the state as it is after the last `on_commit`.
         """
-        raise NotImplementedError
+        self.loop = loop
+        self.clock = clock
+        self.peers = peers
+        self.me = ReplicaKey(node_id, data.directory_id)
+        self._data = data
+        self._random = random
+        self._executor = executor
+        self._named = [NamedVoter(*voter) for voter in voters]
+        self._config = config
+        self._snapshot_records = snapshot_records
+        self._callbacks = Callbacks(
+            on_restore, on_commit, on_leadership, on_leader_change, on_failure, snapshot
+        )
+        self._storage = QuorumStorage(disk, data.partition_path(CLUSTER_METADATA, 0), clock)
+        self._addresses = Addresses(self._named)
+        self._shell: RaftShell | None = None
 
     async def start(self) -> None:
         """Recover; become part of a cluster, if it is of none yet; run. Raises `StorageError`.
@@ -66,51 +87,132 @@ class Quorum:
         The node must serve `DescribeQuorum`, `DescribeCluster` (with `cluster_id`) and the
         messages of Raft before: the voters of a new cluster ask each other who they are.
         """
-        raise NotImplementedError
+        recovered = await self.loop.run_in_executor(self._executor, self._storage.open)
+        await self._belong_to_a_cluster()
+        bootstrap_voters = await self.loop.run_in_executor(
+            self._executor, self._storage.bootstrap_voters
+        )
+        self._run(recovered, bootstrap_voters or VoterSet())
+
+    async def _belong_to_a_cluster(self) -> None:
+        run = self.loop.run_in_executor
+        if not self._data.cluster_id:
+            formation = Formation(self.me, self._named, self.peers, self.loop, self._random)
+            membership = await formation.run()
+            # In this order: a directory that belongs to a cluster knows who voted at its beginning.
+            await run(self._executor, self._storage.begin_cluster, membership.voters)
+            await run(self._executor, self._join, membership.cluster_id)
+            logger.info(
+                "this node is in cluster %s, as %s",
+                membership.cluster_id,
+                "a voter" if membership.voters.voters else "an observer",
+            )
+        elif self._is_named_alone and not self._storage.has_checkpoint():
+            # A log of the time when a broker was alone; or the cluster's id was given.
+            voter = Voter(self.me)
+            for named in self._named:
+                voter = named.voter(self.me.directory_id)
+            await run(self._executor, self._storage.begin_cluster, VoterSet((voter,)))
+
+    @property
+    def _is_named_alone(self) -> bool:
+        return {voter.node_id for voter in self._named} <= {self.me.node_id}
+
+    def _join(self, cluster_id: str) -> None:
+        with storage_errors("can not write down which cluster this is"):
+            self._data.join_cluster(cluster_id)
+
+    def _run(self, recovered: Recovered, bootstrap_voters: VoterSet) -> None:
+        raft = Raft(
+            self.me,
+            config=self._config,
+            recovered=recovered,
+            bootstrap_voters=bootstrap_voters,
+            seeds=[voter.node_id for voter in self._named],
+            voters_in_snapshot=voters_in_checkpoint,
+            randint=self._random.randint,
+            now_ms=self.clock.steady_ms(),
+        )
+        self._shell = RaftShell(
+            raft,
+            node_id=self.me.node_id,
+            cluster_id=self.cluster_id,
+            loop=self.loop,
+            clock=self.clock,
+            executor=self._executor,
+            storage=self._storage,
+            peers=self.peers,
+            config=self._config,
+            callbacks=self._callbacks,
+            snapshot_records=self._snapshot_records,
+            on_tick=self._on_tick,
+            on_endpoint=self._addresses.hear,
+        )
+        self._shell.run()
+        named = next((voter for voter in self._named if voter.node_id == self.me.node_id), None)
+        Joining(self._shell, self.me, named, self.cluster_id, self.peers, self.loop).begin()
+
+    def _on_tick(self) -> None:
+        if self._shell is not None:
+            remove_replaced(self._shell, self.me, self._config)
 
     async def close(self) -> None:
         """Stop, after handing leadership over if there is somebody to have it."""
-        raise NotImplementedError
+        if self._shell is None:
+            self._storage.abandon()
+            return
+        await self._shell.stop()
+        try:
+            await self.loop.run_in_executor(self._executor, self._storage.close)
+        except StorageError as error:
+            logger.error("the next start has to scan the metadata: %s", error)
 
     # -- what is known -----------------------------------------------------------------------------
 
     @property
     def cluster_id(self) -> str:
         """Empty as long as this node belongs to none."""
-        raise NotImplementedError
+        return self._data.cluster_id
+
+    @property
+    def shell(self) -> RaftShell | None:
+        """None before there is a cluster, and again when the replica has stopped."""
+        return None if self._shell is None or self._shell.is_stopped else self._shell
 
     @property
     def is_leader(self) -> bool:
         """Between `on_leadership(epoch)` and `on_leadership(None)`."""
-        raise NotImplementedError
+        return self._shell is not None and self._shell.led_epoch is not None
 
     @property
     def leader_id(self) -> int | None:
-        raise NotImplementedError
+        return None if self.shell is None else self.shell.raft.leader_id
 
     @property
     def epoch(self) -> int:
-        raise NotImplementedError
+        return 0 if self._shell is None else self._shell.raft.epoch
 
     @property
     def high_watermark(self) -> int:
-        raise NotImplementedError
+        return 0 if self._shell is None else self._shell.raft.high_watermark
 
     @property
     def end_offset(self) -> int:
         """Behind what the state machine has been given."""
-        raise NotImplementedError
+        return 0 if self._shell is None else self._shell.state_machine.end_offset
 
     @property
     def voters(self) -> VoterSet:
-        raise NotImplementedError
+        return VoterSet() if self._shell is None else self._shell.raft.voters
 
     def status(self) -> QuorumStatus:
-        raise NotImplementedError
+        if self._shell is None:
+            return QuorumStatus(0, None, 0, [], [])
+        return self._shell.raft.status()
 
     def address_of(self, node_id: int) -> tuple[str, int] | None:
         """Where a voter is to be found; None if it is not known as one."""
-        raise NotImplementedError
+        return self._addresses.of(node_id, self.voters)
 
     # -- what is asked for -------------------------------------------------------------------------
 
@@ -120,50 +222,59 @@ class Quorum:
         Without records, when all that was proposed before is. Fails with `NotLeader` or
         `OutcomeUnknown`.
         """
-        raise NotImplementedError
+        if self._shell is None:
+            outcome: Future[None] = self.loop.create_future()
+            outcome.set_exception(NotLeader("this node is in no cluster yet"))
+            outcome.exception()
+            return outcome
+        return self._shell.propose(records)
 
     async def read_barrier(self) -> None:
         """Return when the state has all that was committed anywhere before this call.
 
-        Raises `NotLeader`.
+        Raises `NotLeader` or `QuorumStopped`.
         """
-        raise NotImplementedError
+        if self._shell is None:
+            raise NotLeader("this node is in no cluster yet")
+        await self._shell.read()
 
-    # -- messages ----------------------------------------------------------------------------------
+    # -- messages of replicas ----------------------------------------------------------------------
 
-    def handle_vote(self, request: VoteRequest) -> "VoteResponse | Future[VoteResponse]":
-        raise NotImplementedError
+    def handle(self, request: RaftRequest) -> "Response | Future[Response]":
+        """Vote, BeginQuorumEpoch, EndQuorumEpoch, FetchSnapshot, and the Fetch of the metadata."""
+        shell = self.shell
+        if shell is None:
+            return refuse(request, ErrorCode.BROKER_NOT_AVAILABLE)
+        if request.cluster_id is not None and request.cluster_id != self.cluster_id:
+            return refuse(request, ErrorCode.INCONSISTENT_CLUSTER_ID)
+        asked = decode_request(request)
+        if asked is None:
+            return refuse(request, ErrorCode.INVALID_REQUEST)
+        response: Future[Response] = self.loop.create_future()
+        answer = shell.ask(*asked)
 
-    def handle_begin_quorum_epoch(
-        self, request: BeginQuorumEpochRequest
-    ) -> "BeginQuorumEpochResponse | Future[BeginQuorumEpochResponse]":
-        raise NotImplementedError
+        def respond(done: "Future[raft_messages.Response]") -> None:
+            if done.cancelled():
+                response.cancel()
+            elif not response.done():
+                response.set_result(self._encode(done.result()))
 
-    def handle_end_quorum_epoch(
-        self, request: EndQuorumEpochRequest
-    ) -> "EndQuorumEpochResponse | Future[EndQuorumEpochResponse]":
-        raise NotImplementedError
+        def abandon(done: "Future[Response]") -> None:
+            if done.cancelled():
+                answer.cancel()
 
-    def handle_fetch(self, request: FetchRequest) -> "FetchResponse | Future[FetchResponse]":
-        """A fetch for which `is_metadata_fetch` holds."""
-        raise NotImplementedError
+        answer.add_done_callback(respond)
+        response.add_done_callback(abandon)
+        return response
 
-    def handle_fetch_snapshot(
-        self, request: FetchSnapshotRequest
-    ) -> "FetchSnapshotResponse | Future[FetchSnapshotResponse]":
-        raise NotImplementedError
+    handle_fetch = handle
+    """For a Fetch of which `is_metadata_fetch` holds."""
 
-    def handle_describe_quorum(
-        self, request: DescribeQuorumRequest
-    ) -> "DescribeQuorumResponse | Future[DescribeQuorumResponse]":
-        raise NotImplementedError
-
-    def handle_add_raft_voter(
-        self, request: AddRaftVoterRequest
-    ) -> "AddRaftVoterResponse | Future[AddRaftVoterResponse]":
-        raise NotImplementedError
-
-    def handle_remove_raft_voter(
-        self, request: RemoveRaftVoterRequest
-    ) -> "RemoveRaftVoterResponse | Future[RemoveRaftVoterResponse]":
-        raise NotImplementedError
+    def _encode(self, message: raft_messages.Response) -> Response:
+        response = encode_response(message)
+        if isinstance(response, FetchResponse) and message.error_code is not ErrorCode.NONE:
+            # Who asks here for the leader may not know where to find it.
+            at = None if message.leader_id is None else self.address_of(message.leader_id)
+            if message.leader_id is not None and at is not None:
+                response.node_endpoints = [NodeEndpoint(message.leader_id, *at)]
+        return response

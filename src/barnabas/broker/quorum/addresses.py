@@ -1,0 +1,41 @@
+"""Where voters are to be found."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from barnabas.raft import Endpoint, ReplicaKey, Voter, VoterSet
+
+LISTENER_NAME = "PLAINTEXT"
+
+
+class NamedVoter(NamedTuple):
+    """A voter as the settings name it: `controller.quorum.voters`."""
+
+    node_id: int
+    host: str
+    port: int
+
+    def voter(self, directory_id: bytes) -> Voter:
+        endpoint = Endpoint(LISTENER_NAME, self.host, self.port)
+        return Voter(ReplicaKey(self.node_id, directory_id), (endpoint,))
+
+
+class Addresses:
+    """The settings come first: they are what people change. Then what the log says of voters, and
+    last what other nodes have said of a leader."""
+
+    def __init__(self, named: Sequence[NamedVoter]) -> None:
+        self._named = {voter.node_id: (voter.host, voter.port) for voter in named}
+        self._heard: dict[int, tuple[str, int]] = {}
+
+    def hear(self, node_id: int, host: str, port: int) -> None:
+        self._heard[node_id] = (host, port)
+
+    def of(self, node_id: int, voters: VoterSet) -> tuple[str, int] | None:
+        named = self._named.get(node_id)
+        if named is not None:
+            return named
+        for voter in voters.voters:
+            if voter.key.node_id == node_id and voter.endpoints:
+                return voter.endpoints[0].host, voter.endpoints[0].port
+        return self._heard.get(node_id)

@@ -1,0 +1,151 @@
+"""What people ask of the quorum: to be described, and to have voters added and removed.
+
+The leader answers. Any other node passes a client's request on to it, and its answer back; what
+another node has passed on is not passed on again.
+"""
+
+from asyncio import Future
+from typing import TypeVar
+
+from barnabas.broker.peers import PeerUnavailable
+from barnabas.broker.quorum.describe import (
+    asks_for_metadata,
+    describe_leader,
+    describe_member,
+    describe_nobody,
+    unknown_topic,
+)
+from barnabas.broker.quorum.membership import change_voters
+from barnabas.broker.quorum.quorum import Quorum
+from barnabas.broker.quorum.shell import RaftShell
+from barnabas.raft import Endpoint, Raft, ReplicaKey, Voter
+from barnabas.raft.ready import Proposal
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.message import Request, Response
+from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
+from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
+from barnabas.wire.messages.remove_raft_voter import (
+    RemoveRaftVoterRequest,
+    RemoveRaftVoterResponse,
+)
+
+ResponseT = TypeVar("ResponseT", bound=Response)
+
+_LANE = "quorum-forward"
+_FORWARD_TIMEOUT_MS = 5_000
+_REMOVE_TIMEOUT_MS = 5_000
+
+
+def describe_quorum(
+    quorum: Quorum, request: DescribeQuorumRequest, *, may_forward: bool
+) -> "DescribeQuorumResponse | Future[DescribeQuorumResponse]":
+    shell = quorum.shell
+    if not asks_for_metadata(request):
+        return unknown_topic()
+    if shell is None:
+        return describe_nobody(quorum.me)
+    if shell.raft.is_leader:
+        offset_ms = quorum.clock.now_ms() - shell.steady_ms()
+        return describe_leader(
+            shell.raft.status(),
+            quorum.voters,
+            lambda at_ms: at_ms + offset_ms if at_ms >= 0 else -1,
+        )
+    local = describe_member(shell.raft.status(), quorum.voters)
+    if shell.raft.leader_id is None or not may_forward:
+        return local
+    return _forward(quorum, shell.raft.leader_id, request, local)
+
+
+def add_raft_voter(
+    quorum: Quorum, request: AddRaftVoterRequest, *, may_forward: bool
+) -> "AddRaftVoterResponse | Future[AddRaftVoterResponse]":
+    voter = Voter(
+        ReplicaKey(request.voter_id, bytes(request.voter_directory_id)),
+        tuple(Endpoint(at.name, at.host, at.port) for at in request.listeners),
+    )
+    refusal = _refusal(quorum, request.cluster_id)
+    if refusal is not None:
+        return AddRaftVoterResponse(error_code=refusal[0], error_message=refusal[1])
+    shell = quorum.shell
+    assert shell is not None
+    if not shell.raft.is_leader:
+        nobody = AddRaftVoterResponse(
+            error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER, error_message="no leader is known"
+        )
+        if shell.raft.leader_id is None or not may_forward:
+            return nobody
+        return _forward(quorum, shell.raft.leader_id, request, nobody)
+
+    async def add(shell: RaftShell) -> AddRaftVoterResponse:
+        def attempt(raft: Raft, now_ms: int) -> Proposal:
+            return raft.add_voter(voter, now_ms)
+
+        error = await change_voters(shell, quorum.loop, attempt, request.timeout_ms)
+        return AddRaftVoterResponse(error_code=error, error_message=_EXPLANATIONS.get(error))
+
+    return quorum.loop.create_task(add(shell))
+
+
+def remove_raft_voter(
+    quorum: Quorum, request: RemoveRaftVoterRequest, *, may_forward: bool
+) -> "RemoveRaftVoterResponse | Future[RemoveRaftVoterResponse]":
+    key = ReplicaKey(request.voter_id, bytes(request.voter_directory_id))
+    refusal = _refusal(quorum, request.cluster_id)
+    if refusal is not None:
+        return RemoveRaftVoterResponse(error_code=refusal[0], error_message=refusal[1])
+    shell = quorum.shell
+    assert shell is not None
+    if not shell.raft.is_leader:
+        nobody = RemoveRaftVoterResponse(
+            error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER, error_message="no leader is known"
+        )
+        if shell.raft.leader_id is None or not may_forward:
+            return nobody
+        return _forward(quorum, shell.raft.leader_id, request, nobody)
+
+    async def remove(shell: RaftShell) -> RemoveRaftVoterResponse:
+        def attempt(raft: Raft, now_ms: int) -> Proposal:
+            return raft.remove_voter(key, now_ms)
+
+        error = await change_voters(shell, quorum.loop, attempt, _REMOVE_TIMEOUT_MS)
+        return RemoveRaftVoterResponse(error_code=error, error_message=_EXPLANATIONS.get(error))
+
+    return quorum.loop.create_task(remove(shell))
+
+
+_EXPLANATIONS = {
+    ErrorCode.REQUEST_TIMED_OUT: "it has not caught up, or another change is under way: try again",
+    ErrorCode.DUPLICATE_VOTER: "a replica of this node votes already",
+    ErrorCode.VOTER_NOT_FOUND: "no such replica votes",
+    ErrorCode.INVALID_REQUEST: "the last voter stays",
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: "leadership was lost",
+}
+
+
+def _refusal(quorum: Quorum, cluster_id: str | None) -> tuple[ErrorCode, str] | None:
+    if quorum.shell is None:
+        return ErrorCode.BROKER_NOT_AVAILABLE, "this node is in no cluster yet"
+    if cluster_id is not None and cluster_id != quorum.cluster_id:
+        return ErrorCode.INCONSISTENT_CLUSTER_ID, f"this is cluster {quorum.cluster_id}"
+    return None
+
+
+def _forward(
+    quorum: Quorum, leader_id: int, request: Request[ResponseT], otherwise: ResponseT
+) -> "Future[ResponseT]":
+    """The leader's answer, or `otherwise` if there is none."""
+
+    async def forward() -> ResponseT:
+        try:
+            return await quorum.peers.call(
+                leader_id,
+                request,
+                request.MAX_VERSION,
+                timeout_ms=_FORWARD_TIMEOUT_MS,
+                lane=_LANE,
+            )
+        except PeerUnavailable:
+            return otherwise
+
+    return quorum.loop.create_task(forward())

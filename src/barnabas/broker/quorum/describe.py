@@ -1,0 +1,96 @@
+"""DescribeQuorum's answers: of a leader, of another member, and of a node that is in no cluster."""
+
+from collections.abc import Callable
+
+from barnabas.broker.quorum.formation import NOT_FORMED
+from barnabas.broker.quorum.messages.fields import encode_leader
+from barnabas.broker.quorum.metadata_topic import METADATA_PARTITION
+from barnabas.metadata.image import CLUSTER_METADATA
+from barnabas.raft import QuorumStatus, ReplicaKey, ReplicaStatus, VoterSet
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    Listener,
+    Node,
+    PartitionResult,
+    ReplicaState,
+    TopicResult,
+)
+
+
+def asks_for_metadata(request: DescribeQuorumRequest) -> bool:
+    return [
+        (topic.topic_name, [partition.partition_index for partition in topic.partitions])
+        for topic in request.topics
+    ] == [(CLUSTER_METADATA, [METADATA_PARTITION])]
+
+
+def unknown_topic() -> DescribeQuorumResponse:
+    return DescribeQuorumResponse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "only the metadata has one")
+
+
+def describe_nobody(me: ReplicaKey) -> DescribeQuorumResponse:
+    """Of a node that is in no cluster yet: only who it is itself."""
+    return _answer(
+        PartitionResult(
+            METADATA_PARTITION,
+            NOT_FORMED,
+            "this node is in no cluster yet",
+            leader_id=-1,
+            leader_epoch=-1,
+            high_watermark=-1,
+            current_voters=[ReplicaState(*me, log_end_offset=-1)],
+        )
+    )
+
+
+def describe_member(status: QuorumStatus, voters: VoterSet) -> DescribeQuorumResponse:
+    """Of a member that does not lead: who votes, but not how far anybody is."""
+    return _answer(
+        PartitionResult(
+            METADATA_PARTITION,
+            ErrorCode.LEADER_NOT_AVAILABLE,
+            "no leader is known",
+            leader_id=encode_leader(status.leader_id),
+            leader_epoch=status.epoch,
+            high_watermark=status.high_watermark,
+            current_voters=[ReplicaState(*key, log_end_offset=-1) for key in voters.keys],
+        ),
+        voters,
+    )
+
+
+def describe_leader(
+    status: QuorumStatus, voters: VoterSet, to_time: Callable[[int], int]
+) -> DescribeQuorumResponse:
+    """`to_time` makes a time of day of a time on the leader's steady clock."""
+
+    def state(replica: ReplicaStatus) -> ReplicaState:
+        fetched_ms = to_time(replica.last_fetch_ms)
+        has_all = replica.log_end_offset >= status.high_watermark
+        return ReplicaState(
+            *replica.key, replica.log_end_offset, fetched_ms, fetched_ms if has_all else -1
+        )
+
+    return _answer(
+        PartitionResult(
+            METADATA_PARTITION,
+            error_message=None,
+            leader_id=encode_leader(status.leader_id),
+            leader_epoch=status.epoch,
+            high_watermark=status.high_watermark,
+            current_voters=list(map(state, status.voters)),
+            observers=list(map(state, status.observers)),
+        ),
+        voters,
+    )
+
+
+def _answer(partition: PartitionResult, voters: VoterSet | None = None) -> DescribeQuorumResponse:
+    nodes = [
+        Node(voter.key.node_id, [Listener(*endpoint) for endpoint in voter.endpoints])
+        for voter in (voters.voters if voters else ())
+    ]
+    topic = TopicResult(CLUSTER_METADATA, [partition])
+    return DescribeQuorumResponse(error_message=None, topics=[topic], nodes=nodes)

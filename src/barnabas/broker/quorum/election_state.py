@@ -1,0 +1,39 @@
+"""The file `quorum-state`, in Kafka's form: the epoch, and who has this replica's vote in it."""
+
+import json
+
+from barnabas.log import StorageError
+from barnabas.log.directory import decode_id, encode_id
+from barnabas.raft import ElectionState, ReplicaKey
+from barnabas.wire.primitives import ZERO_UUID
+
+ELECTION_FILE = "quorum-state"
+_VERSION = 1
+_NOBODY = -1
+
+
+def encode_election(election: ElectionState) -> bytes:
+    voted_id, voted_directory_id = election.voted_for or (_NOBODY, ZERO_UUID)
+    content = {
+        "leaderId": _NOBODY,
+        "leaderEpoch": election.epoch,
+        "votedId": voted_id,
+        "votedDirectoryId": encode_id(voted_directory_id),
+        "data_version": _VERSION,
+    }
+    return json.dumps(content, separators=(",", ":")).encode()
+
+
+def decode_election(path: str, content: bytes) -> ElectionState:
+    """Raises `StorageError`: without its vote, a replica might vote twice."""
+    try:
+        fields = json.loads(content)
+        if fields["data_version"] != _VERSION:
+            raise ValueError(f"version {fields['data_version']}")
+        voted_id = int(fields["votedId"])
+        voted_for = None
+        if voted_id != _NOBODY:
+            voted_for = ReplicaKey(voted_id, decode_id(fields["votedDirectoryId"]))
+        return ElectionState(int(fields["leaderEpoch"]), voted_for)
+    except (ValueError, KeyError, TypeError) as error:
+        raise StorageError(f"{path} can't be read ({error}); restore it from a backup") from error

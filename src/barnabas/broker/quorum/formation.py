@@ -1,0 +1,171 @@
+"""How a cluster begins, and how a node with an empty directory becomes part of one.
+
+Every node that belongs to no cluster asks the named voters who they are (DescribeQuorum). Where
+one belongs to a cluster already, the node joins that: as a voter if its own directory is among
+the voters, else as an observer. Otherwise the voter with the lowest id founds the cluster, once
+it has heard from every other one, twice: all answers of the second round are later than all of
+the first, so if they are the same, there was a moment at which everybody was who they say and
+belonged to no cluster. Hence a node that has lost its disk never founds a second cluster beside
+the one that the others are in; it can not even if all but one of them are down.
+
+A single founder costs nothing, as everybody must be there anyway.
+"""
+
+import logging
+from asyncio import AbstractEventLoop
+from collections.abc import Sequence
+from random import Random
+from typing import NamedTuple
+
+from barnabas.broker.peers import Peers, PeerUnavailable
+from barnabas.broker.quorum.addresses import NamedVoter
+from barnabas.broker.quorum.messages.fields import only_partition
+from barnabas.broker.quorum.metadata_topic import METADATA_PARTITION
+from barnabas.log.directory import encode_id
+from barnabas.metadata.image import CLUSTER_METADATA
+from barnabas.raft import Endpoint, ReplicaKey, Voter, VoterSet
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
+from barnabas.wire.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    PartitionData,
+    TopicData,
+)
+
+logger = logging.getLogger(__name__)
+
+NOT_FORMED = ErrorCode.BROKER_NOT_AVAILABLE
+"""What a node answers, with its own id and directory as the only voter, that is in no cluster."""
+
+_LANE = "raft"
+_ASK_TIMEOUT_MS = 1_000
+_ROUND_MS = 100
+_SILENT_MS = 5_000
+"""How often to say what is being waited for."""
+
+
+class Membership(NamedTuple):
+    cluster_id: str
+    voters: VoterSet
+    """Empty for a replica that is to learn from the log who votes."""
+
+
+class Formation:
+    def __init__(
+        self,
+        me: ReplicaKey,
+        named: Sequence[NamedVoter],
+        peers: Peers,
+        loop: AbstractEventLoop,
+        random: Random,
+    ) -> None:
+        self._me = me
+        self._named = {voter.node_id: voter for voter in named}
+        self._others = sorted(self._named.keys() - {me.node_id})
+        self._is_founder = not named or me.node_id == min(self._named)
+        self._peers = peers
+        self._loop = loop
+        self._random = random
+
+    async def run(self) -> Membership:
+        """Until there is a cluster and this node is in it."""
+        waited_ms = 0
+        while True:
+            first = await self._ask_all()
+            if isinstance(first, Membership):
+                return first
+            if self._is_founder and len(first) == len(self._others):
+                second = await self._ask_all()
+                if isinstance(second, Membership):
+                    return second
+                if second == first:
+                    return self._found(second)
+            if waited_ms % _SILENT_MS == 0 and waited_ms:
+                missing = ", ".join(str(node) for node in self._others if node not in first)
+                logger.info("waiting for the cluster to begin; silent: %s", missing or "nobody")
+            await self._pause()
+            waited_ms += _ROUND_MS
+
+    def _found(self, directories: dict[int, bytes]) -> Membership:
+        directories = {**directories, self._me.node_id: self._me.directory_id}
+        voters = [
+            self._named[node_id].voter(directory_id)
+            if node_id in self._named
+            else Voter(ReplicaKey(node_id, directory_id))
+            for node_id, directory_id in sorted(directories.items())
+        ]
+        return Membership(encode_id(self._random.randbytes(16)), VoterSet(tuple(voters)))
+
+    async def _ask_all(self) -> Membership | dict[int, bytes]:
+        """The directories of those that are in no cluster, or the cluster that one is in."""
+        directories: dict[int, bytes] = {}
+        topic = TopicData(CLUSTER_METADATA, [PartitionData(METADATA_PARTITION)])
+        questions = {
+            node_id: self._peers.call(
+                node_id,
+                DescribeQuorumRequest([topic]),
+                DescribeQuorumRequest.MAX_VERSION,
+                timeout_ms=_ASK_TIMEOUT_MS,
+                lane=_LANE,
+            )
+            for node_id in self._others
+        }
+        joined: Membership | None = None
+        for node_id, question in questions.items():
+            try:
+                answer = await question
+                if joined is None:
+                    joined = await self._membership(node_id, answer)
+            except PeerUnavailable:
+                continue
+            directory_id = _own_directory(node_id, answer)
+            if directory_id is not None:
+                directories[node_id] = directory_id
+        return directories if joined is None else joined
+
+    async def _membership(self, node_id: int, answer: DescribeQuorumResponse) -> Membership | None:
+        """The cluster that a node belongs to, if it does and can say who votes there."""
+        partition = only_partition(answer.topics)
+        if answer.error_code or partition is None or partition.error_code == NOT_FORMED:
+            return None
+        if not partition.current_voters:
+            return None
+        cluster = await self._peers.call(
+            node_id,
+            DescribeClusterRequest(),
+            DescribeClusterRequest.MAX_VERSION,
+            timeout_ms=_ASK_TIMEOUT_MS,
+            lane=_LANE,
+        )
+        if not cluster.cluster_id:
+            return None
+        listeners = {node.node_id: node.listeners for node in answer.nodes}
+        voters = [
+            Voter(
+                ReplicaKey(state.replica_id, bytes(state.replica_directory_id)),
+                tuple(
+                    Endpoint(at.name, at.host, at.port)
+                    for at in listeners.get(state.replica_id, ())
+                ),
+            )
+            for state in partition.current_voters
+        ]
+        found = VoterSet(tuple(sorted(voters)))
+        return Membership(cluster.cluster_id, found if self._me in found else VoterSet())
+
+    async def _pause(self) -> None:
+        done = self._loop.create_future()
+        self._loop.call_later(_ROUND_MS / 1000, done.set_result, None)
+        await done
+
+
+def _own_directory(node_id: int, answer: DescribeQuorumResponse) -> bytes | None:
+    """What a node in no cluster says of itself."""
+    partition = only_partition(answer.topics)
+    if partition is None or partition.error_code != NOT_FORMED:
+        return None
+    for state in partition.current_voters:
+        if state.replica_id == node_id:
+            return bytes(state.replica_directory_id)
+    return None

@@ -1,0 +1,129 @@
+"""Voters that change: by command, and by themselves when a voter has lost its disk.
+
+A node with a new directory is another replica under an old id. It follows as an observer; when it
+has caught up and the old replica is silent, the leader takes the old one out, and the node, which
+the settings name as a voter, asks to be taken in. So nobody has to do anything about a disk that
+was replaced. Who was taken out by command does not ask again before it is restarted.
+"""
+
+import logging
+from asyncio import AbstractEventLoop, Future
+from collections.abc import Callable
+
+from barnabas.broker.peers import Peers
+from barnabas.broker.quorum.addresses import NamedVoter
+from barnabas.broker.quorum.outcome import OutcomeUnknown
+from barnabas.broker.quorum.shell import RaftShell
+from barnabas.raft import Proposal, Raft, RaftConfig, ReplicaKey
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.add_raft_voter import (
+    AddRaftVoterRequest,
+    AddRaftVoterResponse,
+    Listener,
+)
+
+logger = logging.getLogger(__name__)
+
+_LANE = "raft-voters"
+_ASK_AGAIN_MS = 200
+_ATTEMPT_MS = 50
+_ASK_TIMEOUT_MS = 2_000
+
+
+async def change_voters(
+    shell: RaftShell,
+    loop: AbstractEventLoop,
+    attempt: Callable[[Raft, int], Proposal],
+    timeout_ms: int,
+) -> ErrorCode:
+    """Have the leader's attempt succeed and committed, trying again while it has to wait."""
+    give_up_ms = shell.steady_ms() + timeout_ms
+    try:
+        while (error := shell.step(attempt).error_code) is not ErrorCode.NONE:
+            has_to_wait = error is ErrorCode.REQUEST_TIMED_OUT
+            if not has_to_wait or shell.steady_ms() + _ATTEMPT_MS > give_up_ms:
+                return error
+            pause: Future[None] = loop.create_future()
+            loop.call_later(_ATTEMPT_MS / 1000, pause.set_result, None)
+            await pause
+        await shell.committed()
+    except OutcomeUnknown:
+        return ErrorCode.REQUEST_TIMED_OUT
+    return ErrorCode.NONE
+
+
+def remove_replaced(shell: RaftShell, me: ReplicaKey, config: RaftConfig) -> None:
+    """As the leader: take out a voter whose node is back with another directory."""
+    if shell.led_epoch is None:
+        return
+    status = shell.raft.status()
+    if not status.observers:
+        return
+    now_ms = shell.steady_ms()
+    voters = {replica.key.node_id: replica for replica in status.voters if replica.key != me}
+    for observer in status.observers:
+        old = voters.get(observer.key.node_id)
+        if (
+            old is not None
+            and now_ms - old.last_fetch_ms > config.fetch_timeout_ms
+            and now_ms - observer.last_fetch_ms <= config.fetch_timeout_ms
+            and observer.log_end_offset >= status.high_watermark
+        ):
+            _remove(shell, old.key)
+            return
+
+
+def _remove(shell: RaftShell, key: ReplicaKey) -> None:
+    proposal = shell.step(lambda raft, now_ms: raft.remove_voter(key, now_ms))
+    if proposal.error_code is ErrorCode.NONE:
+        logger.warning("voter %d is back with another directory: the old one is out", key.node_id)
+
+
+class Joining:
+    """Asks the leader to let this node vote, until it does for the first time."""
+
+    def __init__(
+        self,
+        shell: RaftShell,
+        me: ReplicaKey,
+        named: NamedVoter | None,
+        cluster_id: str,
+        peers: Peers,
+        loop: AbstractEventLoop,
+    ) -> None:
+        self._shell = shell
+        self._me = me
+        self._named = named
+        """None: the settings do not name this node, so it does not want to vote."""
+        self._cluster_id = cluster_id
+        self._peers = peers
+        self._loop = loop
+
+    def begin(self) -> None:
+        if self._named is not None and not self._shell.is_stopped:
+            self._ask_if_possible(self._named)
+
+    def _ask_if_possible(self, named: NamedVoter) -> None:
+        raft = self._shell.raft
+        if self._me in raft.voters:
+            return
+        leader_id = raft.leader_id
+        has_voters = bool(raft.voters.voters)
+        if leader_id is None or not has_voters or raft.voters.key_of(self._me.node_id) is not None:
+            self._loop.call_later(_ASK_AGAIN_MS / 1000, self.begin)
+            return
+        request = AddRaftVoterRequest(
+            self._cluster_id,
+            _ASK_TIMEOUT_MS // 2,
+            *self._me,
+            [Listener(at.name, at.host, at.port) for at in named.voter(b"").endpoints],
+        )
+        answer = self._peers.call(
+            leader_id, request, request.MAX_VERSION, timeout_ms=_ASK_TIMEOUT_MS, lane=_LANE
+        )
+        answer.add_done_callback(self._answered)
+
+    def _answered(self, answer: "Future[AddRaftVoterResponse]") -> None:
+        if not answer.cancelled():
+            answer.exception()  # whatever it was: whether it votes shows in the log
+        self._loop.call_later(_ASK_AGAIN_MS / 1000, self.begin)

@@ -1,0 +1,356 @@
+"""The shell around the state machine of Raft: clock, disk and network on one side of it, the
+metadata on the other.
+
+After every call of Raft comes `_pump`: writes go to the disk, messages to their receivers, and
+what is committed to the metadata, in this order. Whoever is called from there may propose again;
+that is dealt with when the present output has been.
+"""
+
+import logging
+from asyncio import AbstractEventLoop, Future, TimerHandle
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import Any, TypeVar
+
+from barnabas.broker.clock import Clock
+from barnabas.broker.peers import Peers, PeerTimedOut, PeerUnavailable
+from barnabas.broker.quorum.messages import decode_response, encode_request
+from barnabas.broker.quorum.outcome import NotLeader, OutcomeUnknown, QuorumStopped
+from barnabas.broker.quorum.proposals import Proposals
+from barnabas.broker.quorum.state_machine import Callbacks, StateMachine
+from barnabas.broker.quorum.storage import QuorumStorage
+from barnabas.broker.quorum.writer import Writer
+from barnabas.log import StorageError
+from barnabas.metadata.records import MetadataRecord, encode_metadata_record
+from barnabas.raft import Batch, BrokenInvariant, Envelope, Raft, RaftConfig, ReadOutcome, Ready
+from barnabas.raft import messages as raft_messages
+from barnabas.records.encode import encode_batch
+from barnabas.records.errors import RecordsError
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.message import Response
+from barnabas.wire.messages.fetch import FetchResponse
+
+logger = logging.getLogger(__name__)
+
+ResultT = TypeVar("ResultT")
+
+_LANE = "raft"
+_FETCH_LANE = "raft-fetch"
+"""Fetches are kept waiting: votes must not wait behind them."""
+_HAND_OVER_TIMEOUT_MS = 500
+
+
+class RaftShell:
+    def __init__(
+        self,
+        raft: Raft,
+        *,
+        node_id: int,
+        cluster_id: str,
+        loop: AbstractEventLoop,
+        clock: Clock,
+        executor: Executor,
+        storage: QuorumStorage,
+        peers: Peers,
+        config: RaftConfig,
+        callbacks: Callbacks,
+        snapshot_records: int,
+        on_tick: Callable[[], None],
+        on_endpoint: Callable[[int, str, int], None],
+    ) -> None:
+        """`on_tick` is called whenever time was all that has passed, `on_endpoint` with a node and
+        its address, of which another has told."""
+        self.raft = raft
+        self._node_id = node_id
+        self._cluster_id = cluster_id
+        self._loop = loop
+        self._clock = clock
+        self._peers = peers
+        self._config = config
+        self._callbacks = callbacks
+        self._on_tick = on_tick
+        self._on_endpoint = on_endpoint
+        self._writer = Writer(loop, executor, storage, self._durable, self._failed)
+        self.state_machine = StateMachine(callbacks, snapshot_records)
+        self._proposals = Proposals(loop)
+        self._asked: dict[int, Future[Any]] = {}
+        """What others have asked, by the number under which Raft was."""
+        self._last_asked = 0
+        self._reads: set[Future[None]] = set()
+        self._ends: set[Future[Any]] = set()
+        """Announcements of the end of this node's leadership that are under way."""
+        self._timer: TimerHandle | None = None
+        self._timer_ms = 0
+        self._now_ms = 0
+        self._pumping = False
+        self._pump_again = False
+        self._known_leader: tuple[int | None, int] = (None, -1)
+        self.led_epoch: int | None = None
+        """The epoch in which this node has said that it leads."""
+        self.is_stopped = False
+
+    def run(self) -> None:
+        self.step(lambda raft, now_ms: raft.tick(now_ms))
+
+    def steady_ms(self) -> int:
+        self._now_ms = max(self._now_ms, self._clock.steady_ms())
+        return self._now_ms
+
+    # -- what is asked of Raft ---------------------------------------------------------------------
+
+    def step(self, action: Callable[[Raft, int], ResultT]) -> ResultT:
+        """Have something done, and see to what follows. Raises `QuorumStopped`."""
+        if self.is_stopped:
+            raise QuorumStopped("the quorum has stopped")
+        try:
+            result = action(self.raft, self.steady_ms())
+        except BrokenInvariant as error:
+            self._failed(error)
+            raise QuorumStopped(str(error)) from error
+        self._pump()
+        return result
+
+    def ask(self, sender: int, message: raft_messages.Request) -> "Future[Any]":
+        """A message of another replica; its answer is Raft's. Raises `QuorumStopped`."""
+        self._last_asked += 1
+        number = self._last_asked
+        answer: Future[Any] = self._loop.create_future()
+        self._asked[number] = answer
+        answer.add_done_callback(lambda _: self._asked.pop(number, None))
+        envelope = Envelope(sender, self._node_id, number, message)
+        self.step(lambda raft, now_ms: raft.receive(envelope, now_ms))
+        return answer
+
+    def propose(self, records: list[MetadataRecord]) -> "Future[None]":
+        if self.led_epoch is None or self.is_stopped:
+            return self._refuse(NotLeader("this node does not lead the quorum"))
+        if records:
+            time_ms = self._clock.now_ms()
+            rows = [(time_ms, None, encode_metadata_record(record), ()) for record in records]
+            batch = Batch(bytes(encode_batch(rows)), len(records))
+            # Not pumped before the future is there: its entry must not be committed unseen.
+            proposal = self.raft.propose(batch, self.steady_ms())
+            if proposal.error_code is not ErrorCode.NONE:
+                return self._refuse(NotLeader("this node hands its leadership over"))
+        outcome = self._proposals.add(self.raft.log_end_offset)
+        if not records:
+            self._proposals.committed(self.state_machine.end_offset)
+        self._pump()
+        return outcome
+
+    def committed(self) -> "Future[None]":
+        """Done when all that this leader has written so far is committed."""
+        if self.led_epoch is None:
+            return self._refuse(OutcomeUnknown("this node does not lead any more"))
+        outcome = self._proposals.add(self.raft.log_end_offset)
+        self._proposals.committed(self.state_machine.end_offset)
+        return outcome
+
+    def read(self) -> "Future[None]":
+        outcome: Future[None] = self._loop.create_future()
+        self._reads.add(outcome)
+        outcome.add_done_callback(self._reads.discard)
+        self.step(lambda raft, now_ms: raft.read(outcome, now_ms))
+        return outcome
+
+    def _refuse(self, error: Exception) -> "Future[None]":
+        outcome: Future[None] = self._loop.create_future()
+        outcome.set_exception(error)
+        outcome.exception()
+        return outcome
+
+    # -- what comes out ----------------------------------------------------------------------------
+
+    def _pump(self) -> None:
+        self._pump_again = True
+        if self._pumping:
+            return
+        self._pumping = True
+        is_whole = False
+        try:
+            while self._pump_again and not self.is_stopped:
+                self._pump_again = False
+                self._deal_with(self.raft.ready())
+            is_whole = True
+        except StorageError as error:
+            is_whole = True
+            self._failed(error)
+        finally:
+            self._pumping = False
+            if not is_whole:  # a bug: the error goes on to where bugs are reported
+                self._failed(RuntimeError("what is agreed could not be followed"))
+        self._arm()
+
+    def _deal_with(self, ready: Ready) -> None:
+        if ready.writes:
+            self._writer.add(ready.writes)
+        for envelope in ready.messages:
+            self._send(envelope)
+        if ready.restore is not None:
+            self.state_machine.restore(ready.restore)
+        if ready.committed:
+            self.state_machine.apply(ready.committed)
+            if ready.committed[-1].epoch == self.led_epoch:
+                self._proposals.committed(self.state_machine.end_offset)
+        if self.led_epoch is not None and not self._leads_in(self.led_epoch):
+            self.led_epoch = None
+            self._callbacks.on_leadership(None)
+            self._proposals.fail(lambda: OutcomeUnknown("leadership was lost before the commit"))
+        if self.led_epoch is None and self._has_begun_to_lead(ready):
+            self.led_epoch = self.raft.epoch
+            self._callbacks.on_leadership(self.led_epoch)
+        for outcome in ready.reads:
+            _answer_read(outcome)
+        known_leader = self.raft.leader_id, self.raft.epoch
+        if known_leader != self._known_leader:
+            self._known_leader = known_leader
+            self._callbacks.on_leader_change()
+        if self.state_machine.is_snapshot_due:
+            end_offset = self.state_machine.end_offset
+            voters = self.raft.voters_at(end_offset)
+            content = self.state_machine.take_snapshot(voters, self._clock.now_ms())
+            self.raft.take_snapshot(end_offset, content)
+            self._pump_again = True
+
+    def _leads_in(self, epoch: int) -> bool:
+        return self.raft.is_leader and self.raft.epoch == epoch
+
+    def _has_begun_to_lead(self, ready: Ready) -> bool:
+        """Whether an entry of its own epoch has been applied, and so everything before it."""
+        return bool(
+            self.raft.is_leader and ready.committed and ready.committed[-1].epoch == self.raft.epoch
+        )
+
+    # -- messages ----------------------------------------------------------------------------------
+
+    def _send(self, envelope: Envelope) -> None:
+        message = envelope.message
+        if isinstance(message, raft_messages.Request):
+            self._call(envelope, message)
+            return
+        answer = self._asked.get(envelope.correlation_id)
+        if answer is not None and not answer.done():
+            answer.set_result(message)
+
+    def _call(self, envelope: Envelope, message: raft_messages.Request) -> None:
+        request = encode_request(message, self._cluster_id)
+        is_fetch = isinstance(
+            message, raft_messages.FetchRequest | raft_messages.FetchSnapshotRequest
+        )
+        answer = self._peers.call(
+            envelope.receiver,
+            request,
+            request.MAX_VERSION,
+            timeout_ms=self._config.request_timeout_ms,
+            lane=_FETCH_LANE if is_fetch else _LANE,
+        )
+        answer.add_done_callback(lambda answer: self._answered(envelope, answer, is_fetch))
+        if isinstance(message, raft_messages.EndQuorumEpochRequest):
+            self._ends.add(answer)
+            answer.add_done_callback(self._ends.discard)
+
+    def _answered(self, envelope: Envelope, answer: "Future[Response]", is_fetch: bool) -> None:
+        if answer.cancelled() or self.is_stopped:
+            return
+        node_id = envelope.receiver
+        error = answer.exception()
+        if isinstance(error, PeerTimedOut) or (error is not None and not is_fetch):
+            return  # Raft's own clock is running
+        if isinstance(error, PeerUnavailable):
+            self.step(lambda raft, now_ms: raft.disconnected(node_id, now_ms))
+            return
+        response = answer.result()
+        if isinstance(response, FetchResponse):
+            for endpoint in response.node_endpoints:
+                self._on_endpoint(endpoint.node_id, endpoint.host, endpoint.port)
+        try:
+            message = decode_response(response)
+        except RecordsError as flaw:
+            logger.warning("node %d sent metadata that can't be read: %s", node_id, flaw)
+            return
+        if message is not None:
+            reply = Envelope(node_id, self._node_id, envelope.correlation_id, message)
+            self.step(lambda raft, now_ms: raft.receive(reply, now_ms))
+
+    # -- disk and clock ----------------------------------------------------------------------------
+
+    def _durable(self, sequence: int) -> None:
+        if not self.is_stopped:
+            self.step(lambda raft, now_ms: raft.persisted(sequence, now_ms))
+
+    def _arm(self) -> None:
+        """See that `tick` comes in time; a timer that goes off early only looks again."""
+        if self.is_stopped:
+            return
+        deadline_ms = self.raft.next_deadline_ms()
+        if self._timer is not None:
+            if self._timer_ms <= deadline_ms:
+                return
+            self._timer.cancel()
+        wait_ms = max(deadline_ms - self.steady_ms(), 1)
+        self._timer_ms = deadline_ms
+        self._timer = self._loop.call_at(self._loop.time() + wait_ms / 1000, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self.step(lambda raft, now_ms: raft.tick(now_ms))
+        if not self.is_stopped:
+            self._on_tick()
+
+    # -- the end -----------------------------------------------------------------------------------
+
+    def _failed(self, error: Exception) -> None:
+        if not self.is_stopped:
+            logger.critical("the metadata log has stopped: %s", error)
+            self._stop()
+            self._callbacks.on_failure(error)
+
+    def _stop(self) -> None:
+        self.is_stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self.led_epoch is not None:
+            self.led_epoch = None
+            self._callbacks.on_leadership(None)
+        self._proposals.fail(lambda: QuorumStopped("the quorum has stopped"))
+        for answer in (*self._asked.values(), *self._reads):
+            answer.cancel()
+
+    async def stop(self) -> None:
+        """Hand leadership over, if there is somebody to have it, and let the disk finish."""
+        if not self.is_stopped:
+            self.step(lambda raft, now_ms: raft.resign(now_ms))
+            if self._ends:
+                await self._announced()
+        if not self.is_stopped:
+            self._stop()
+        await self._writer.stop()
+
+    async def _announced(self) -> None:
+        """Until the others have heard that this node leads no more, or do not answer."""
+        done: Future[None] = self._loop.create_future()
+
+        def finish() -> None:
+            if not done.done():
+                done.set_result(None)
+
+        def heard(_: "Future[Any]") -> None:
+            if not self._ends:
+                finish()
+
+        timer = self._loop.call_later(_HAND_OVER_TIMEOUT_MS / 1000, finish)
+        for announcement in list(self._ends):
+            announcement.add_done_callback(heard)
+        await done
+        timer.cancel()
+
+
+def _answer_read(outcome: ReadOutcome) -> None:
+    answer = outcome.token
+    assert isinstance(answer, Future)
+    if answer.done():
+        return
+    if outcome.error_code is ErrorCode.NONE:
+        answer.set_result(None)
+    else:
+        answer.set_exception(NotLeader("this node does not lead the quorum"))

@@ -1,0 +1,217 @@
+"""What a replica has on its disk: in the directory of `__cluster_metadata-0`
+
+    <offset>.log                      the entries, an ordinary partition log
+    quorum-state                      the epoch and the vote
+    <end offset>-<epoch>.checkpoint   the latest snapshot; entries before it are dropped
+
+Every write is synced before it counts, many entries with one sync, and writes happen in their
+order. So after a crash there is a prefix of them, and perhaps a torn entry behind it. Anything else
+that is wrong is damage: the broker refuses to start, as half of what was agreed is worse than none.
+
+One thread at a time calls it, whichever; only `open` and `write` touch the disk.
+"""
+
+from barnabas.broker.clock import Clock
+from barnabas.broker.quorum.batches import decode_entries, encode_entry
+from barnabas.broker.quorum.checkpoint import (
+    BOOTSTRAP,
+    checkpoint_name,
+    encode_checkpoint,
+    records_in_checkpoint,
+    snapshot_id_in,
+    voters_in_checkpoint,
+)
+from barnabas.broker.quorum.election_state import (
+    ELECTION_FILE,
+    decode_election,
+    encode_election,
+)
+from barnabas.log import Disk, Log, LogConfig, StorageError, refuse_damage
+from barnabas.log.errors import storage_errors
+from barnabas.log.state import STATE_FILE
+from barnabas.raft import (
+    ElectionState,
+    Entry,
+    OffsetAndEpoch,
+    Recovered,
+    Snapshot,
+    Truncate,
+    VoterSet,
+    Write,
+)
+from barnabas.records.batch import parse_header
+from barnabas.records.errors import RecordsError
+
+_READ_BYTES = 1 << 20
+_CONFIG = LogConfig(
+    segment_bytes=16 << 20, segment_ms=2**62, retention_ms=-1, cleanup_policy=frozenset()
+)
+
+
+class QuorumStorage:
+    def __init__(self, disk: Disk, directory: str, clock: Clock) -> None:
+        self._disk = disk
+        self._directory = directory
+        self._clock = clock
+        self._log: Log | None = None
+
+    # -- the start ---------------------------------------------------------------------------------
+
+    def open(self) -> Recovered:
+        """Read everything. Raises `StorageError`."""
+        with storage_errors(f"can not read {self._directory}"):
+            self._disk.make_directory(self._directory)
+            snapshot = self._latest_snapshot()
+            start_offset = snapshot.snapshot_id.end_offset if snapshot else 0
+            refuse_damage(self._disk, self._directory, start_offset=start_offset)
+            self._log = Log.open(self._disk, self._directory, _CONFIG, self._clock.now_ms())
+            if self._log.log_end_offset < start_offset:
+                # A crash came between the snapshot of a leader and the new beginning of the log.
+                self._log.truncate_fully_and_start_at(start_offset)
+            entries = self._entries(self._log)
+            epochs = [entry.epoch for entry in entries[-1:]]
+            if snapshot is not None:
+                epochs.append(snapshot.snapshot_id.epoch)
+            return Recovered(self._election(max(epochs, default=0)), snapshot, entries)
+
+    def _latest_snapshot(self) -> Snapshot | None:
+        """The bootstrap checkpoint is none: it stands for no entries."""
+        found = [snapshot_id for snapshot_id in self._checkpoints() if snapshot_id != BOOTSTRAP]
+        if not found:
+            return None
+        content = self._read_checkpoint(max(found))
+        return Snapshot(max(found), voters_in_checkpoint(content), content)
+
+    def bootstrap_voters(self) -> VoterSet | None:
+        """Who voted when the cluster began, if this replica was there and no snapshot knows more.
+
+        Raises `StorageError`.
+        """
+        with storage_errors(f"can not read {self._directory}"):
+            if BOOTSTRAP in self._checkpoints():
+                return voters_in_checkpoint(self._read_checkpoint(BOOTSTRAP))
+            return None
+
+    def has_checkpoint(self) -> bool:
+        with storage_errors(f"can not read {self._directory}"):
+            return bool(self._checkpoints())
+
+    def _checkpoints(self) -> list[OffsetAndEpoch]:
+        ids = map(snapshot_id_in, self._disk.list_files(self._directory))
+        return [snapshot_id for snapshot_id in ids if snapshot_id is not None]
+
+    def _read_checkpoint(self, snapshot_id: OffsetAndEpoch) -> bytes:
+        path = f"{self._directory}/{checkpoint_name(snapshot_id)}"
+        content = self._disk.read_file(path)
+        try:
+            records_in_checkpoint(content)
+            voters_in_checkpoint(content)
+        except RecordsError as error:
+            raise StorageError(f"{path} is damaged: {error}; restore it from a backup") from error
+        return content
+
+    def _entries(self, log: Log) -> list[Entry]:
+        entries: list[Entry] = []
+        offset = log.log_start_offset
+        try:
+            while offset < log.log_end_offset:
+                entries += decode_entries(log.read(offset, _READ_BYTES))
+                offset = entries[-1].end_offset
+        except (RecordsError, IndexError) as error:
+            raise StorageError(
+                f"{self._directory} can't be read from offset {offset} on: {error}; "
+                "`barnabas log dump` shows the file, a backup is the way back"
+            ) from error
+        return entries
+
+    def _election(self, last_epoch: int) -> ElectionState:
+        path = f"{self._directory}/{ELECTION_FILE}"
+        election = ElectionState()
+        if self._disk.exists(path):
+            election = decode_election(path, self._disk.read_file(path))
+        if election.epoch < last_epoch:
+            raise StorageError(
+                f"{path} knows of no epoch beyond {election.epoch}, but the log does, of epoch "
+                f"{last_epoch}; restore it from a backup"
+            )
+        return election
+
+    # -- changes -----------------------------------------------------------------------------------
+
+    def begin_cluster(self, voters: VoterSet) -> None:
+        """Remember who votes in a cluster that begins; nobody: this replica joins another's."""
+        path = f"{self._directory}/{checkpoint_name(BOOTSTRAP)}"
+        with storage_errors(f"can not write {path}"):
+            if voters.voters:
+                content = encode_checkpoint([], voters, self._clock.now_ms())
+                self._disk.replace_file(path, content, sync=True)
+            else:
+                self._disk.unlink(path)
+                self._disk.sync_directory(self._directory)
+
+    def write(self, writes: list[Write]) -> None:
+        """Make all of them durable, in their order. Raises `StorageError`, and then no more."""
+        assert self._log is not None
+        entries: list[Entry] = []
+        with storage_errors(f"can not write to {self._directory}"):
+            for write in writes:
+                if isinstance(write.change, Entry):
+                    entries.append(write.change)
+                    continue
+                self._append(self._log, entries)
+                entries = []
+                match write.change:
+                    case ElectionState() as election:
+                        path = f"{self._directory}/{ELECTION_FILE}"
+                        self._disk.replace_file(path, encode_election(election), sync=True)
+                    case Truncate(end_offset):
+                        self._truncate(self._log, end_offset)
+                    case Snapshot() as snapshot:
+                        self._store(self._log, snapshot)
+            self._append(self._log, entries)
+
+    def _append(self, log: Log, entries: list[Entry]) -> None:
+        if not entries:
+            return
+        if log.log_end_offset != entries[0].base_offset:
+            raise StorageError(
+                f"{self._directory} ends at {log.log_end_offset}, not at {entries[0].base_offset}"
+            )
+        buffer = bytearray()
+        batches = []
+        for entry in entries:
+            batch = encode_entry(entry)
+            batches.append((len(buffer), parse_header(batch)))
+            buffer += batch
+        log.append_as_follower(memoryview(buffer), batches, self._clock.now_ms())
+        log.flush()
+
+    def _truncate(self, log: Log, end_offset: int) -> None:
+        # Should power fail before the new state is on disk, the old one must not miss what is cut.
+        self._disk.unlink(f"{self._directory}/{STATE_FILE}")
+        self._disk.sync_directory(self._directory)
+        log.truncate_to(end_offset)
+
+    def _store(self, log: Log, snapshot: Snapshot) -> None:
+        snapshot_id = snapshot.snapshot_id
+        path = f"{self._directory}/{checkpoint_name(snapshot_id)}"
+        self._disk.replace_file(path, snapshot.content, sync=True)
+        if log.log_end_offset < snapshot_id.end_offset:
+            log.truncate_fully_and_start_at(snapshot_id.end_offset)
+        else:
+            deletion = log.delete_records_before(snapshot_id.end_offset)
+            if deletion is not None:
+                deletion.run()
+        for older in self._checkpoints():
+            if older != snapshot_id:
+                self._disk.unlink(f"{self._directory}/{checkpoint_name(older)}")
+
+    def close(self) -> None:
+        """Raises `StorageError`; then the next start scans the log."""
+        if self._log is not None:
+            self._log.close()
+
+    def abandon(self) -> None:
+        """Let go of the files, as a crash would."""
+        if self._log is not None:
+            self._log.abandon()

@@ -1,0 +1,121 @@
+"""The nodes of a cluster on one machine: what `barnabas server --nodes N` gives each of them.
+
+Nodes are numbered from 1, keep their data in node-1, node-2, ... below the directory that is given,
+and listen on consecutive ports, or on free ones if port 0 is asked for.
+"""
+
+import contextlib
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from barnabas.broker.config import BrokerConfig, ConfigError
+from barnabas.broker.net.listeners import Address, parse_address
+from barnabas.broker.settings import BROKER_CONFIGS
+from barnabas.broker.voters import SETTING as VOTERS
+from barnabas.broker.voters import Voter, format_voters
+from barnabas.log.directory import META_FILE
+
+_NAME = "node-"
+_NUMBERED = ("node.id", VOTERS)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalNode:
+    """One node: its number, where it is reached, and all its settings."""
+
+    node_id: int
+    address: Address
+    properties: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        return node_name(self.node_id)
+
+
+def node_name(node_id: int) -> str:
+    return f"{_NAME}{node_id}"
+
+
+def plan_nodes(properties: Mapping[str, str], count: int) -> list[LocalNode]:
+    """Settings for each of `count` nodes, from those given for all. Raises `ConfigError`."""
+    BrokerConfig(properties)
+    for name in _NUMBERED:
+        if name in properties:
+            raise ConfigError(
+                f"{name}={properties[name]} and --nodes exclude each other: --nodes numbers its "
+                "nodes from 1 and lets all of them vote"
+            )
+    listen = _base_address(properties, "listeners")
+    assert listen is not None
+    advertised = _base_address(properties, "advertised.listeners")
+    if listen.is_wildcard and advertised is None:
+        raise ConfigError(
+            f"listeners={listen}: with --nodes and a listener for all addresses, say with "
+            "--advertise HOST:PORT where clients reach the first node"
+        )
+    directory = Path(properties.get("log.dirs") or BROKER_CONFIGS["log.dirs"].default or "")
+    check_directory(directory)
+    ports = _ports(listen, count)
+    inside = "localhost" if listen.is_wildcard else listen.host
+    voters = [Voter(number, Address(inside, port)) for number, port in enumerate(ports, 1)]
+    nodes = []
+    for number, port in enumerate(ports, 1):
+        own = {
+            **properties,
+            "node.id": str(number),
+            "listeners": str(Address(listen.host, port)),
+            "log.dirs": str(directory / node_name(number)),
+            VOTERS: format_voters(voters),
+        }
+        reached = Address(inside, port)
+        if advertised is not None:
+            reached = Address(advertised.host, (advertised.port or ports[0]) + port - ports[0])
+            own["advertised.listeners"] = str(reached)
+        nodes.append(LocalNode(number, reached, own))
+    return nodes
+
+
+def check_directory(directory: Path) -> None:
+    """Data of a single node is not to be taken for that of a cluster."""
+    if (directory / META_FILE).exists():
+        raise ConfigError(
+            f"{directory} holds the data of a single node: start it without --nodes, or give "
+            "another directory with --data"
+        )
+
+
+def check_single_directory(properties: Mapping[str, str]) -> None:
+    """And the other way round."""
+    directory = Path(properties.get("log.dirs") or BROKER_CONFIGS["log.dirs"].default or "")
+    if (directory / node_name(1) / META_FILE).exists() and not (directory / META_FILE).exists():
+        raise ConfigError(
+            f"{directory} holds the data of a cluster of nodes: start it with --nodes, or give "
+            f"the directory of one node, such as {directory / node_name(1)}"
+        )
+
+
+def nodes_beyond(directory: Path, count: int) -> list[str]:
+    """The directories of nodes with higher numbers than those that are being started."""
+    numbers = [each.name.removeprefix(_NAME) for each in directory.glob(f"{_NAME}*")]
+    return [node_name(n) for n in sorted(int(n) for n in numbers if n.isdecimal()) if n > count]
+
+
+def _base_address(properties: Mapping[str, str], setting: str) -> Address | None:
+    text = properties.get(setting, BROKER_CONFIGS[setting].default)
+    return None if text is None else parse_address(text, setting)
+
+
+def _ports(listen: Address, count: int) -> list[int]:
+    if listen.port:
+        last = listen.port + count - 1
+        if last > 65535:
+            raise ConfigError(f"listeners={listen}: {count} nodes need ports up to {last}")
+        return list(range(listen.port, last + 1))
+    # All are held at the same time, so that none is found twice.
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("", 0))
+        return sorted(each.getsockname()[1] for each in sockets)

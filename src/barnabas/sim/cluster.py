@@ -1,0 +1,157 @@
+"""A simulated cluster: machines, the network between them, the judge, and clients."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from barnabas.broker.node import Node
+from barnabas.broker.partition import Partition
+from barnabas.sim.client import Client
+from barnabas.sim.history import History, Violation
+from barnabas.sim.machine import PORT, Machine
+from barnabas.sim.network import Network
+from barnabas.sim.profile import Profile
+from barnabas.sim.simulator import Simulator
+from barnabas.sim.watch import BrokenBrokers, Watch
+
+_SETTINGS = {
+    "auto.create.topics.enable": "false",
+    "broker.heartbeat.interval.ms": "200",
+    "broker.session.timeout.ms": "1000",
+    "controlled.shutdown.max.wait.ms": "3000",
+    "group.initial.rebalance.delay.ms": "100",
+    "group.min.session.timeout.ms": "100",
+    "leader.imbalance.check.interval.seconds": "3",
+    "log.flush.offset.checkpoint.interval.ms": "2000",
+    "log.retention.check.interval.ms": "60000",
+    "offsets.topic.num.partitions": "1",
+    "replica.fetch.wait.max.ms": "300",
+    "replica.lag.time.max.ms": "1500",
+}
+"""Shorter times than by default, so that a run of a few seconds sees many changes."""
+
+
+class Cluster:
+    """Everything that exists in a run."""
+
+    def __init__(
+        self, seed: int | str, profile: Profile, say: Callable[[str], None] | None = None
+    ) -> None:
+        self.simulator = Simulator(seed, say)
+        self.profile = profile
+        self.network = Network(self.simulator)
+        self.network.delays_us = profile.delays_us
+        self.random = self.simulator.source("cluster")
+        self.history = History()
+        voters = ",".join(f"{i}@node-{i}:{PORT}" for i in range(1, profile.voters + 1))
+        self.machines: dict[int, Machine] = {}
+        for node_id in range(1, profile.nodes + 1):
+            machine = Machine(
+                self.simulator,
+                self.network,
+                node_id,
+                _SETTINGS | profile.settings | {"controller.quorum.voters": voters},
+            )
+            if profile.racks:
+                machine.properties["broker.rack"] = f"rack-{node_id}"
+            machine.job_delays_us = profile.job_delays_us
+            machine.clock_skew_ms = self.random.choice(profile.skews_ms)
+            machine.clock_rate = self.random.choice(profile.rates)
+            self.machines[node_id] = machine
+        self.watch = Watch(self.simulator, self.machines)
+        for machine in self.machines.values():
+            machine.observer = self.watch
+            machine.disk.on_write = partial(self.watch.wrote, machine)
+        self.clients: list[Client] = []
+
+    def client(self, name: str) -> Client:
+        hosts = [machine.host for machine in self.machines.values()]
+        client = Client(self.simulator, self.network, name, hosts, self.history, self.watch)
+        self.clients.append(client)
+        return client
+
+    @property
+    def hosts(self) -> list[str]:
+        nodes = [machine.host for machine in self.machines.values()]
+        return nodes + [client.process.host for client in self.clients]
+
+    def nodes(self) -> Iterator[Node]:
+        """The nodes that run, as far as they have come."""
+        for machine in self.machines.values():
+            if machine.server is not None and machine.is_ready:
+                yield machine.server.node
+
+    def controller(self) -> Machine | None:
+        """The machine of the newest controller."""
+        leaders = [node for node in self.nodes() if node.quorum.is_leader]
+        newest = max(leaders, key=lambda node: node.quorum.epoch, default=None)
+        return None if newest is None else self.machines[newest.node_id]
+
+    def led_partitions(self) -> list[tuple[Machine, Partition]]:
+        """Every partition with the machine that believes to lead it."""
+        return [
+            (self.machines[node.node_id], partition)
+            for node in self.nodes()
+            for partition in node.partitions
+            if partition.is_leader
+        ]
+
+    def voters_agree(self, node_id: int) -> bool:
+        """Whether all nodes know the same voters, this one among them, and enough of them."""
+        sets = {node.quorum.voters.keys for node in self.nodes()}
+        if len(sets) != 1:
+            return False
+        voters = {key.node_id for key in next(iter(sets))}
+        return node_id in voters and len(voters) >= 3
+
+    def is_whole(self) -> bool:
+        """Every node is in service, and every partition has all of its replicas in sync."""
+        nodes = list(self.nodes())
+        if len(nodes) < len(self.machines):
+            return False
+        offsets = {node.quorum.end_offset for node in nodes}
+        image = nodes[0].image
+        return len(offsets) == 1 and all(
+            partition.leader >= 0
+            and sorted(partition.isr) == sorted(partition.replicas)
+            and not partition.adding_replicas
+            and not partition.removing_replicas
+            for topic in image.topics.values()
+            for partition in topic.partitions
+        )
+
+    def check_images(self) -> None:
+        """Nodes that have applied the same metadata know the same."""
+        known: dict[int, tuple[int, list[str]]] = {}
+        for node in self.nodes():
+            image = [repr(record) for record in node.image.snapshot()]
+            other, expected = known.setdefault(node.quorum.end_offset, (node.node_id, image))
+            if image != expected:
+                different = sorted(set(image) ^ set(expected))
+                raise Violation(f"nodes {other} and {node.node_id} disagree: {different}")
+
+    def end(self) -> None:
+        """Nothing runs any more; what is left is garbage."""
+        for machine in self.machines.values():
+            if machine.process is not None:
+                machine.process.kill()
+        for client in self.clients:
+            client.process.kill()
+
+
+@contextmanager
+def overheard(simulator: Simulator) -> Iterator[None]:
+    """What brokers log goes into the trace, and their failures end the run."""
+    logger = logging.getLogger("barnabas")
+    handler = BrokenBrokers(simulator)
+    level, propagate = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO if simulator.is_read else logging.ERROR)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = propagate

@@ -1,0 +1,142 @@
+"""How hard a simulation is on its cluster: drawn from the seed, so that each run is different.
+
+Faults that hide each other in an average run show up in one that has a lot of the one and none of
+the other. An emphasis makes runs in which one kind of mistake has the best chance to be seen.
+"""
+
+from dataclasses import dataclass, field, replace
+from random import Random
+
+FAULTS = (
+    "kill",
+    "kill_leader",
+    "kill_controller",
+    "kill_in_a_write",
+    "stop",
+    "power_loss",
+    "wipe",
+    "pause",
+    "pause_leader",
+    "partition",
+    "isolate_leader",
+    "isolate_controller",
+    "one_way",
+    "break_connections",
+    "forget_connections",
+    "late_repetitions",
+    "slow_link",
+    "clock_jump",
+    "full_disk",
+    "move_replicas",
+    "elect_preferred",
+    "churn_topics",
+)
+EMPHASES = ("anything", "anything", "kills", "power", "network", "pauses", "moves")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One run."""
+
+    emphasis: str
+    nodes: int
+    voters: int
+    replication_factor: int
+    min_insync_replicas: int
+    partitions: int
+    producers: int
+    members: int
+    committers: int
+    racks: bool
+    """Nodes stand in racks, and somebody reads from the nearest replica."""
+    faulty_ms: int
+    fault_every_ms: int
+    faults: dict[str, int]
+    """Weights of the faults."""
+    delays_us: tuple[int, int]
+    job_delays_us: tuple[int, int]
+    restarts_ms: tuple[int, ...]
+    heals_ms: tuple[int, ...]
+    pace_ms: tuple[int, int] = (20, 200)
+    skews_ms: tuple[int, ...] = (0, 0, -30_000, 3_600_000)
+    rates: tuple[float, ...] = (1.0, 1.0, 0.97, 1.03)
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+def draw_profile(random: Random, emphasis: str | None = None) -> Profile:
+    profile = _draw_anything(random, emphasis or random.choice(EMPHASES))
+    match profile.emphasis:
+        case "kills":
+            return replace(
+                profile,
+                fault_every_ms=300,
+                faults={"kill": 2, "kill_leader": 4, "kill_controller": 2, "kill_in_a_write": 3},
+                restarts_ms=(1, 50, 400, 1_500),
+            )
+        case "power":
+            return replace(
+                profile,
+                nodes=3,
+                replication_factor=3,
+                faults={"power_loss": 6, "kill_leader": 4, "kill": 2, "wipe": 1},
+                restarts_ms=(1, 50, 400, 2_000),
+            )
+        case "network":
+            return replace(
+                profile,
+                faults={
+                    "partition": 3,
+                    "isolate_leader": 3,
+                    "isolate_controller": 2,
+                    "one_way": 3,
+                    "break_connections": 2,
+                    "forget_connections": 2,
+                    "late_repetitions": 3,
+                    "slow_link": 2,
+                },
+            )
+        case "pauses":
+            return replace(
+                profile,
+                faults={"pause": 3, "pause_leader": 5, "kill_leader": 1, "clock_jump": 1},
+            )
+        case "moves":
+            return replace(
+                profile,
+                nodes=max(4, profile.nodes),
+                faults={
+                    "move_replicas": 6,
+                    "elect_preferred": 2,
+                    "kill": 2,
+                    "stop": 2,
+                    "kill_leader": 2,
+                    "partition": 1,
+                    "kill_controller": 1,
+                },
+            )
+        case _:
+            return profile
+
+
+def _draw_anything(random: Random, emphasis: str) -> Profile:
+    nodes = random.choice((3, 3, 3, 4, 5))
+    replication_factor = random.choice((2, 3, 3))
+    return Profile(
+        emphasis=emphasis,
+        nodes=nodes,
+        voters=random.choice((3, 3, 3, 1, 5 if nodes == 5 else 3)),
+        replication_factor=replication_factor,
+        min_insync_replicas=random.choice((1, 1, replication_factor - 1)),
+        partitions=random.choice((1, 2, 3)),
+        producers=random.choice((1, 2, 3)),
+        members=random.choice((0, 1, 2)),
+        committers=random.choice((0, 1, 1)),
+        racks=random.random() < 0.3,
+        faulty_ms=random.choice((4_000, 6_000, 8_000)),
+        fault_every_ms=random.choice((300, 600, 1_200)),
+        faults={name: random.choice((0, 1, 1, 4)) for name in FAULTS},
+        delays_us=random.choice(((100, 500), (100, 3_000), (500, 30_000))),
+        job_delays_us=random.choice(((100, 1_000), (500, 5_000), (100, 60_000))),
+        restarts_ms=random.choice(((1, 50), (50, 500, 2_000))),
+        heals_ms=random.choice(((50, 300), (300, 1_000, 2_500))),
+    )

@@ -1,0 +1,185 @@
+"""One run: a cluster is brought up, hurt while clients use it, and judged when it has recovered."""
+
+import gc
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from barnabas.sim.administrator import Administrator
+from barnabas.sim.client import Client, TryAgain
+from barnabas.sim.cluster import Cluster, overheard
+from barnabas.sim.consumer import Consumer
+from barnabas.sim.faults import Faults
+from barnabas.sim.history import Place, Violation
+from barnabas.sim.member import Committer, Member, check_commits
+from barnabas.sim.producer import Producer
+from barnabas.sim.profile import Profile, draw_profile
+from barnabas.sim.simulator import Simulator, Stuck
+
+_GROUP = "readers"
+_START_US = 20_000_000
+_RECOVERY_US = 40_000_000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run that broke no promise has seen."""
+
+    seed: int
+    emphasis: str
+    trace_digest: str
+    virtual_ms: int
+    events: int
+    elections: int
+    acknowledged: int
+    reads: int
+    commits: int
+
+    def __str__(self) -> str:
+        return (
+            f"seed {self.seed} ({self.emphasis}): {self.virtual_ms / 1000:.1f} s, "
+            f"{self.events} events, {self.elections} elections, {self.acknowledged} batches "
+            f"acknowledged, {self.reads} records read, {self.commits} commits; "
+            f"trace {self.trace_digest[:12]}"
+        )
+
+
+def run_seed(
+    seed: int, *, emphasis: str | None = None, say: Callable[[str], None] | None = None
+) -> Outcome:
+    """Run a seed. Raises `Violation`, or `Stuck` if the cluster does not recover."""
+    profile = draw_profile(Simulator(seed).source("profile"), emphasis)
+    run = Run(seed, profile, say)
+    collecting = gc.isenabled()
+    gc.disable()  # what it does, and when, is not part of the seed
+    try:
+        with overheard(run.cluster.simulator):
+            run.play()
+    finally:
+        run.cluster.end()
+        if collecting:
+            gc.enable()
+    return run.outcome()
+
+
+class Run:
+    """The acts of the play."""
+
+    def __init__(self, seed: int, profile: Profile, say: Callable[[str], None] | None) -> None:
+        self.seed = seed
+        self.profile = profile
+        self.cluster = Cluster(seed, profile, say)
+        self.simulator = self.cluster.simulator
+        self.simulator.remark("%s", profile)
+        self._producers: list[Producer] = []
+        self._members: list[Member] = []
+        self._groups: list[str] = []
+        client = self.cluster.client("admin")
+        self.administrator = Administrator(
+            client, list(self.cluster.machines), profile.replication_factor
+        )
+        self.faults = Faults(self.cluster, self.administrator)
+
+    def play(self) -> None:
+        self._bring_up()
+        self._use()
+        self.faults.begin()
+        self.simulator.run_until(self.simulator.now_us + self.profile.faulty_ms * 1000)
+        self.faults.end()
+        self._judge()
+
+    def _wait(self, client: Client, within_us: int, what: str) -> None:
+        self.simulator.run_until_true(lambda: client.is_done, within_us, what)
+
+    def _bring_up(self) -> None:
+        for machine in self.cluster.machines.values():
+            delay_us = self.cluster.random.randint(0, 300_000)
+            self.simulator.after(delay_us, machine.start)
+        client = self.cluster.clients[0]
+        configs = {
+            "min.insync.replicas": str(self.profile.min_insync_replicas),
+            "segment.bytes": str(self.cluster.random.choice((2_000, 100_000, 1 << 30))),
+        }
+        ready = self.cluster.machines.values()
+        self.simulator.run_until_true(
+            lambda: all(machine.is_ready for machine in ready), _START_US, "all nodes are ready"
+        )
+        client.run(self.administrator.create_topic("t", self.profile.partitions, configs))
+        self.simulator.run_until(self.simulator.now_us + 1000)
+        self._wait(client, _START_US, "the topic is created")
+
+    def _use(self) -> None:
+        places = self.administrator.places
+        near, far = self.cluster.client("client-1"), self.cluster.client("client-2")
+        for number in range(self.profile.producers):
+            idempotent = self.cluster.random.random() < 0.5
+            client = self.cluster.random.choice((near, far))
+            producer = Producer(client, f"p{number}", places, idempotent=idempotent)
+            client.run(producer.run(self.profile.pace_ms))
+            self._producers.append(producer)
+        near.run(Consumer(near, "reader", places).run())
+        if self.profile.racks:
+            far.run(Consumer(far, "neighbour", places, rack="rack-2").run())
+        for number in range(self.profile.committers):
+            client = self.cluster.random.choice((near, far))
+            committer = Committer(client, f"committer-{number}", f"marks-{number}", places)
+            client.run(committer.run())
+            self._groups.append(f"marks-{number}")
+            self._members.append(committer)
+        for number in range(self.profile.members):
+            member = Member(far, f"member-{number}", _GROUP, places)
+            far.run(member.run())
+            self._members.append(member)
+        if self.profile.members:
+            self._groups.append(_GROUP)
+
+    # -- the end -----------------------------------------------------------------------------------
+
+    def _judge(self) -> None:
+        for client in self.cluster.clients:
+            client.is_stopping = True
+        judge = self.cluster.client("judge")
+        for place in self.administrator.places:
+            judge.run(self._judge_place(judge, place))
+        judge.run(check_commits(judge, self._groups, self.administrator.places))
+        self.simulator.run_until(self.simulator.now_us + 1000)
+        self._wait(judge, _RECOVERY_US, "every partition takes and serves records again")
+        self.simulator.run_until_true(
+            self.cluster.is_whole, _RECOVERY_US, "every replica is in sync again"
+        )
+        for node in self.cluster.nodes():
+            for partition in node.partitions:
+                self.cluster.watch.check_replica(node, partition)
+        self.cluster.check_images()
+
+    async def _judge_place(self, judge: Client, place: Place) -> None:
+        """Write something new, read everything, and look for what was acknowledged."""
+        producer = Producer(judge, f"judge-{place}", [place], idempotent=False)
+        while not producer.acknowledged:
+            await producer.produce(place)
+        consumer = Consumer(judge, f"judge-{place}", [place])
+        acknowledged = self.cluster.history.acknowledged[place]
+        while consumer.positions[place] <= max(acknowledged):
+            try:
+                await consumer.fetch(place)
+            except TryAgain:
+                judge.lost_leader(place)
+                await judge.pause(50, 100)
+        self.cluster.history.check_order(place)
+        self.simulator.say(f"{place}: all {len(acknowledged)} acknowledged records are there")
+
+    def outcome(self) -> Outcome:
+        cluster = self.cluster
+        return Outcome(
+            self.seed,
+            self.profile.emphasis,
+            self.simulator.trace_digest,
+            self.simulator.now_us // 1000,
+            self.simulator.events,
+            cluster.watch.elections,
+            sum(producer.acknowledged for producer in self._producers),
+            cluster.history.reads,
+            sum(member.commits for member in self._members),
+        )
+
+
+__all__ = ["Outcome", "Run", "Stuck", "Violation", "run_seed"]

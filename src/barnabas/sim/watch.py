@@ -1,0 +1,257 @@
+"""Looks into every broker of a simulated cluster after each of its turns.
+
+Watched are things that no client sees in time, or at all:
+
+- In an epoch of a partition one node leads; in an epoch of the quorum, one node is the controller.
+- What a leader calls committed (below its high watermark) is what every leader before it and after
+  it calls committed, batch by batch: same offsets, same epoch, same checksum. Whoever begins to
+  lead has all of it.
+- What a follower calls committed is the same.
+- An epoch and an offset name one batch, whoever has it, committed or not.
+- The metadata that nodes have applied up to an offset is the same everywhere.
+
+A broker that logs an error about itself, or lets an exception go unhandled, has failed too.
+"""
+
+import logging
+from collections import defaultdict
+from typing import Any, NamedTuple
+
+from barnabas.broker.node import Node
+from barnabas.broker.partition import Partition
+from barnabas.log import StorageError
+from barnabas.records.batch import BatchHeader
+from barnabas.records.decode import iter_batches
+from barnabas.sim.guarantee import Guarantee
+from barnabas.sim.history import Place, Violation
+from barnabas.sim.machine import Machine
+from barnabas.sim.process import Killed, ProcessLoop
+from barnabas.sim.simulator import Simulator
+
+_READ_BYTES = 1 << 20
+
+
+class Batch(NamedTuple):
+    """What a batch is known by, wherever it stands."""
+
+    base_offset: int
+    next_offset: int
+    epoch: int
+    crc: int
+
+
+class Seen(NamedTuple):
+    """How far a replica was checked, and as what."""
+
+    leader_epoch: int
+    is_leader: bool
+    high_watermark: int
+
+
+_NOTHING = Seen(-1, False, -1)
+
+
+class Truth:
+    """What is committed in a partition, for ever."""
+
+    def __init__(self) -> None:
+        self.start_offset = 0
+        self.batches: list[Batch] = []
+        self.by_base: dict[int, Batch] = {}
+
+    @property
+    def end_offset(self) -> int:
+        return self.batches[-1].next_offset if self.batches else self.start_offset
+
+
+class Watch:
+    """The judge. `machines` are told to report here."""
+
+    def __init__(self, simulator: Simulator, machines: dict[int, Machine]) -> None:
+        self._simulator = simulator
+        self._machines = machines
+        self._by_host = {machine.host: machine for machine in machines.values()}
+        self._leaders: dict[tuple[bytes, int, int], int] = {}
+        self._controllers: dict[int, int] = {}
+        self.truths: defaultdict[tuple[bytes, int], Truth] = defaultdict(Truth)
+        self._seen: dict[tuple[str, bytes, int], Seen] = {}
+        self._written: dict[tuple[str, int, int], tuple[Batch, int]] = {}
+        self.guarantee = Guarantee()
+        self.elections = 0
+
+    # -- called by the processes -------------------------------------------------------------------
+
+    def failed(self, process: ProcessLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if isinstance(error, Killed):
+            return
+        failure = Violation(f"{process.name}: {context.get('message')}: {error!r}")
+        failure.__cause__ = error
+        self._simulator.failure = self._simulator.failure or failure
+
+    def turned(self, process: ProcessLoop) -> None:
+        machine = self._by_host.get(process.host)
+        if machine is None or machine.server is None or machine.process is not process:
+            return
+        node = getattr(machine.server, "node", None)
+        if node is None:
+            return
+        try:
+            self._check_controller(node)
+            self.guarantee.learn(node)
+            for partition in node.partitions:
+                self._check_partition(process, node, partition)
+        except Violation as violation:  # not to be raised into a broker that is being killed
+            self._simulator.failure = self._simulator.failure or violation
+
+    def wrote(self, machine: Machine, path: str, data: bytes) -> None:
+        """Bytes went to a file: if they are batches, nobody has others of their epoch there."""
+        directory, _, name = path.rpartition("/")
+        if not name.endswith(".log"):
+            return
+        for header, _ in iter_batches(data):
+            batch = _batch(header)
+            key = (directory, batch.base_offset, batch.epoch)
+            known, node_id = self._written.setdefault(key, (batch, machine.node_id))
+            if known != batch:
+                self._simulator.failure = self._simulator.failure or Violation(
+                    f"{directory}: node {machine.node_id} writes {batch}, but {known} is on node "
+                    f"{node_id}"
+                )
+
+    # -- the quorum --------------------------------------------------------------------------------
+
+    def _check_controller(self, node: Node) -> None:
+        quorum = node.quorum
+        if quorum.is_leader:
+            known = self._controllers.setdefault(quorum.epoch, node.node_id)
+            if known != node.node_id:
+                raise Violation(
+                    f"nodes {known} and {node.node_id} are controllers in epoch {quorum.epoch}"
+                )
+
+    # -- partitions --------------------------------------------------------------------------------
+
+    def _check_partition(self, process: ProcessLoop, node: Node, partition: Partition) -> None:
+        key = (process.name, partition.topic_id, partition.index)
+        seen = self._seen.get(key, _NOTHING)
+        now = Seen(partition.leader_epoch, partition.is_leader, partition.high_watermark)
+        if now == seen or partition.deleted:
+            return
+        self._seen[key] = now
+        try:
+            if now.is_leader and (seen.leader_epoch, seen.is_leader) != now[:2]:
+                self._begins_to_lead(node, partition)
+            if now.high_watermark > seen.high_watermark:
+                self._moved_on(node, partition, max(0, seen.high_watermark))
+        except StorageError as error:
+            self._simulator.remark("%s can not be looked into: %s", partition.topic, error)
+
+    def _begins_to_lead(self, node: Node, partition: Partition) -> None:
+        place = Place(partition.topic, partition.index)
+        epoch = partition.leader_epoch
+        known = self._leaders.setdefault((partition.topic_id, partition.index, epoch), node.node_id)
+        if known != node.node_id:
+            raise Violation(f"{place}: nodes {known} and {node.node_id} lead in epoch {epoch}")
+        self.elections += 1
+        self._simulator.say(
+            f"{node.node_id} leads {place} in epoch {epoch}, in sync {partition.isr}"
+        )
+        truth = self.truths[partition.topic_id, partition.index]
+        end = partition.log.log_end_offset
+        if end < truth.end_offset:
+            raise Violation(
+                f"{place}: node {node.node_id} leads in epoch {epoch} up to {end}, but "
+                f"{truth.end_offset} are committed"
+            )
+        self._compare(node, partition, partition.log.log_start_offset, truth.end_offset)
+
+    def _moved_on(self, node: Node, partition: Partition, start: int) -> None:
+        """The high watermark has moved: what it passed is committed, and the same everywhere."""
+        place = Place(partition.topic, partition.index)
+        log, truth = partition.log, self.truths[partition.topic_id, partition.index]
+        end = partition.high_watermark
+        if end > log.log_end_offset:
+            raise Violation(
+                f"{place}: node {node.node_id} calls {end} committed and has {log.log_end_offset}"
+            )
+        if partition.is_leader and end > truth.end_offset:
+            for batch in _batches(partition, truth.end_offset, end):
+                if batch.base_offset != truth.end_offset:
+                    raise Violation(
+                        f"{place}: a gap from {truth.end_offset} to {batch.base_offset} on leader "
+                        f"{node.node_id}"
+                    )
+                truth.batches.append(batch)
+                truth.by_base[batch.base_offset] = batch
+        elif end > truth.end_offset:
+            raise Violation(
+                f"{place}: follower {node.node_id} calls {end} committed, the leader only "
+                f"{truth.end_offset}"
+            )
+        self._compare(node, partition, start, end)
+
+    def _compare(self, node: Node, partition: Partition, start: int, end: int) -> None:
+        place = Place(partition.topic, partition.index)
+        truth = self.truths[partition.topic_id, partition.index]
+        if "compact" in partition.log.config.cleanup_policy:
+            return
+        expected: int | None = None
+        for batch in _batches(partition, max(start, partition.log.log_start_offset), end):
+            known = truth.by_base.get(batch.base_offset)
+            if known != batch:
+                raise Violation(
+                    f"{place}: node {node.node_id} has {batch}, but {known} was committed"
+                )
+            if expected is not None and batch.base_offset != expected:
+                raise Violation(
+                    f"{place}: node {node.node_id} has a gap from {expected} to {batch.base_offset}"
+                )
+            expected = batch.next_offset
+
+    # -- the end -----------------------------------------------------------------------------------
+
+    def check_replica(self, node: Node, partition: Partition) -> None:
+        """All that is committed is here."""
+        place = Place(partition.topic, partition.index)
+        truth = self.truths[partition.topic_id, partition.index]
+        if partition.log.log_end_offset < truth.end_offset:
+            raise Violation(
+                f"{place}: node {node.node_id} ends at {partition.log.log_end_offset}, and "
+                f"{truth.end_offset} are committed"
+            )
+        self._compare(node, partition, 0, truth.end_offset)
+
+
+def _batch(header: BatchHeader) -> Batch:
+    return Batch(header.base_offset, header.next_offset, header.partition_leader_epoch, header.crc)
+
+
+def _batches(partition: Partition, start: int, end: int) -> list[Batch]:
+    found: list[Batch] = []
+    while start < end:
+        data = partition.log.read(start, _READ_BYTES, upto_offset=end)
+        if not data:
+            break
+        for header, _ in iter_batches(data):
+            found.append(_batch(header))
+        start = found[-1].next_offset
+    return found
+
+
+class BrokenBrokers(logging.Handler):
+    """Turns what brokers log into words in the trace, and their own failures into violations."""
+
+    def __init__(self, simulator: Simulator) -> None:
+        super().__init__(logging.INFO)
+        self._simulator = simulator
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._simulator.remark("log %s: %s", record.name, record.getMessage())
+        if record.exc_info is not None and record.exc_info[1] is not None:
+            error = record.exc_info[1]
+            if isinstance(error, Killed):
+                return
+            failure = Violation(f"a broker failed: {record.getMessage()}: {error!r}")
+            failure.__cause__ = error
+            self._simulator.failure = self._simulator.failure or failure
