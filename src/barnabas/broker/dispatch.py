@@ -30,9 +30,6 @@ logger = logging.getLogger(__name__)
 
 NodeT = TypeVar("NodeT")
 
-NODE_CLIENT = "barnabas-node"
-"""The client id under which nodes talk to each other."""
-
 
 @dataclass(frozen=True, slots=True)
 class Later:
@@ -62,10 +59,6 @@ class RequestContext:
         return self.header.client_id or ""
 
     @property
-    def is_from_node(self) -> bool:
-        return self.header.client_id == NODE_CLIENT
-
-    @property
     def client_host(self) -> str:
         return self.connection.client_host
 
@@ -76,7 +69,7 @@ class Route:
 
     request_type: type[Request[Any]]
     handle: Callable[[Any, Any, RequestContext], Outcome]
-    handle_in_place: Callable[[Any, memoryview], Answer] | None = None
+    handle_in_place: "Callable[[Any, memoryview], Answer | Future[Answer]] | None" = None
     """A short cut for the API's simplest and most frequent requests: it answers a frame, or
     returns None, with nothing done, to have it handled the ordinary way."""
 

@@ -6,9 +6,9 @@ client that comes early waits at the gate; it would only be told that there is n
 
 from asyncio import AbstractEventLoop, Future
 
-from barnabas.broker.dispatch import NODE_CLIENT
 from barnabas.broker.net.connection import Answer, Connection, Dispatch
 from barnabas.broker.net.door import ConnectionDoor
+from barnabas.broker.peers import is_peer
 from barnabas.wire.framing import decode_request_header
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
@@ -42,7 +42,7 @@ class Gate:
 
     def _admit(self, frame: memoryview, connection: Connection) -> "Answer | Future[Answer]":
         header = decode_request_header(Reader(frame))
-        if header.client_id == NODE_CLIENT or header.api_key in _ALWAYS_SERVED:
+        if is_peer(header.client_id or "") or header.api_key in _ALWAYS_SERVED:
             return self._dispatch(frame, connection)
         answer: Future[Answer] = self._loop.create_future()
         self._waiting.append((bytes(frame), connection, answer))

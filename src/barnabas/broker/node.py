@@ -7,16 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from barnabas.broker.active_controller import ActiveController
 from barnabas.broker.config import BrokerConfig
 from barnabas.broker.controller_calls import ControllerCalls, ControllerUnavailable
-from barnabas.broker.dispatch import NODE_CLIENT
 from barnabas.broker.environment import Environment
 from barnabas.broker.fetch_sessions import FetchSessions
 from barnabas.broker.flusher import Flusher
+from barnabas.broker.group_coordinator import GroupCoordinator
 from barnabas.broker.lifecycle import Lifecycle
 from barnabas.broker.metadata_follower import Followers, MetadataFollower
 from barnabas.broker.net.connection import Connection
 from barnabas.broker.net.door import ConnectionDoor
 from barnabas.broker.net.listeners import Address
-from barnabas.broker.peers import Peers
+from barnabas.broker.partitions import Partitions
+from barnabas.broker.peers import Peers, peer_client_id
 from barnabas.broker.quorum.quorum import Quorum
 from barnabas.broker.topic_answers import TopicAnswers
 from barnabas.broker.trust import DiskTrust
@@ -75,7 +76,7 @@ class Node:
         self.door = ConnectionDoor(loop, config)
         self.topic_answers = TopicAnswers(self.image)
         self.fetch_sessions = FetchSessions(
-            config.number("max.incremental.fetch.session.cache.slots")
+            config.number("max.incremental.fetch.session.cache.slots"), self.random
         )
         self._incarnation_id = self.random.randbytes(16)
         self._producer_ids = iter(range(0))
@@ -83,7 +84,9 @@ class Node:
         self._voters = {voter.id: voter.address for voter in named}
         self._silent: set[int] = set()
         """Nodes to which a connection has broken and not come back."""
-        self.peers = Peers(loop, clock, self._address_of, self._peer_lost, NODE_CLIENT)
+        self.peers = Peers(
+            loop, clock, self._address_of, self._silent.add, peer_client_id(self.node_id)
+        )
         self.follower = MetadataFollower(
             loop,
             self.image,
@@ -109,6 +112,7 @@ class Node:
             on_restore=self.follower.restore,
             on_commit=self.follower.commit,
             on_leadership=self._leadership,
+            on_leader_change=lambda: self.lifecycle.wake(),
             on_failure=lambda error: on_failure(str(error)),
             snapshot=self.image.snapshot,
         )
@@ -121,6 +125,20 @@ class Node:
             lambda: self.quorum.leader_id,
             lambda: self.quorum.high_watermark,
         )
+        self.partitions = Partitions(
+            config,
+            self.image,
+            data,
+            environment.disk,
+            loop,
+            self.executor,
+            self.flusher.appended,
+            clock=clock,
+            node_id=self.node_id,
+            threads=environment.threads,
+        )
+        self.groups = GroupCoordinator(loop, config, clock, self.random, lambda: self.image)
+        self.partitions.leaders_changed.append(self.groups.leader_changed)
         self.lifecycle = Lifecycle(
             loop,
             clock,
@@ -198,10 +216,6 @@ class Node:
             previous_broker_epoch=vouched_epoch,
         )
 
-    def _peer_lost(self, node_id: int) -> None:
-        self._silent.add(node_id)
-        self.quorum.disconnected(node_id)
-
     def _leadership(self, epoch: int | None) -> None:
         if epoch is None:
             self.controller.stopped()
@@ -214,14 +228,11 @@ class Node:
 
     def _topic_changed(self, topic: TopicImage, indexes: Sequence[int]) -> None:
         self.topic_answers.changed(topic.name)
-        self.partitions.apply(topic, indexes)
+        self.partitions.apply(topic)
 
     def _topic_removed(self, topic: TopicImage) -> None:
         self.topic_answers.changed(topic.name)
-        try:
-            self.partitions.delete_topic(topic.name, topic.topic_id)
-        except StorageError as error:
-            logger.error("topic %s is gone, but its files are not: %s", topic.name, error)
+        self.partitions.delete_topic(topic.name, topic.topic_id)
         self.groups.topics_deleted({topic.name})
 
     def _topic_reconfigured(self, name: str) -> None:
@@ -335,18 +346,17 @@ class Node:
         self.door.close()
         await self.lifecycle.stop()
         self.controller.stopped()
-        await self.partitions.stop_replication()
         await self.quorum.close()
         self.peers.close()
         self.follower.close()
         await self.flusher.close()
         self._flushing.shutdown(wait=True)
         self.executor.shutdown(wait=True)
-        if self.partitions.close():
-            try:
-                self.lifecycle.closed_well()
-            except StorageError as error:
-                logger.error("the next start can't trust this disk: %s", error)
+        self.partitions.close()
+        try:
+            self.lifecycle.closed_well()
+        except StorageError as error:
+            logger.error("the next start can't trust this disk: %s", error)
         self.data.close()
 
 

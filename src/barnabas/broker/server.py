@@ -101,7 +101,7 @@ def _open_data(config: BrokerConfig, environment: Environment) -> DataDirectory:
             environment.disk,
             str(Path(path).absolute()),
             node_id=config.number("node.id"),
-            new_cluster_id=environment.random.randbytes(11).hex(),
+            new_cluster_id="",
             new_directory_id=environment.random.randbytes(16),
         )
     except (DirectoryLocked, DirectoryMismatch, StorageError) as error:

@@ -113,7 +113,7 @@ class Machine:
             lambda workers, _name: process.new_executor(workers),
         )
         self.simulator.say(f"{self.host} starts")
-        server = self.server = Server(BrokerConfig(self.properties), environment)
+        server = self.server = Server(BrokerConfig(self.properties), environment, self.stop)
         self._spawn(process, self._run(process, server))
 
     def _spawn(self, process: ProcessLoop, work: Coroutine[Any, Any, None]) -> None:

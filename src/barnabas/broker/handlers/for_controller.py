@@ -11,6 +11,7 @@ from barnabas.broker.controller_apis import CONTROLLER_APIS
 from barnabas.broker.controller_calls import DEFAULT_TIMEOUT_MS, ControllerUnavailable
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
+from barnabas.broker.peers import is_peer
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request, Response
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
@@ -20,7 +21,7 @@ from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
 async def handle(node: Node, request: Request[Any], context: RequestContext) -> Response:
     api = CONTROLLER_APIS[type(request)]
     try:
-        if context.is_from_node:
+        if is_peer(context.client_id):
             if isinstance(request, BrokerHeartbeatRequest | BrokerRegistrationRequest):
                 node.controller.heard_from(request.broker_id, context.connection)
             response: Response = await node.calls.decide_here(request)

@@ -229,6 +229,11 @@ class Quorum:
             return outcome
         return self._shell.propose(records)
 
+    def resign(self) -> None:
+        """Give up leading, in favour of whoever has most of the log."""
+        if self.shell is not None:
+            self.shell.step(lambda raft, now_ms: raft.resign(now_ms))
+
     async def read_barrier(self) -> None:
         """Return when the state has all that was committed anywhere before this call.
 
