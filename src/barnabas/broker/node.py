@@ -112,7 +112,7 @@ class Node:
             on_restore=self.follower.restore,
             on_commit=self.follower.commit,
             on_leadership=self._leadership,
-            on_leader_change=lambda: self.lifecycle.wake(),
+            on_leader_change=self._leader_changed,
             on_failure=lambda error: on_failure(str(error)),
             snapshot=self.image.snapshot,
         )
@@ -215,6 +215,9 @@ class Node:
             log_dirs=[self.data.directory_id],
             previous_broker_epoch=vouched_epoch,
         )
+
+    def _leader_changed(self) -> None:
+        self.lifecycle.wake()
 
     def _leadership(self, epoch: int | None) -> None:
         if epoch is None:

@@ -2,15 +2,20 @@
 
 from barnabas.broker.dispatch import Route
 from barnabas.broker.handlers import (
+    add_raft_voter,
     api_versions,
+    begin_quorum_epoch,
     delete_groups,
     delete_records,
     describe_cluster,
     describe_configs,
     describe_groups,
     describe_log_dirs,
+    describe_quorum,
     describe_topic_partitions,
+    end_quorum_epoch,
     fetch,
+    fetch_snapshot,
     find_coordinator,
     for_controller,
     heartbeat,
@@ -26,13 +31,17 @@ from barnabas.broker.handlers import (
     offset_for_leader_epoch,
     produce,
     produce_single,
+    remove_raft_voter,
     sync_group,
+    vote,
 )
+from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
 from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from barnabas.wire.messages.alter_configs import AlterConfigsRequest
 from barnabas.wire.messages.alter_partition import AlterPartitionRequest
 from barnabas.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
+from barnabas.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
 from barnabas.wire.messages.create_partitions import CreatePartitionsRequest
@@ -44,9 +53,12 @@ from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.describe_configs import DescribeConfigsRequest
 from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
 from barnabas.wire.messages.describe_log_dirs import DescribeLogDirsRequest
+from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
 from barnabas.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
+from barnabas.wire.messages.end_quorum_epoch import EndQuorumEpochRequest
 from barnabas.wire.messages.fetch import FetchRequest
+from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.heartbeat import HeartbeatRequest
 from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
@@ -62,8 +74,10 @@ from barnabas.wire.messages.offset_delete import OffsetDeleteRequest
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest
 from barnabas.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from barnabas.wire.messages.produce import ProduceRequest
+from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
 from barnabas.wire.messages.sync_group import SyncGroupRequest
 from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
+from barnabas.wire.messages.vote import VoteRequest
 
 
 def routes() -> list[Route]:
@@ -96,6 +110,13 @@ def routes() -> list[Route]:
         Route(OffsetDeleteRequest, offset_delete.handle),
         Route(DescribeClusterRequest, describe_cluster.handle),
         Route(DescribeTopicPartitionsRequest, describe_topic_partitions.handle),
+        Route(VoteRequest, vote.handle),
+        Route(BeginQuorumEpochRequest, begin_quorum_epoch.handle),
+        Route(EndQuorumEpochRequest, end_quorum_epoch.handle),
+        Route(FetchSnapshotRequest, fetch_snapshot.handle),
+        Route(DescribeQuorumRequest, describe_quorum.handle),
+        Route(AddRaftVoterRequest, add_raft_voter.handle),
+        Route(RemoveRaftVoterRequest, remove_raft_voter.handle),
         Route(AlterPartitionRequest, for_controller.handle),
         Route(BrokerRegistrationRequest, for_controller.handle),
         Route(BrokerHeartbeatRequest, for_controller.handle),

@@ -12,12 +12,13 @@ the leader's log; their offsets, and from version 12 on their epochs, say how fa
 from itertools import groupby
 
 from barnabas.broker.closest_replica import closest_replica
-from barnabas.broker.dispatch import Later, RequestContext
+from barnabas.broker.dispatch import Later, Outcome, RequestContext
 from barnabas.broker.fetch_entry import Entry, Key
 from barnabas.broker.fetch_session import NO_REPLICA_ID, FetchSession
 from barnabas.broker.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH
 from barnabas.broker.leadership import TELLS_LEADER, partition_image
 from barnabas.broker.node import Node
+from barnabas.broker.quorum.metadata_topic import is_metadata_fetch
 from barnabas.broker.replica_entry import ReplicaEntry
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import (
@@ -36,7 +37,9 @@ _BY_ID = 13
 _READ_COMMITTED = 1
 
 
-def handle(node: Node, request: FetchRequest, context: RequestContext) -> FetchResponse | Later:
+def handle(node: Node, request: FetchRequest, context: RequestContext) -> Outcome:
+    if _replica_id(request) > NO_REPLICA_ID and is_metadata_fetch(request):
+        return node.quorum.handle_fetch(request)
     found = _session(node, request)
     if isinstance(found, ErrorCode):
         return FetchResponse(error_code=found)
