@@ -69,7 +69,7 @@ class Route:
 
     request_type: type[Request[Any]]
     handle: Callable[[Any, Any, RequestContext], Outcome]
-    handle_in_place: Callable[[Any, memoryview], Answer] | None = None
+    handle_in_place: "Callable[[Any, memoryview], Answer | Future[Answer]] | None" = None
     """A short cut for the API's simplest and most frequent requests: it answers a frame, or
     returns None, with nothing done, to have it handled the ordinary way."""
 

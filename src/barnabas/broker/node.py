@@ -77,10 +77,19 @@ class Node:
         config.set_dynamic(self.image.broker_configs(self.node_id))
         self.door.configure(config)
         self.fetch_sessions = FetchSessions(
-            config.number("max.incremental.fetch.session.cache.slots")
+            config.number("max.incremental.fetch.session.cache.slots"), self.random
         )
         self.partitions = Partitions(
-            config, self.image, data, disk, loop, self.executor, self.flusher.appended
+            config,
+            self.image,
+            data,
+            disk,
+            loop,
+            self.executor,
+            self.flusher.appended,
+            clock=self.clock,
+            node_id=self.node_id,
+            threads=environment.threads,
         )
         self._producer_ids = iter(range(0))
         self.advertised = Address("localhost", 0)
@@ -130,7 +139,7 @@ class Node:
         for topic_id in changed:
             topic = self.image.topics_by_id[topic_id]
             self.topic_answers.changed(topic.name)
-            self.partitions.open_topic(topic)
+            self.partitions.apply(topic)
             if topic.name == CONSUMER_OFFSETS:
                 self._lead_groups()
         for name in reconfigured:
@@ -140,7 +149,8 @@ class Node:
 
     def _lead_groups(self) -> None:
         for partition in self.partitions.by_name.get(CONSUMER_OFFSETS, ()):
-            self.groups.became_leader(partition)
+            if partition is not None and partition.is_leader:
+                self.groups.became_leader(partition)
 
     def _reconfigure_broker(self) -> None:
         self.config.set_dynamic(self.image.broker_configs(self.node_id))
@@ -207,7 +217,12 @@ class Node:
 
     def endpoint_of(self, node_id: int, connection: Connection) -> Address | None:
         """Where the client behind `connection` is told to find a node; None: it is not there."""
-        return self.endpoint(connection) if node_id == self.node_id else None
+        if node_id == self.node_id:
+            return self.endpoint(connection)
+        broker = self.image.brokers.get(node_id)
+        if broker is None or not broker.endpoints:
+            return None
+        return Address(broker.endpoints[0].host, broker.endpoints[0].port)
 
     async def close(self) -> None:
         """Answer the members of groups, flush and close everything."""

@@ -1,20 +1,34 @@
-"""A partition on this node: its log, its high watermark, and who waits for that to move.
+"""A partition on this node: its log, its role, its high watermark, and who waits for that to move.
 
-The high watermark is the offset up to which consumers may read. A topic that sets `flush.*` has
-it follow the flush; every other topic the append.
+The high watermark is the offset up to which consumers may read. A leader moves it when everybody in
+the in-sync set has a record; a follower learns it from the leader. What a replica of a topic that
+sets `flush.*` has not flushed, it does not count as had.
+
+Who leads, and who is in sync, is what the metadata image says (`apply`), and nothing else is. In
+one epoch a partition leads or follows; all that waits for a commit ends with its leadership.
 """
 
 import logging
-from asyncio import Future, get_running_loop
+from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from barnabas.log import AppendInfo, Log, LogConfig, StorageError
+from barnabas.broker.append_limits import AppendLimits
+from barnabas.broker.clock import Clock
+from barnabas.broker.commit_waits import CommitWaits, Done
+from barnabas.log import AppendInfo, DeleteJob, Log, LogConfig, StorageError, checked_batches
+from barnabas.metadata.image import PartitionImage
 from barnabas.records.batch import BatchHeader
-from barnabas.records.decode import decode_batch
-from barnabas.records.errors import CorruptBatch, InvalidBatch
+from barnabas.records.errors import InvalidBatch
 from barnabas.records.validate import validate_batches
+from barnabas.replication import (
+    EpochEnd,
+    IsrChange,
+    LeaderState,
+    follower_high_watermark,
+    truncation_offset,
+)
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.primitives import Buffer
 
@@ -23,41 +37,65 @@ logger = logging.getLogger(__name__)
 _REFUSALS_LOGGED_EVERY_MS = 60_000
 
 
+class AppendRefused(StorageError):  # noqa: N818 - says what has happened
+    """This node may not append to the partition now; the error code says why."""
+
+    def __init__(self, error_code: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.error_code = error_code
+
+
 class Watcher(Protocol):
     """Somebody who wants to know when there is more to read, or nothing ever again."""
 
     def partition_moved(self, partition: "Partition") -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class AppendLimits:
-    """What a topic's settings allow a producer to send."""
+class ReplicaWatcher(Watcher, Protocol):
+    """A follower: it reads up to the end of the log, and is told what is committed."""
 
-    max_message_bytes: int
-    max_decompressed_bytes: int
-    timestamp_before_max_ms: int
-    timestamp_after_max_ms: int
-    needs_keys: bool
-    """Compaction goes by key, so a compacted topic takes no record without one."""
-    min_insync_replicas: int = 1
-    """For acks=all. There is one replica, so more than one can't be had."""
+    def high_watermark_moved(self, partition: "Partition") -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionHost:
+    """What the partitions of a node share."""
+
+    node_id: int
+    loop: AbstractEventLoop
+    clock: Clock
+    replica_lag_time_max_ms: int
+    broker_epoch_of: Callable[[int], int | None]
+    """The epoch of a broker that may be in sync; None for one that is fenced or leaving."""
+    on_append: Callable[["Partition"], None]
+    """Called after an append to a partition whose topic sets `flush.*`."""
+    on_follower_ready: Callable[["Partition"], None]
+    """Called when a follower may join the in-sync set."""
 
 
 class Partition:
-    """The leader's side of one partition."""
+    """One replica, which leads the partition or follows."""
 
     __slots__ = (
-        "_committing",
-        "_on_append",
+        "_flushes",
+        "_host",
         "_refusal_logged_ms",
+        "_waits",
         "deleted",
         "flush_required",
         "high_watermark",
         "index",
+        "isr",
         "leader_epoch",
+        "leader_id",
+        "leading",
         "limits",
         "log",
+        "partition_epoch",
+        "replica_watchers",
+        "replicas",
         "topic",
+        "topic_id",
         "watchers",
     )
 
@@ -65,34 +103,89 @@ class Partition:
         self,
         topic: str,
         index: int,
+        topic_id: bytes,
         log: Log,
-        leader_epoch: int,
         limits: AppendLimits,
-        on_append: Callable[["Partition"], None],
+        host: PartitionHost,
     ) -> None:
         self.topic = topic
         self.index = index
+        self.topic_id = topic_id
         self.log = log
-        self.leader_epoch = leader_epoch
         self.limits = limits
         self.flush_required = log.flush_required
         self.watchers: set[Watcher] = set()
+        self.replica_watchers: set[ReplicaWatcher] = set()
         self.deleted = False
-        # What is in the log at the start was flushed at the last close or survived the crash.
-        self.high_watermark = log.log_end_offset
-        self._on_append = on_append
-        self._committing: list[tuple[int, Future[None]]] = []
+        self.high_watermark = log.committed_offset
+        self.leader_id = self.leader_epoch = self.partition_epoch = -1
+        self.replicas: list[int] = []
+        self.isr: list[int] = []
+        self.leading: LeaderState | None = None
+        """Set while this node leads."""
+        self._host = host
+        self._waits: CommitWaits | None = None
+        self._flushes: list[Future[None]] = []
         self._refusal_logged_ms: int | None = None
+
+    # -- the role ----------------------------------------------------------------------------------
 
     @property
     def is_leader(self) -> bool:
-        return not self.deleted
+        return self.leading is not None
+
+    def apply(self, image: PartitionImage) -> bool:
+        """Take over what is agreed. True if another epoch has begun."""
+        if image.partition_epoch <= self.partition_epoch:
+            return False
+        led_anew = image.leader_epoch != self.leader_epoch
+        self.partition_epoch = image.partition_epoch
+        self.replicas, self.isr = image.replicas, image.isr
+        if led_anew:
+            self.leader_epoch, self.leader_id = image.leader_epoch, image.leader
+            if image.leader == self._host.node_id:
+                self._lead()
+            else:
+                self._follow()
+        leading = self.leading
+        if leading is not None:
+            now_ms = self._host.clock.steady_ms()
+            leading.assigned(image.replicas, image.isr, image.partition_epoch, now_ms)
+            self.look()
+            if leading.is_change_due(self.high_watermark, self.log.log_end_offset, now_ms):
+                self._host.on_follower_ready(self)
+        if led_anew:
+            self.notify()
+        return led_anew
+
+    def _lead(self) -> None:
+        host = self._host
+        self.log.begin_epoch(self.leader_epoch)
+        self.leading = LeaderState(
+            host.node_id,
+            self.leader_epoch,
+            self.log.log_end_offset,
+            host.replica_lag_time_max_ms,
+            host.broker_epoch_of,
+        )
+
+    def _follow(self) -> None:
+        if self.leading is not None:
+            # It may have begun an epoch in which it then appended nothing.
+            self.log.truncate_to(self.log.log_end_offset)
+        self.leading = None
+        self._fail_waits(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    # -- appending as the leader -------------------------------------------------------------------
 
     def append(self, records: Buffer | None, now_ms: int) -> AppendInfo:
         """Store what a producer sent, in the producer's own buffer.
 
-        Raises `InvalidBatch` or `StorageError`; then nothing of it is stored.
+        Raises `InvalidBatch`, `AppendRefused` or `StorageError`; then nothing of it is stored.
         """
+        leading = self.leading
+        if leading is None:
+            raise self._not_leader()
         limits = self.limits
         view = records if isinstance(records, memoryview) else memoryview(records or b"")
         batches = validate_batches(
@@ -106,16 +199,16 @@ class Partition:
                 ErrorCode.INVALID_TXN_STATE, "transactions are not supported by this broker"
             )
         if header.max_timestamp >= 0 and not self.log.config.is_log_append_time:
-            self._check_timestamps(header, now_ms)
+            limits.check_timestamps(header, now_ms)
         if header.producer_id >= 0:
             original = self.log.find_duplicate(header)
             if original is not None:
                 return original
         if limits.needs_keys:
-            check_keys(view, limits.max_decompressed_bytes)
-        return self._store(view, batches, now_ms)
+            limits.check_keys(view)
+        return self._store(leading, view, batches, now_ms)
 
-    def log_refusal(self, error: StorageError, now_ms: int) -> None:
+    def log_refusal(self, error: Exception, now_ms: int) -> None:
         """Say that the disk refused, once in a while: producers try again many times a second."""
         logged_ms = self._refusal_logged_ms
         if logged_ms is None or not 0 <= now_ms - logged_ms < _REFUSALS_LOGGED_EVERY_MS:
@@ -123,36 +216,165 @@ class Partition:
             logger.error("%s-%d takes no records: %s", self.topic, self.index, error)
 
     def append_internal(self, batch: bytearray, header: BatchHeader, now_ms: int) -> AppendInfo:
-        """Store a batch that the broker itself made. Raises `StorageError`."""
-        return self._store(memoryview(batch), [(0, header)], now_ms)
+        """Store a batch that the broker itself made, as a producer with acks=all would.
+
+        Raises `AppendRefused` or another `StorageError`.
+        """
+        leading = self.leading
+        if leading is None:
+            raise self._not_leader()
+        if self.lacks_replicas:
+            raise AppendRefused(
+                ErrorCode.NOT_ENOUGH_REPLICAS, f"{self.topic}-{self.index} has too few replicas"
+            )
+        return self._store(leading, memoryview(batch), [(0, header)], now_ms)
+
+    def _not_leader(self) -> AppendRefused:
+        return AppendRefused(
+            ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self.topic}-{self.index} is not led here"
+        )
+
+    @property
+    def lacks_replicas(self) -> bool:
+        """Whether too few replicas are in sync for acks=all."""
+        return len(self.isr) < self.limits.min_insync_replicas
 
     def _store(
-        self, view: memoryview, batches: list[tuple[int, BatchHeader]], now_ms: int
+        self,
+        leading: LeaderState,
+        view: memoryview,
+        batches: list[tuple[int, BatchHeader]],
+        now_ms: int,
     ) -> AppendInfo:
         log = self.log
-        if self.watchers:
+        if self.watchers or self.replica_watchers:
             log.expect_reader()
+        end = log.log_end_offset
         info = log.append(view, batches, self.leader_epoch, now_ms)
+        if leading.any_at_end:
+            leading.end_moves(end, self._host.clock.steady_ms())
+        if self.replica_watchers:
+            for watcher in tuple(self.replica_watchers):
+                watcher.partition_moved(self)
         if self.flush_required:
-            self._on_append(self)
-        else:
+            self._host.on_append(self)
+        elif leading.is_alone:
             self._advance(log.log_end_offset)
+        elif not leading.waits_for_followers:
+            self.look()
         return info
 
-    def _check_timestamps(self, header: BatchHeader, now_ms: int) -> None:
-        limits = self.limits
-        if header.max_timestamp - now_ms > limits.timestamp_after_max_ms:
-            raise InvalidBatch(
-                ErrorCode.INVALID_TIMESTAMP,
-                f"a timestamp lies {header.max_timestamp - now_ms} ms ahead of the broker's "
-                f"clock; message.timestamp.after.max.ms is {limits.timestamp_after_max_ms}",
+    # -- the leader and its followers --------------------------------------------------------------
+
+    def follower_fetched(
+        self, node_id: int, broker_epoch: int, offset: int, log_start_offset: int
+    ) -> bool:
+        """A follower has all below `offset`. False if it is not one of this leader's."""
+        leading = self.leading
+        if leading is None:
+            return False
+        log_end = self.log.log_end_offset
+        now_ms = self._host.clock.steady_ms()
+        if not leading.fetched(node_id, broker_epoch, offset, log_start_offset, log_end, now_ms):
+            return False
+        if offset > self.high_watermark:
+            self._advance(leading.committed_offset(self._own_end_offset, log_end, now_ms))
+        if leading.can_join(node_id, self.high_watermark):
+            self._host.on_follower_ready(self)
+        return True
+
+    @property
+    def _own_end_offset(self) -> int:
+        return self.log.flushed_offset if self.flush_required else self.log.log_end_offset
+
+    def look(self) -> None:
+        """See whether more is committed than was: the set has changed, or time has passed."""
+        if self.leading is not None:
+            now_ms = self._host.clock.steady_ms()
+            self._advance(
+                self.leading.committed_offset(self._own_end_offset, self.log.log_end_offset, now_ms)
             )
-        if now_ms - header.base_timestamp > limits.timestamp_before_max_ms:
-            raise InvalidBatch(
-                ErrorCode.INVALID_TIMESTAMP,
-                f"a timestamp lies {now_ms - header.base_timestamp} ms behind the broker's "
-                f"clock; message.timestamp.before.max.ms is {limits.timestamp_before_max_ms}",
+
+    @property
+    def knows_what_is_committed(self) -> bool:
+        """A new leader does once all that was there before it is committed."""
+        leading = self.leading
+        return leading is not None and self.high_watermark >= leading.epoch_start_offset
+
+    @property
+    def is_isr_change_due(self) -> bool:
+        leading = self.leading
+        return leading is not None and leading.is_change_due(
+            self.high_watermark, self.log.log_end_offset, self._host.clock.steady_ms()
+        )
+
+    def propose_isr(self) -> IsrChange | None:
+        """What to ask the controller for; it is pending until it comes back or is refused."""
+        leading = self.leading
+        if leading is None or self.deleted:
+            return None
+        return leading.propose(
+            self.high_watermark, self.log.log_end_offset, self._host.clock.steady_ms()
+        )
+
+    # -- following ---------------------------------------------------------------------------------
+
+    def append_fetched(self, records: Buffer, now_ms: int) -> None:
+        """Store what the leader has sent. Raises `CorruptBatch` or `StorageError`."""
+        log = self.log
+        view, batches = checked_batches(memoryview(records), log.log_end_offset)
+        if batches:
+            if self.watchers:
+                log.expect_reader()
+            log.append_as_follower(view, batches, now_ms)
+
+    def follow_leader(self, high_watermark: int, log_start_offset: int) -> DeleteJob | None:
+        """Take over what the leader says is committed, and where its log starts.
+
+        Returns what is to be removed. Raises `StorageError`.
+        """
+        log = self.log
+        self._advance(
+            follower_high_watermark(self.high_watermark, high_watermark, log.log_end_offset)
+        )
+        start = min(log_start_offset, log.log_end_offset)
+        return log.delete_records_before(start) if start > log.log_start_offset else None
+
+    def truncate(self, diverging: EpochEnd) -> None:
+        """Cut off what the leader never had. Raises `StorageError`."""
+        log = self.log
+        offset = truncation_offset(log.end_offset_for_epoch, log.log_end_offset, diverging)
+        lost = self.high_watermark - offset
+        before = log.log_end_offset
+        log.truncate_to(offset)
+        self.high_watermark = min(self.high_watermark, log.log_end_offset)
+        if lost > 0:
+            logger.error(
+                "%s-%d: the leader lacks %d records that were committed; they are lost",
+                self.topic,
+                self.index,
+                lost,
             )
+        elif log.log_end_offset < before:
+            logger.info(
+                "%s-%d ends at %d now, not at %d: what the leader never had is cut off",
+                self.topic,
+                self.index,
+                log.log_end_offset,
+                before,
+            )
+
+    def start_at(self, offset: int) -> None:
+        """Begin anew where the leader's log begins. Raises `StorageError`."""
+        logger.info("%s-%d begins anew at %d, as its leader", self.topic, self.index, offset)
+        self.log.truncate_fully_and_start_at(offset)
+        self.high_watermark = offset
+
+    def next_flush(self) -> "Future[None]":
+        """Done with the next flush that succeeds; cancelled if one fails or none comes."""
+        future: Future[None] = self._host.loop.create_future()
+        self._flushes.append(future)
+        return future
 
     # -- the high watermark ------------------------------------------------------------------------
 
@@ -161,72 +383,93 @@ class Partition:
         self.log.config = config
         self.limits = limits
         self.flush_required = self.log.flush_required
-        self.flushed()
+        self.look()
         if self.flush_required:
-            self._on_append(self)  # a flush may be due earlier now
+            self._host.on_append(self)  # a flush may be due earlier now
 
     def flushed(self) -> None:
         """The log has reached the disk a little further."""
-        log = self.log
-        self._advance(log.flushed_offset if self.flush_required else log.log_end_offset)
+        self.look()
+        flushes, self._flushes = self._flushes, []
+        for future in flushes:
+            if not future.done():
+                future.set_result(None)
 
     def _advance(self, offset: int) -> None:
         if offset <= self.high_watermark:
             return
         self.high_watermark = offset
         if self.watchers:
-            self.notify()
-        if self._committing:
-            self._release(offset)
+            for watcher in tuple(self.watchers):
+                watcher.partition_moved(self)
+        if self.replica_watchers:
+            for follower in tuple(self.replica_watchers):
+                follower.high_watermark_moved(self)
+        if self._waits is not None:
+            too_few = self.lacks_replicas
+            error = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND if too_few else ErrorCode.NONE
+            self._waits.release(offset, error)
 
     def notify(self) -> None:
         """Tell everybody who watches; watchers come and go meanwhile."""
-        for watcher in tuple(self.watchers):
+        for watcher in (*self.watchers, *self.replica_watchers):
             watcher.partition_moved(self)
 
-    def _release(self, offset: int) -> None:
-        waiting = []
-        for wanted, future in self._committing:
-            if wanted > offset:
-                waiting.append((wanted, future))
-            elif not future.done():
-                future.set_result(None)
-        self._committing = waiting
+    def when_committed(self, next_offset: int, timeout_ms: int | None, done: Done) -> None:
+        """Have `done` called when the high watermark reaches `next_offset`, an end of the log.
 
-    def committed(self, next_offset: int) -> Future[None] | None:
+        Or when that will not happen, or takes too long. The high watermark is not there yet.
+        """
+        if self._waits is None:
+            self._waits = CommitWaits(self._host.loop)
+        self._waits.add(next_offset, timeout_ms, done)
+
+    def committed(self, next_offset: int) -> "Future[None] | None":
         """Something to wait for until the high watermark reaches `next_offset`; None: it has.
 
-        It is cancelled when that will not happen.
+        It is cancelled when that will not happen, or nobody here will know.
         """
         if next_offset <= self.high_watermark:
             return None
-        future: Future[None] = get_running_loop().create_future()
-        self._committing.append((next_offset, future))
+        future: Future[None] = self._host.loop.create_future()
+
+        def done(error: ErrorCode) -> None:
+            if future.done():
+                return
+            if error in (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND):
+                future.set_result(None)
+            else:
+                future.cancel()
+
+        self.when_committed(next_offset, None, done)
         return future
 
-    def retire(self) -> None:
-        """The partition is gone; whoever watches shall look and see."""
-        self.deleted = True
-        self.notify()
-        self.watchers.clear()
-        self.give_up()
+    def _fail_waits(self, error: ErrorCode) -> None:
+        if self._waits is not None:
+            self._waits.fail(error)
+        flushes, self._flushes = self._flushes, []
+        for future in flushes:
+            future.cancel()
 
     def give_up(self) -> None:
-        """What waits to be committed will not be: the disk has failed, or the topic is gone."""
-        for _, future in self._committing:
-            future.cancel()
-        self._committing.clear()
+        """What waits to be committed will not be: the disk has failed."""
+        self._fail_waits(ErrorCode.KAFKA_STORAGE_ERROR)
 
+    def checkpoint(self) -> None:
+        """Write down what there is to know about the log. Raises `StorageError`."""
+        self.log.committed_offset = self.high_watermark
+        self.log.checkpoint()
 
-def check_keys(batch: memoryview, max_decompressed_bytes: int) -> None:
-    """Raise unless every record of the batch has a key."""
-    try:
-        records = decode_batch(batch, limit=max_decompressed_bytes)
-    except CorruptBatch as error:
-        raise InvalidBatch(ErrorCode.INVALID_RECORD, str(error)) from error
-    for record in records:
-        if record.key is None:
-            raise InvalidBatch(
-                ErrorCode.INVALID_RECORD,
-                "a compacted topic takes only records with a key (cleanup.policy=compact)",
-            )
+    def close(self) -> None:
+        """Sync the log and let go of it. Raises `StorageError`."""
+        self.log.committed_offset = self.high_watermark
+        self.log.close()
+
+    def retire(self, error: ErrorCode = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) -> None:
+        """The replica is gone from this node; whoever waits is told `error`, and may look."""
+        self.deleted = True
+        self.leading = None
+        self.notify()
+        self.watchers.clear()
+        self.replica_watchers.clear()
+        self._fail_waits(error)

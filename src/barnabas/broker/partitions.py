@@ -1,4 +1,7 @@
-"""All partitions of this node, kept in step with the metadata image."""
+"""All replicas of this node, kept in step with the metadata image.
+
+A topic has a list of its partitions, by index; an entry is None where this node keeps no replica.
+"""
 
 import logging
 import re
@@ -7,26 +10,38 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 
-from barnabas.broker.clock import now_ms
+from barnabas.broker.append_limits import AppendLimits
+from barnabas.broker.clock import Clock
 from barnabas.broker.config import BrokerConfig
-from barnabas.broker.partition import AppendLimits, Partition
+from barnabas.broker.partition import Partition, PartitionHost
 from barnabas.log import (
+    METADATA_FILE,
     DataDirectory,
     DeleteJob,
     Disk,
+    FlushJob,
     Log,
     LogConfig,
     OpenFiles,
     RecoveryReport,
     StorageError,
+    read_topic_id,
+    write_topic_id,
 )
-from barnabas.metadata.image import MetadataImage, TopicImage
+from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
+from barnabas.wire.errors import ErrorCode
 
 logger = logging.getLogger(__name__)
 
-_LOG_FILE = re.compile(r"\d{20}\..+|log\.state.*")
-
+_LOG_FILE = re.compile(rf"\d{{20}}\..+|log\.state.*|{re.escape(METADATA_FILE)}.*")
 _FLUSHES_AT_CLOSE = 16
+_TRY_AGAIN_S = 5.0
+
+Replicas = list[Partition | None]
+
+
+def _nothing(_: Partition) -> None:
+    """For whoever need not be told."""
 
 
 class Partitions:
@@ -41,102 +56,208 @@ class Partitions:
         loop: AbstractEventLoop,
         executor: Executor,
         on_append: Callable[[Partition], None],
+        *,
+        clock: Clock,
+        node_id: int,
+        on_follower_ready: Callable[[Partition], None] = _nothing,
+        threads: Callable[[int, str], Executor] = ThreadPoolExecutor,
     ) -> None:
+        """`on_append` is called after each append to a partition that has to be flushed, and
+        `on_follower_ready` when a leader sees that the in-sync set should change."""
         self._config = config
-        self._image = image
+        self.image = image
+        """What `apply` and `reconfigure` go by; replaced as a whole when a snapshot is loaded."""
         self._data = data
         self._disk = disk
         self._files = OpenFiles(disk, limit=4096)
         self._loop = loop
         self._executor = executor
-        self._on_append = on_append
-        self.by_name: dict[str, list[Partition]] = {}
-        self.by_id: dict[bytes, list[Partition]] = {}
-        self.by_encoded_name: dict[bytes, list[Partition]] = {}
+        self._threads = threads
+        self._clock = clock
+        self._node_id = node_id
+        self._host = PartitionHost(
+            node_id,
+            loop,
+            clock,
+            config.number("replica.lag.time.max.ms"),
+            self._broker_epoch_of,
+            on_append,
+            on_follower_ready,
+        )
+        self.by_name: dict[str, Replicas] = {}
+        self.by_id: dict[bytes, Replicas] = {}
+        self.by_encoded_name: dict[bytes, Replicas] = {}
+        self.led: set[Partition] = set()
+        """Those that this node leads."""
+        self.leaders_changed: list[Callable[[Partition], None]] = []
+        """Called with a partition in which another epoch has begun, and with one that is gone."""
 
     def __iter__(self) -> Iterator[Partition]:
         for partitions in tuple(self.by_name.values()):
-            yield from tuple(partitions)
+            for partition in tuple(partitions):
+                if partition is not None:
+                    yield partition
 
     def get(self, topic: str, index: int) -> Partition | None:
         partitions = self.by_name.get(topic, ())
         return partitions[index] if 0 <= index < len(partitions) else None
 
+    def find(self, topic: str | bytes, index: int) -> Partition | ErrorCode:
+        """The replica of a topic, given by name or id, or what to say to whoever asks for it."""
+        if isinstance(topic, bytes):
+            partitions = self.by_id.get(topic)
+            if partitions is None:
+                return ErrorCode.UNKNOWN_TOPIC_ID
+        else:
+            partitions = self.by_name.get(topic)
+        if partitions is None or not 0 <= index < len(partitions):
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return partitions[index] or ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    def _broker_epoch_of(self, node_id: int) -> int | None:
+        broker = self.image.brokers.get(node_id)
+        return broker.epoch if broker is not None and broker.is_active else None
+
+    # -- in step with the image --------------------------------------------------------------------
+
     def open_all(self) -> None:
         """Open, at the start, everything that the image says there is."""
         found = set(self._data.partitions())
         defaults = self._settings({})  # which most topics share
-        for topic in self._image.topics.values():
+        for topic in self.image.topics.values():
             for image in topic.partitions:
-                if (topic.name, image.index) not in found:
+                if image.replicas == [self._node_id] and (topic.name, image.index) not in found:
                     logger.warning(
                         "%s-%d has lost its directory and all that was in it: it begins empty",
                         topic.name,
                         image.index,
                     )
-            configs = self._image.topic_configs(topic.name)
-            self._open(topic, self._settings(configs) if configs else defaults)
+            configs = self.image.topic_configs(topic.name)
+            self._apply(topic, self._settings(configs) if configs else defaults)
 
-    def open_topic(self, topic: TopicImage) -> None:
-        """Open what the image says this topic has and is not open yet."""
-        self._open(topic, self._settings(self._image.topic_configs(topic.name)))
+    def apply(self, topic: TopicImage) -> None:
+        """Bring the replicas of a topic in step with the image.
 
-    def _open(self, topic: TopicImage, settings: tuple[LogConfig, AppendLimits]) -> None:
-        log_config, limits = settings
-        partitions = self.by_name.setdefault(topic.name, [])
-        self.by_id[topic.topic_id] = partitions
+        A replica that the disk does not let be opened, or removed, is tried again later.
+        """
+        self._apply(topic, self._settings(self.image.topic_configs(topic.name)))
+
+    def _apply(self, topic: TopicImage, settings: tuple[LogConfig, AppendLimits]) -> None:
+        partitions = self.by_id.get(topic.topic_id)
+        if partitions is None:
+            partitions = self.by_id[topic.topic_id] = []
+        self.by_name[topic.name] = partitions
         self.by_encoded_name[topic.name.encode()] = partitions
-        for image in topic.partitions[len(partitions) :]:
-            path = self._data.partition_path(topic.name, image.index)
-            log = Log.open(self._disk, path, log_config, now_ms(), files=self._files)
-            if log.recovery is not None:
-                _warn(topic.name, image.index, log.recovery)
-            if log.flush_required:
-                log.flush()  # what a crash left in memory only is not to be shown yet
-            partitions.append(
-                Partition(
-                    topic.name,
-                    image.index,
-                    log,
-                    image.leader_epoch,
-                    limits,
-                    self._on_append,
-                )
+        partitions += [None] * (len(topic.partitions) - len(partitions))
+        for image in topic.partitions:
+            partition = partitions[image.index]
+            try:
+                if self._node_id in image.replicas:
+                    if partition is None:
+                        partition = self._open(topic, image.index, settings)
+                        partitions[image.index] = partition
+                    self._assign(partition, image)
+                elif partition is not None:
+                    partitions[image.index] = None
+                    self._remove(partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            except StorageError as error:
+                logger.error("%s-%d: %s", topic.name, image.index, error)
+                self._loop.call_later(_TRY_AGAIN_S, self._try_again, topic.topic_id)
+
+    def _try_again(self, topic_id: bytes) -> None:
+        topic = self.image.topics_by_id.get(topic_id)
+        if topic is not None:
+            self.apply(topic)
+
+    def _assign(self, partition: Partition, image: PartitionImage) -> None:
+        led_anew = partition.apply(image)
+        if partition.is_leader:
+            self.led.add(partition)
+        else:
+            self.led.discard(partition)
+        if led_anew:
+            self._tell(partition)
+
+    def _tell(self, partition: Partition) -> None:
+        for changed in self.leaders_changed:
+            changed(partition)
+
+    def _open(
+        self, topic: TopicImage, index: int, settings: tuple[LogConfig, AppendLimits]
+    ) -> Partition:
+        log_config, limits = settings
+        path = self._data.partition_path(topic.name, index)
+        owner = read_topic_id(self._disk, path)
+        if owner not in (None, topic.topic_id):
+            # The topic was deleted, and made anew, while this node was away.
+            logger.warning(
+                "%s-%d is of an earlier topic of that name; it is %s now",
+                topic.name,
+                index,
+                self._data.set_aside(topic.name, index),
             )
+            owner = None
+        if owner is None:
+            write_topic_id(self._disk, path, topic.topic_id)
+        log = Log.open(self._disk, path, log_config, self._clock.now_ms(), files=self._files)
+        if log.recovery is not None:
+            _warn(topic.name, index, log.recovery)
+        if log.flush_required:
+            log.flush()  # what a crash left in memory only is not to be shown yet
+        return Partition(topic.name, index, topic.topic_id, log, limits, self._host)
 
     def reconfigure(self, topic: str) -> None:
         """Settings of the topic, or the defaults behind them, have changed."""
-        log_config, limits = self._settings(self._image.topic_configs(topic))
+        log_config, limits = self._settings(self.image.topic_configs(topic))
         for partition in self.by_name.get(topic, ()):
-            partition.configure(log_config, limits)
+            if partition is not None:
+                partition.configure(log_config, limits)
 
     def delete_topic(self, name: str, topic_id: bytes) -> None:
         """Take the topic out of sight at once and off the disk in the background."""
-        self.by_id.pop(topic_id, None)
-        self.by_encoded_name.pop(name.encode(), None)
-        partitions = self.by_name.pop(name, [])
-        for partition in partitions:  # all of them, should the disk refuse one of the renames
-            partition.retire()
-            partition.log.abandon()
+        partitions = self.by_id.pop(topic_id, [])
+        if self.by_name.get(name) is partitions:
+            del self.by_name[name]
+            del self.by_encoded_name[name.encode()]
         for partition in partitions:
-            self.run_later(self._data.delete_partition(name, partition.index))
+            if partition is not None:
+                try:
+                    self._remove(partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                except (
+                    StorageError
+                ) as error:  # its topic's id keeps it from being taken for another
+                    logger.error("%s-%d: %s", name, partition.index, error)
+
+    def _remove(self, partition: Partition, error: ErrorCode) -> None:
+        """Raises `StorageError` if the directory stays where it is; the replica is gone anyhow."""
+        partition.retire(error)
+        self.led.discard(partition)
+        self._tell(partition)
+        partition.log.abandon()
+        self.run_later(self._data.delete_partition(partition.topic, partition.index))
 
     def run_later(self, job: DeleteJob, delay_ms: int = 0) -> None:
         """Remove files on another thread, as removing a large one takes a while."""
         self._loop.call_later(delay_ms / 1000, self._loop.run_in_executor, self._executor, job.run)
 
     def set_strays_aside(self, keep: set[str]) -> None:
-        """Rename directories of partitions that the image does not know.
+        """Rename directories of partitions that the image does not give to this node.
 
         A delete that a crash cut short leaves some, but so does metadata that was lost: they are
         kept for people to look at, and out of the way of a new topic of that name. What only has
-        the name of a partition, and holds something else than a log, is somebody else's.
+        the name of a partition, and holds something else than a log, is somebody else's. Replicas
+        that have moved to another node are removed. The image must be the newest there is.
         """
         for topic, index in self._data.partitions():
-            if topic in keep or self.get(topic, index) is not None:
+            if topic in keep or self._is_kept_here(topic, index):
                 continue
-            if not self._holds_a_log(self._data.partition_path(topic, index)):
+            path = self._data.partition_path(topic, index)
+            if not self._holds_a_log(path):
                 logger.warning("%s-%d is no partition and is left alone", topic, index)
+                continue
+            image = self.image.topics.get(topic)
+            if image is not None and read_topic_id(self._disk, path) == image.topic_id:
+                self.run_later(self._data.delete_partition(topic, index))
                 continue
             logger.warning(
                 "%s-%d belongs to no topic; it is %s now, remove that if nobody misses it",
@@ -144,6 +265,14 @@ class Partitions:
                 index,
                 self._data.set_aside(topic, index),
             )
+
+    def _is_kept_here(self, topic: str, index: int) -> bool:
+        image = self.image.topics.get(topic)
+        return (
+            image is not None
+            and index < len(image.partitions)
+            and self._node_id in image.partitions[index].replicas
+        )
 
     def _holds_a_log(self, path: str) -> bool:
         try:
@@ -157,13 +286,13 @@ class Partitions:
 
         The flushes run side by side: one after the other, a thousand partitions take seconds.
         """
-        flushes = []
+        flushes: list[tuple[Partition, FlushJob]] = []
         for partition in self:
             with _logged(partition):
                 job = partition.log.prepare_flush(everything=True)
                 if job is not None:
                     flushes.append((partition, job))
-        with ThreadPoolExecutor(_FLUSHES_AT_CLOSE, "flush") as pool:
+        with self._threads(_FLUSHES_AT_CLOSE, "flush") as pool:
             for _ in pool.map(lambda flush: flush[1].run(), flushes):
                 pass
         for partition, job in flushes:
@@ -171,7 +300,7 @@ class Partitions:
                 partition.log.complete_flush(job)
         for partition in self:
             with _logged(partition):
-                partition.log.close()
+                partition.close()
 
     def _settings(self, configs: dict[str, str]) -> tuple[LogConfig, AppendLimits]:
         """What a topic that sets `configs` obeys."""

@@ -70,7 +70,7 @@ def _retain(node: Node, partition: Partition) -> None:
 def _checkpoint(node: Node, partition: Partition) -> None:
     """Keep recovery short: finished segments reach the disk, and what has is written down."""
     partition.log.expire_producers(node.clock.now_ms())
-    partition.log.checkpoint()
+    partition.checkpoint()
     if partition.log.flush_due(node.clock.now_ms()):
         node.flusher.flush(partition)
 
@@ -89,7 +89,7 @@ async def _compaction(node: Node, interval_ms: int) -> None:
 
 
 async def _compact(node: Node, partition: Partition) -> None:
-    job = partition.log.plan_compaction(node.clock.now_ms())
+    job = partition.log.plan_compaction(node.clock.now_ms(), upto_offset=partition.high_watermark)
     if job is None:
         return
     await node.loop.run_in_executor(node.executor, job.run)

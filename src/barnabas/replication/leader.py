@@ -108,12 +108,14 @@ class LeaderState:
         log_end_offset: int,
         now_ms: int,
     ) -> bool:
-        """A follower has everything below `offset`. False if it is none, or an older life of one.
+        """A follower has everything below `offset`. False if it is none, or another life of one.
 
         `log_end_offset` is the leader's own.
         """
         progress = self.followers.get(node_id)
         if progress is None or broker_epoch < progress.broker_epoch:
+            return False
+        if self._broker_epoch_of(node_id) not in (None, broker_epoch):
             return False
         progress.fetched(offset, log_start_offset, broker_epoch, log_end_offset, now_ms)
         self.any_at_end = self.any_at_end or offset >= log_end_offset
@@ -185,24 +187,31 @@ class LeaderState:
             and self._is_eligible(node_id)
         )
 
+    def is_change_due(self, high_watermark: int, log_end_offset: int, now_ms: int) -> bool:
+        """Whether `propose` would propose."""
+        return self.pending is None and self._wanted(high_watermark, log_end_offset, now_ms) != (
+            self.isr
+        )
+
     def propose(self, high_watermark: int, log_end_offset: int, now_ms: int) -> IsrChange | None:
         """The change of the in-sync set that is due; one is under way at a time."""
-        if self.pending is not None:
+        wanted = self._wanted(high_watermark, log_end_offset, now_ms)
+        if self.pending is not None or wanted == self.isr:
             return None
-        stay = [
-            node_id
-            for node_id in self.isr
-            if node_id == self._node_id
-            or node_id not in self.followers
-            or self.followers[node_id].is_caught_up(log_end_offset, now_ms, self._max_lag_ms)
-        ]
-        join = [node_id for node_id in self.followers if self.can_join(node_id, high_watermark)]
-        if not join and len(stay) == len(self.isr):
-            return None
-        isr = tuple(IsrMember(node_id, self._broker_epoch(node_id)) for node_id in stay + join)
+        isr = tuple(IsrMember(node_id, self._broker_epoch(node_id)) for node_id in wanted)
         self.pending = IsrChange(isr, self.leader_epoch, self.partition_epoch)
         self._update_maximal_isr()
         return self.pending
+
+    def _wanted(self, high_watermark: int, log_end_offset: int, now_ms: int) -> tuple[int, ...]:
+        stay = (
+            node_id
+            for node_id in self.isr
+            if node_id not in self.followers
+            or self.followers[node_id].is_caught_up(log_end_offset, now_ms, self._max_lag_ms)
+        )
+        join = (node_id for node_id in self.followers if self.can_join(node_id, high_watermark))
+        return (*stay, *join)
 
     def _broker_epoch(self, node_id: int) -> int:
         if node_id == self._node_id:

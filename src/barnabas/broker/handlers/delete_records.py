@@ -1,6 +1,11 @@
-"""DeleteRecords, versions 0-2: move the start of a partition's log; -1 means up to its end."""
+"""DeleteRecords, versions 0-2: move the start of a partition's log; -1 means up to its end.
+
+The end is that of what is committed. The leader answers when it has done so itself; its followers
+do the same as soon as they hear of it.
+"""
 
 from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.leadership import leader_error
 from barnabas.broker.node import Node
 from barnabas.broker.partition import Partition
 from barnabas.log import OffsetOutOfRange, StorageError
@@ -23,7 +28,7 @@ def handle(node: Node, request: DeleteRecordsRequest, _: RequestContext) -> Dele
             DeleteRecordsTopicResult(
                 topic.name,
                 [
-                    _delete(node, node.partitions.get(topic.name, asked.partition_index), asked)
+                    _delete(node, node.partitions.find(topic.name, asked.partition_index), asked)
                     for asked in topic.partitions
                 ],
             )
@@ -33,11 +38,12 @@ def handle(node: Node, request: DeleteRecordsRequest, _: RequestContext) -> Dele
 
 
 def _delete(
-    node: Node, partition: Partition | None, asked: DeleteRecordsPartition
+    node: Node, partition: Partition | ErrorCode, asked: DeleteRecordsPartition
 ) -> DeleteRecordsPartitionResult:
     index = asked.partition_index
-    if partition is None:
-        return DeleteRecordsPartitionResult(index, -1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    error = leader_error(partition, -1)
+    if isinstance(partition, ErrorCode) or error:
+        return DeleteRecordsPartitionResult(index, -1, error)
     if partition.topic in INTERNAL_TOPICS:
         return DeleteRecordsPartitionResult(index, -1, ErrorCode.INVALID_TOPIC_EXCEPTION)
     if "delete" not in partition.log.config.cleanup_policy:

@@ -20,13 +20,16 @@ def handle(
 ) -> DescribeLogDirsResponse:
     by_name = node.partitions.by_name
     if request.topics is None:
-        asked = {name: list(partitions) for name, partitions in by_name.items()}
+        asked = {
+            name: [partition for partition in partitions if partition is not None]
+            for name, partitions in by_name.items()
+        }
     else:
         asked = {
             topic.topic: [
                 partition
                 for partition in by_name.get(topic.topic, ())
-                if partition.index in set(topic.partitions)
+                if partition is not None and partition.index in set(topic.partitions)
             ]
             for topic in request.topics
         }

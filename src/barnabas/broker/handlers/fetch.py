@@ -2,25 +2,36 @@
 
 `min_bytes` and `max_wait_ms` are obeyed; the wait ends with the append that brings enough. An
 answer holds at most `fetch.max.bytes`, but always one whole batch. read_committed sees the same
-as read_uncommitted, as there are no transactions. Fetches of followers are not served.
+as read_uncommitted, as there are no transactions.
+
+A consumer reads what is committed. From version 11 on it may do so at a follower, and a leader
+sends one that names its rack to an in-sync follower on that rack. Followers read up to the end of
+the leader's log; their offsets, and from version 12 on their epochs, say how far they are.
 """
 
 from itertools import groupby
 
+from barnabas.broker.closest_replica import closest_replica
 from barnabas.broker.dispatch import Later, RequestContext
-from barnabas.broker.fetch_session import Entry, FetchSession, Key
+from barnabas.broker.fetch_entry import Entry, Key
+from barnabas.broker.fetch_session import NO_REPLICA_ID, FetchSession
 from barnabas.broker.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH
+from barnabas.broker.leadership import TELLS_LEADER, partition_image
 from barnabas.broker.node import Node
-from barnabas.broker.partition import Partition
+from barnabas.broker.replica_entry import ReplicaEntry
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import (
     FetchableTopicResponse,
+    FetchPartition,
     FetchRequest,
     FetchResponse,
     FetchTopic,
     ForgottenTopic,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
 )
 
+_FROM_FOLLOWER = 11
 _BY_ID = 13
 _READ_COMMITTED = 1
 
@@ -30,34 +41,45 @@ def handle(node: Node, request: FetchRequest, context: RequestContext) -> FetchR
     if isinstance(found, ErrorCode):
         return FetchResponse(error_code=found)
     session, everything = found
-    _update(node, session, request, by_id=context.version >= _BY_ID)
+    _update(node, session, request, context.version)
     if request.max_wait_ms <= 0 or session.is_satisfied(max(0, request.min_bytes)):
-        return _answer(node, session, request, everything=everything)
-    return _answer_later(node, session, request, everything=everything)
+        return _answer(node, session, request, context, everything=everything)
+    wait = session.wait(node.loop, max(0, request.min_bytes), request.max_wait_ms)
+    if not session.session_id:
+        wait.add_done_callback(lambda _: session.close())
+    return Later(wait, lambda: _answer(node, session, request, context, everything=everything))
+
+
+def _replica_id(request: FetchRequest) -> int:
+    state = request.replica_state
+    return request.replica_id if state is None else max(request.replica_id, state.replica_id)
 
 
 def _session(node: Node, request: FetchRequest) -> tuple[FetchSession, bool] | ErrorCode:
     """The session to use, and whether all its partitions have to be told of."""
+    sessions = node.fetch_sessions
+    replica_id = max(_replica_id(request), NO_REPLICA_ID)
     if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
         if request.session_id:
-            node.fetch_sessions.close(request.session_id)
+            sessions.close(request.session_id, replica_id)
         if request.session_epoch == FINAL_EPOCH:
-            return FetchSession(), True
-        return node.fetch_sessions.open(), True
-    used = node.fetch_sessions.use(request.session_id, request.session_epoch)
+            return FetchSession(replica_id=replica_id), True
+        return sessions.open(replica_id), True
+    used = sessions.use(request.session_id, request.session_epoch, replica_id)
     return used if isinstance(used, ErrorCode) else (used, False)
 
 
-def _update(node: Node, session: FetchSession, request: FetchRequest, *, by_id: bool) -> None:
-    for entry in session.lost():
-        partition = _find(node, entry.key)
-        if partition is not None:
-            session.found(entry, partition)
+def _update(node: Node, session: FetchSession, request: FetchRequest, version: int) -> None:
+    by_id = version >= _BY_ID
+    _find_lost(node, session)
     for topic in request.topics:
         name = _topic_key(topic, by_id=by_id)
         for asked in topic.partitions:
             key = (name, asked.partition)
-            session.add(session.entries.get(key) or Entry(key, _find(node, key)), asked)
+            entry = session.entries.get(key) or _new_entry(node, request, key, version)
+            session.add(entry, asked)
+            if request.rack_id:
+                _prefer(node, entry, asked, request.rack_id)
     session.forget(
         (_topic_key(topic, by_id=by_id), index)
         for topic in request.forgotten_topics_data
@@ -65,13 +87,24 @@ def _update(node: Node, session: FetchSession, request: FetchRequest, *, by_id: 
     )
 
 
-def _find(node: Node, key: Key) -> Partition | None:
-    topic, index = key
-    partitions = node.partitions
-    if isinstance(topic, str):
-        return partitions.get(topic, index)
-    of_topic = partitions.by_id.get(topic, ())
-    return of_topic[index] if 0 <= index < len(of_topic) else None
+def _new_entry(node: Node, request: FetchRequest, key: Key, version: int) -> Entry:
+    found = node.partitions.find(*key)
+    replica_id = _replica_id(request)
+    if replica_id <= NO_REPLICA_ID:
+        return Entry(key, found, leader_only=version < _FROM_FOLLOWER)
+    state = request.replica_state
+    return ReplicaEntry(key, found, replica_id, -1 if state is None else state.replica_epoch)
+
+
+def _prefer(node: Node, entry: Entry, asked: FetchPartition, rack: str) -> None:
+    partition = entry.partition
+    if partition is not None and entry.error is ErrorCode.NONE and partition.is_leader:
+        entry.preferred_read_replica = closest_replica(node, partition, asked.fetch_offset, rack)
+
+
+def _find_lost(node: Node, session: FetchSession) -> None:
+    for entry in session.lost():
+        session.found(entry, node.partitions.find(*entry.key))
 
 
 def _topic_key(topic: FetchTopic | ForgottenTopic, *, by_id: bool) -> str | bytes:
@@ -79,30 +112,47 @@ def _topic_key(topic: FetchTopic | ForgottenTopic, *, by_id: bool) -> str | byte
 
 
 def _answer(
-    node: Node, session: FetchSession, request: FetchRequest, *, everything: bool
+    node: Node,
+    session: FetchSession,
+    request: FetchRequest,
+    context: RequestContext,
+    *,
+    everything: bool,
 ) -> FetchResponse:
-    max_bytes = min(
-        request.max_bytes, node.config.number("fetch.max.bytes"), node.door.room_for_answers()
-    )
+    max_bytes = min(request.max_bytes, node.door.room_for_answers())
+    if session.replica_id == NO_REPLICA_ID:
+        max_bytes = min(max_bytes, node.config.number("fetch.max.bytes"))
+    _find_lost(node, session)
     answers = session.read(max_bytes, everything=everything)
     if request.isolation_level != _READ_COMMITTED:
         for _, data in answers:
             data.aborted_transactions = None
-    responses = []
+    response = FetchResponse(session_id=session.session_id)
     for topic, together in groupby(answers, key=lambda answer: answer[0].key[0]):
-        response = FetchableTopicResponse(partitions=[data for _, data in together])
+        answered = FetchableTopicResponse(partitions=[data for _, data in together])
         if isinstance(topic, bytes):
-            response.topic_id = topic
+            answered.topic_id = topic
         else:
-            response.topic = topic
-        responses.append(response)
-    return FetchResponse(session_id=session.session_id, responses=responses)
+            answered.topic = topic
+        response.responses.append(answered)
+        for data in answered.partitions:
+            if data.error_code in TELLS_LEADER:
+                image = partition_image(node.image, topic, data.partition_index)
+                if image is not None:
+                    data.current_leader = LeaderIdAndEpoch(image.leader, image.leader_epoch)
+    _add_endpoints(node, response, context)
+    return response
 
 
-def _answer_later(
-    node: Node, session: FetchSession, request: FetchRequest, *, everything: bool
-) -> Later:
-    wait = session.wait(node.loop, max(0, request.min_bytes), request.max_wait_ms)
-    if not session.session_id:
-        wait.add_done_callback(lambda _: session.close())
-    return Later(wait, lambda: _answer(node, session, request, everything=everything))
+def _add_endpoints(node: Node, response: FetchResponse, context: RequestContext) -> None:
+    """Say where the leaders are that the answer names."""
+    leaders = {
+        data.current_leader.leader_id
+        for topic in response.responses
+        for data in topic.partitions
+        if data.current_leader is not None
+    }
+    for leader_id in sorted(leaders):
+        address = node.endpoint_of(leader_id, context.connection)
+        if address is not None:
+            response.node_endpoints.append(NodeEndpoint(leader_id, address.host, address.port))

@@ -2,7 +2,8 @@
 
 Special timestamps: -1 latest, -2 earliest, -3 the record with the largest timestamp, -4 the
 earliest on this machine's disk (the same as -2 here), -5 the latest in tiered storage and -6 the
-earliest on its way there (there is none, so the answer is -1).
+earliest on its way there (there is none, so the answer is -1). The latest is the end of what is
+committed; a new leader that does not know that yet says so.
 """
 
 from barnabas.broker.dispatch import RequestContext
@@ -27,13 +28,25 @@ LATEST_TIERED = -5
 EARLIEST_PENDING_UPLOAD = -6
 
 
-def handle(node: Node, request: ListOffsetsRequest, _: RequestContext) -> ListOffsetsResponse:
+_OFFSET_NOT_AVAILABLE_FROM = 5
+
+
+def handle(node: Node, request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
+    not_available = (
+        ErrorCode.OFFSET_NOT_AVAILABLE
+        if context.version >= _OFFSET_NOT_AVAILABLE_FROM
+        else ErrorCode.LEADER_NOT_AVAILABLE
+    )
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
                 topic.name,
                 [
-                    _answer(node.partitions.get(topic.name, asked.partition_index), asked)
+                    _answer(
+                        node.partitions.find(topic.name, asked.partition_index),
+                        asked,
+                        not_available,
+                    )
                     for asked in topic.partitions
                 ],
             )
@@ -43,23 +56,31 @@ def handle(node: Node, request: ListOffsetsRequest, _: RequestContext) -> ListOf
 
 
 def _answer(
-    partition: Partition | None, asked: ListOffsetsPartition
+    found: Partition | ErrorCode, asked: ListOffsetsPartition, not_available: ErrorCode
 ) -> ListOffsetsPartitionResponse:
     index = asked.partition_index
-    error = leader_error(partition, asked.current_leader_epoch)
-    if partition is None or error:
+    error = leader_error(found, asked.current_leader_epoch)
+    if isinstance(found, ErrorCode) or error:
         return ListOffsetsPartitionResponse(index, error)
     try:
-        offset, timestamp, epoch = _lookup(partition, asked.timestamp)
+        answer = _lookup(found, asked.timestamp)
     except StorageError:
         return ListOffsetsPartitionResponse(index, ErrorCode.KAFKA_STORAGE_ERROR)
-    return ListOffsetsPartitionResponse(index, 0, timestamp, offset, epoch)
+    if answer is not None:
+        offset, timestamp, epoch = answer
+        return ListOffsetsPartitionResponse(index, 0, timestamp, offset, epoch)
+    if not found.knows_what_is_committed:
+        return ListOffsetsPartitionResponse(index, not_available)
+    if asked.timestamp == LATEST:
+        return ListOffsetsPartitionResponse(index, 0, -1, found.high_watermark, found.leader_epoch)
+    return ListOffsetsPartitionResponse(index, 0, -1, -1, -1)
 
 
-def _lookup(partition: Partition, timestamp: int) -> tuple[int, int, int]:
+def _lookup(partition: Partition, timestamp: int) -> tuple[int, int, int] | None:
+    """Offset, timestamp and epoch; None for the end, and for what is not found before it."""
     log = partition.log
     if timestamp == LATEST:
-        return partition.high_watermark, -1, partition.leader_epoch
+        return None
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return log.log_start_offset, -1, log.leader_epoch_for(log.log_start_offset)
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
@@ -69,5 +90,5 @@ def _lookup(partition: Partition, timestamp: int) -> tuple[int, int, int]:
     else:
         found = log.offset_for_timestamp(timestamp)
     if found is None or found.offset >= partition.high_watermark:
-        return -1, -1, -1
+        return None
     return found.offset, found.timestamp, found.leader_epoch

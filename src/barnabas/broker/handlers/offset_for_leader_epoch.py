@@ -4,6 +4,7 @@ from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.leadership import leader_error
 from barnabas.broker.node import Node
 from barnabas.broker.partition import Partition
+from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
@@ -21,7 +22,7 @@ def handle(
             OffsetForLeaderTopicResult(
                 topic.topic,
                 [
-                    _answer(node.partitions.get(topic.topic, asked.partition), asked)
+                    _answer(node.partitions.find(topic.topic, asked.partition), asked)
                     for asked in topic.partitions
                 ],
             )
@@ -30,13 +31,9 @@ def handle(
     )
 
 
-def _answer(partition: Partition | None, asked: OffsetForLeaderPartition) -> EpochEndOffset:
-    error = leader_error(partition, asked.current_leader_epoch)
-    if partition is None or error:
+def _answer(found: Partition | ErrorCode, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+    error = leader_error(found, asked.current_leader_epoch)
+    if isinstance(found, ErrorCode) or error:
         return EpochEndOffset(error, asked.partition)
-    if asked.leader_epoch == partition.leader_epoch:
-        return EpochEndOffset(
-            0, asked.partition, partition.leader_epoch, partition.log.log_end_offset
-        )
-    epoch, end_offset = partition.log.end_offset_for_epoch(asked.leader_epoch)
+    epoch, end_offset = found.log.end_offset_for_epoch(asked.leader_epoch)
     return EpochEndOffset(0, asked.partition, epoch, end_offset)

@@ -2,19 +2,22 @@
 
 It is read and answered in place, without the request's and the response's objects, which is more
 than half of what such a small request costs. Anything out of the ordinary (several partitions,
-acks=0, a flush to wait for, an error of any kind) is left to `produce`, before anything is stored;
-both meet in `Partition.append`, and answer the same bytes.
+acks=0, an error of any kind) is left to `produce`, before anything is stored; both meet in
+`Partition.append`, and answer the same bytes. When the other replicas have to be waited for, the
+answer is made before, and sent when they have it.
 """
 
 import struct
+from asyncio import Future
 
-from barnabas.broker.clock import now_ms
+from barnabas.broker.net.connection import Answer
 from barnabas.broker.node import Node
 from barnabas.broker.partition import Partition
+from barnabas.broker.partitions import Replicas
 from barnabas.log import AppendInfo, StorageError
 from barnabas.metadata.image import INTERNAL_TOPICS
 from barnabas.records.errors import InvalidBatch
-from barnabas.wire.primitives import Buffer
+from barnabas.wire.errors import ErrorCode
 
 _HEADER = struct.Struct(">hhih")  # api_key, api_version, correlation_id, length of client_id
 _FLEXIBLE_FROM = 9
@@ -29,13 +32,14 @@ _ANSWER = struct.Struct(">iii")  # size, correlation_id, number of topics
 _COMPACT_ANSWER = struct.Struct(">iiBB")  # size, correlation_id, tags, topics
 _ANSWERED = struct.Struct(">iihqqq")  # number of partitions, index, error, offset, time, log start
 _COMPACT_ANSWERED = struct.Struct(">Bihqqq")
+_OUTCOME = struct.Struct(">hq")  # error, offset
 # What follows an answered partition: record_errors, error_message, tags, throttle_time_ms.
 _COMPACT_REST = b"\1\0\0" + b"\0" + b"\0\0\0\0" + b"\0"
 _REST = {8: b"\0\0\0\0" + b"\xff\xff" + b"\0\0\0\0"}
 _THROTTLE = b"\0\0\0\0"
 
 
-def handle(node: Node, frame: memoryview) -> list[Buffer] | None:
+def handle(node: Node, frame: memoryview) -> "Answer | Future[Answer]":
     """The answer, or None when the request has to go the ordinary way."""
     try:
         _, version, correlation_id, client_id_length = _HEADER.unpack_from(frame)
@@ -53,8 +57,8 @@ def handle(node: Node, frame: memoryview) -> list[Buffer] | None:
 
 def _compact(
     node: Node, frame: memoryview, at: int, version: int, correlation_id: int
-) -> list[Buffer] | None:
-    tags, transactional_id, acks, _, topics = _COMPACT_REQUEST.unpack_from(frame, at)
+) -> "Answer | Future[Answer]":
+    tags, transactional_id, acks, timeout_ms, topics = _COMPACT_REQUEST.unpack_from(frame, at)
     if tags or transactional_id or topics != 2 or version > _BY_ID_FROM:
         return None
     topic_at = at + _COMPACT_REQUEST.size
@@ -79,24 +83,29 @@ def _compact(
     # Behind the records stand the empty tags of partition, topic and request, and nothing else.
     if count != 2 or bytes(frame[stop:]) != b"\0\0\0":
         return None
-    info = _append(partitions, index, acks, frame[start:stop])
-    if info is None:
+    partition = _partition(partitions, index, acks)
+    info = None if partition is None else _append(node, partition, frame[start:stop])
+    if partition is None or info is None:
         return None
     size = _COMPACT_ANSWER.size - 4 + len(topic) + _COMPACT_ANSWERED.size + len(_COMPACT_REST)
-    return [
+    answer = (
         _COMPACT_ANSWER.pack(size, correlation_id, 0, 2)
         + topic
         + _COMPACT_ANSWERED.pack(
             2, index, 0, info.base_offset, info.log_append_time_ms, info.log_start_offset
         )
         + _COMPACT_REST
-    ]
+    )
+    if acks == 1 or partition.high_watermark >= partition.log.log_end_offset:
+        return [answer]
+    outcome_at = _COMPACT_ANSWER.size + len(topic) + _COMPACT_PARTITION.size
+    return _answer_later(node, partition, timeout_ms, answer, outcome_at)
 
 
 def _plain(
     node: Node, frame: memoryview, at: int, version: int, correlation_id: int
-) -> list[Buffer] | None:
-    transactional_id_length, acks, _, topics = _REQUEST.unpack_from(frame, at)
+) -> "Answer | Future[Answer]":
+    transactional_id_length, acks, timeout_ms, topics = _REQUEST.unpack_from(frame, at)
     if transactional_id_length != -1 or topics != 1:
         return None
     topic_at = at + _REQUEST.size
@@ -106,8 +115,9 @@ def _plain(
     start = at + _PARTITION.size
     if count != 1 or start + size != len(frame):
         return None
-    info = _append(node.partitions.by_encoded_name.get(topic[2:]), index, acks, frame[start:])
-    if info is None:
+    partition = _partition(node.partitions.by_encoded_name.get(topic[2:]), index, acks)
+    info = None if partition is None else _append(node, partition, frame[start:])
+    if partition is None or info is None:
         return None
     answered = _ANSWERED.pack(
         1, index, 0, info.base_offset, info.log_append_time_ms, info.log_start_offset
@@ -116,26 +126,50 @@ def _plain(
         answered = answered[:-8]  # log_start_offset came with version 5
     answered += _REST.get(version, _THROTTLE)
     size = _ANSWER.size - 4 + len(topic) + len(answered)
-    return [_ANSWER.pack(size, correlation_id, 1) + topic + answered]
+    answer = _ANSWER.pack(size, correlation_id, 1) + topic + answered
+    if acks == 1 or partition.high_watermark >= partition.log.log_end_offset:
+        return [answer]
+    return _answer_later(node, partition, timeout_ms, answer, _ANSWER.size + len(topic) + 8)
 
 
-def _append(
-    partitions: list[Partition] | None, index: int, acks: int, records: memoryview
-) -> AppendInfo | None:
+def _partition(partitions: Replicas | None, index: int, acks: int) -> Partition | None:
+    """The partition, if what is asked of it is ordinary."""
     if partitions is None or not 0 <= index < len(partitions) or acks not in (1, -1):
         return None
     partition = partitions[index]
-    if partition.topic in INTERNAL_TOPICS or partition.limits.min_insync_replicas > 1:
+    if partition is None or partition.leading is None or partition.topic in INTERNAL_TOPICS:
         return None
-    if acks == -1 and partition.flush_required:
+    if acks == -1 and partition.lacks_replicas:
         return None
-    if partition.log.config.is_log_append_time:
-        return None
+    return None if partition.log.config.is_log_append_time else partition
+
+
+def _append(node: Node, partition: Partition, records: memoryview) -> AppendInfo | None:
     # Nothing is stored when it fails: the ordinary way meets the same error and reports it.
     try:
-        return partition.append(records, now_ms())
+        return partition.append(records, node.clock.now_ms())
     except InvalidBatch:
         return None
     except StorageError:
         records[:8] = bytes(8)  # the append had put its offset there already
         return None
+
+
+def _answer_later(
+    node: Node, partition: Partition, timeout_ms: int, answer: bytes, outcome_at: int
+) -> "Future[Answer]":
+    """Send `answer` when all that is in the log is committed, or say why it is not."""
+    answered: Future[Answer] = node.loop.create_future()
+
+    def done(error: ErrorCode) -> None:
+        if answered.done():
+            return  # the client has gone
+        if error is ErrorCode.NONE:
+            answered.set_result([answer])
+        else:
+            failed = bytearray(answer)
+            _OUTCOME.pack_into(failed, outcome_at, error, -1)
+            answered.set_result([failed])
+
+    partition.when_committed(partition.log.log_end_offset, timeout_ms, done)
+    return answered

@@ -1,0 +1,66 @@
+"""Who waits until something that was appended is committed."""
+
+from asyncio import AbstractEventLoop, TimerHandle
+from collections import deque
+from collections.abc import Callable
+from math import inf
+
+from barnabas.wire.errors import ErrorCode
+
+Done = Callable[[ErrorCode], None]
+"""Called once: with NONE when it is committed, else with why it is not known to be."""
+
+
+class CommitWaits:
+    """The waits of one partition, in the order of their offsets, each with a deadline.
+
+    One timer serves them all, and is left to run when nobody waits any more: under load, arming and
+    disarming one for each request would cost more than the rest of the wait.
+    """
+
+    __slots__ = ("_due", "_loop", "_timer", "_waiting")
+
+    def __init__(self, loop: AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: deque[tuple[int, float, Done]] = deque()
+        self._timer: TimerHandle | None = None
+        self._due = inf
+
+    def add(self, next_offset: int, timeout_ms: int | None, done: Done) -> None:
+        """`next_offset` is not less than any before: it is the end of the log as it was then."""
+        deadline = inf if timeout_ms is None else self._loop.time() + timeout_ms / 1000
+        self._waiting.append((next_offset, deadline, done))
+        self._arm(deadline)
+
+    def release(self, high_watermark: int, error: ErrorCode) -> None:
+        waiting = self._waiting
+        while waiting and waiting[0][0] <= high_watermark:
+            waiting.popleft()[2](error)
+
+    def fail(self, error: ErrorCode) -> None:
+        """None of it will be committed, as far as anybody here will know."""
+        waiting, self._waiting = self._waiting, deque()
+        for _, _, done in waiting:
+            done(error)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer, self._due = None, inf
+
+    def _arm(self, deadline: float) -> None:
+        if deadline < self._due:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._due = deadline
+            self._timer = self._loop.call_at(deadline, self._expire)
+
+    def _expire(self) -> None:
+        self._timer, self._due = None, inf
+        now = self._loop.time()
+        waiting, self._waiting = self._waiting, deque()
+        for wait in waiting:
+            if wait[1] <= now:
+                wait[2](ErrorCode.REQUEST_TIMED_OUT)
+            else:
+                self._waiting.append(wait)
+        if self._waiting:
+            self._arm(min(deadline for _, deadline, _ in self._waiting))
