@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from barnabas.broker.append_limits import AppendLimits
 from barnabas.broker.clock import Clock
 from barnabas.broker.flusher import Flusher
-from barnabas.broker.partition import AppendLimits, Partition
+from barnabas.broker.partition import Partition, PartitionHost
 from barnabas.log import Log, LogConfig, OsDisk, StorageError
 from barnabas.log.storage import File
+from barnabas.metadata.image import PartitionImage
 from tests.broker.raw_client import batch, now_ms
 
 LIMITS = AppendLimits(1 << 20, 1 << 20, 2**63 - 1, 2**63 - 1, needs_keys=False)
@@ -56,8 +58,13 @@ def run(path: Path, config: LogConfig, test: Test) -> None:
         disk = Disk()
         log = Log.open(disk, str(path / "t-0"), config, now_ms())
         with ThreadPoolExecutor(1) as executor:
-            flusher = Flusher(asyncio.get_running_loop(), executor, Clock())
-            partition = Partition("t", 0, log, 0, LIMITS, flusher.appended)
+            loop, clock = asyncio.get_running_loop(), Clock()
+            flusher = Flusher(loop, executor, clock)
+            host = PartitionHost(
+                1, loop, clock, 1000, lambda _: 1, flusher.appended, lambda _: None
+            )
+            partition = Partition("t", 0, bytes(16), log, LIMITS, host)
+            partition.apply(PartitionImage(0, [1], [1], 1, 0, 0))
             await test(partition, flusher, disk)
             await flusher.close()
         log.abandon()

@@ -1,0 +1,156 @@
+"""How clusters begin, and how nodes with empty directories get into one."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from barnabas.broker.quorum.administration import describe_quorum
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    PartitionData,
+    TopicData,
+)
+from tests.quorum.member import Member, Members, change, until
+from tests.quorum.test_quorum import run
+
+ASK = DescribeQuorumRequest([TopicData("__cluster_metadata", [PartitionData(0)])])
+
+
+@pytest.mark.parametrize("order", [(1, 2, 3), (3, 2, 1), (2, 1, 3)])
+def test_voters_may_start_in_any_order(tmp_path: Path, order: tuple[int, ...]) -> None:
+    async def scenario(members: Members) -> None:
+        for node_id in order:
+            assert not any(member.quorum.cluster_id for member in members.up)
+            await members.start(node_id)
+            await asyncio.sleep(0.15)
+        leader = await members.leader()
+        await leader.quorum.propose([change("a")])
+        await members.in_step()
+        assert len({member.quorum.cluster_id for member in members.all}) == 1
+        for member in members.all:
+            keys = [voter.key for voter in member.quorum.voters.voters]
+            assert keys == [other.quorum.me for other in members.all]
+
+    run(Members(tmp_path), scenario)
+
+
+def test_no_cluster_begins_before_all_voters_are_there(tmp_path: Path) -> None:
+    async def scenario(members: Members) -> None:
+        await members.start(1, 2)
+        await asyncio.sleep(0.5)
+        for member in members.up:
+            assert not member.quorum.cluster_id
+            answer = describe_quorum(member.quorum, ASK, may_forward=False)
+            assert isinstance(answer, DescribeQuorumResponse)
+            partition = answer.topics[0].partitions[0]
+            assert partition.error_code == ErrorCode.BROKER_NOT_AVAILABLE
+        await members[1].kill()
+        await members[1].start()
+        await members.start(3)
+        await members.leader()
+
+    run(Members(tmp_path), scenario)
+
+
+async def is_voter_again(members: Members, wiped: Member) -> None:
+    await until(lambda: all(wiped.quorum.me in member.quorum.voters for member in members.up))
+
+
+@pytest.mark.parametrize("node_id", [1, 2])
+def test_a_wiped_voter_becomes_one_again(tmp_path: Path, node_id: int) -> None:
+    """Also the one that would have founded the cluster, which it must not do again."""
+
+    async def scenario(members: Members) -> None:
+        await members.start()
+        leader = await members.leader()
+        await leader.quorum.propose([change("a")])
+        await members.in_step()
+        wiped = members[node_id]
+        old = wiped.quorum.me
+        cluster_id = wiped.quorum.cluster_id
+        await wiped.kill()
+        wiped.wipe()
+        await wiped.start()
+        await until(lambda: wiped.quorum.cluster_id == cluster_id)
+        assert wiped.quorum.me != old
+        await is_voter_again(members, wiped)
+        leader = await members.leader()
+        await leader.quorum.propose([change("b")])
+        await members.in_step()
+        for member in members.all:
+            assert len(member.quorum.voters.voters) == 3
+            assert old not in member.quorum.voters
+        # It counts: with another one gone, it is half of the majority.
+        await members.others(wiped)[0].kill()
+        leader = await members.leader()
+        await leader.quorum.propose([change("c")])
+        assert set(leader.state) == {"a", "b", "c"}
+
+    run(Members(tmp_path), scenario)
+
+
+def test_a_wiped_founder_waits_for_somebody_who_knows(tmp_path: Path) -> None:
+    async def scenario(members: Members) -> None:
+        await members.start()
+        leader = await members.leader()
+        await leader.quorum.propose([change("a")])
+        await members.in_step()
+        await members.stop()
+        members[1].wipe()
+        await members[1].start()
+        await asyncio.sleep(0.4)
+        assert not members[1].quorum.cluster_id
+        await members.start(2, 3)
+        await members.leader()
+        await is_voter_again(members, members[1])
+        await members.in_step()
+        assert members[1].state == {"a": "v"}
+
+    run(Members(tmp_path), scenario)
+
+
+def test_a_crash_while_a_cluster_begins_is_mended(tmp_path: Path) -> None:
+    """It knew who votes, but not that it belongs to the cluster."""
+
+    async def scenario(members: Members) -> None:
+        await members.start()
+        await members.leader()
+        await members.stop()
+        for member in members.all:
+            meta = member.path / "meta.properties"
+            lines = meta.read_text().splitlines()
+            kept = [line for line in lines if not line.startswith("cluster.id")]
+            meta.write_text("\n".join(kept) + "\n")
+            for path in (member.path / "__cluster_metadata-0").iterdir():
+                if not path.name.endswith(".checkpoint"):
+                    path.unlink()
+        await members.start()
+        leader = await members.leader()
+        await leader.quorum.propose([change("a")])
+        await members.in_step()
+
+    run(Members(tmp_path), scenario)
+
+
+def test_a_lone_node_becomes_three(tmp_path: Path) -> None:
+    """Nodes that the settings name as voters ask to be let in by whoever was there before."""
+
+    async def scenario(members: Members) -> None:
+        everybody = members[1].voters
+        members[1].voters = everybody[:1]
+        await members.start(1)
+        await until(lambda: members[1].quorum.is_leader)
+        await members[1].quorum.propose([change("a")])
+        await members[1].stop()
+        members[1].voters = everybody
+        await members.start()
+        await until(lambda: all(len(m.quorum.voters.voters) == 3 for m in members.all))
+        leader = await members.leader()
+        await leader.quorum.propose([change("b")])
+        await members.in_step()
+        assert members[3].state == {"a": "v", "b": "v"}
+
+    run(Members(tmp_path), scenario)
