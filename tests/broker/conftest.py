@@ -42,8 +42,10 @@ def local_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     data = DataDirectory.open(
         OsDisk(), path, node_id=1, new_cluster_id="c", new_directory_id=bytes(16)
     )
-    node = Node(BrokerConfig({"num.partitions": "2"}), data, Environment.real(loop))
-    assert node.auto_create(["t"]) == {"t": 0}
+    config = BrokerConfig({"num.partitions": "2"})
+    node = Node(config, data, Environment.real(loop), pytest.fail)
+    loop.run_until_complete(node.start())
+    assert loop.run_until_complete(node.auto_create(["t"])) == {"t": 0}
     yield node
     loop.run_until_complete(node.close())
     loop.close()

@@ -54,8 +54,9 @@ class Pair:
             disk, str(directory), node_id=1, new_cluster_id="c", new_directory_id=bytes(16)
         )
         config = BrokerConfig({"log.message.timestamp.after.max.ms": str(2**62)})
-        node = Node(config, data, Environment.real(loop))
-        node.auto_create([TOPIC])
+        node = Node(config, data, Environment.real(loop), pytest.fail)
+        loop.run_until_complete(node.start())
+        loop.run_until_complete(node.auto_create([TOPIC]))
         loop.run_until_complete(node.ensure_offsets_topic())
         for name in (TOPIC, CONSUMER_OFFSETS):
             topic = node.image.topics[name]
