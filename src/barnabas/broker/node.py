@@ -91,6 +91,7 @@ class Node:
             node_id=self.node_id,
             threads=environment.threads,
         )
+        self.partitions.leaders_changed.append(self.groups.leader_changed)
         self._producer_ids = iter(range(0))
         self.advertised = Address("localhost", 0)
 
@@ -98,7 +99,6 @@ class Node:
         """Open every partition and bring back the groups."""
         self.partitions.open_all()
         self.partitions.set_strays_aside(keep={CLUSTER_METADATA})
-        self._lead_groups()
 
     # -- what is agreed ----------------------------------------------------------------------------
 
@@ -133,24 +133,14 @@ class Node:
         for topic in removed:
             self.topic_answers.changed(topic.name)
             self.partitions.delete_topic(topic.name, topic.topic_id)
-            if topic.name == CONSUMER_OFFSETS:
-                for partition in topic.partitions:
-                    self.groups.resigned(partition.index)
         for topic_id in changed:
             topic = self.image.topics_by_id[topic_id]
             self.topic_answers.changed(topic.name)
             self.partitions.apply(topic)
-            if topic.name == CONSUMER_OFFSETS:
-                self._lead_groups()
         for name in reconfigured:
             self.partitions.reconfigure(name)
         if removed:
             self.groups.topics_deleted({topic.name for topic in removed})
-
-    def _lead_groups(self) -> None:
-        for partition in self.partitions.by_name.get(CONSUMER_OFFSETS, ()):
-            if partition is not None and partition.is_leader:
-                self.groups.became_leader(partition)
 
     def _reconfigure_broker(self) -> None:
         self.config.set_dynamic(self.image.broker_configs(self.node_id))
