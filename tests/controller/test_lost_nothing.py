@@ -53,8 +53,8 @@ class World(SmallCluster):
         self.random = Random(seed)
         self.processes = {broker_id: Process(broker_id) for broker_id in BROKERS}
         self.committed: dict[Where, list[int]] = {}
-        self.fetched: dict[tuple[Where, int], dict[int, int]] = {}
-        """How far each has come under one leader epoch."""
+        self.fetched: dict[tuple[Where, int], dict[int, tuple[int, int]]] = {}
+        """How far each has come under one leader epoch, and which broker epoch it had then."""
         self.written = 0
         self.topics_made = 0
         self.allowed: set[Where] = set()
@@ -179,12 +179,13 @@ class World(SmallCluster):
         leader = partition.leader
         if leader in (-1, follower) or not self.serves(leader):
             return
-        if not self.processes[follower].alive or self.processes[follower].epoch is None:
+        epoch = self.processes[follower].epoch
+        if not self.processes[follower].alive or epoch is None:
             return
         where = (topic.topic_id, partition.index)
         self.processes[follower].logs[where] = self.log(leader, where).copy()
         progress = self.fetched.setdefault((where, partition.leader_epoch), {})
-        progress[follower] = len(self.log(leader, where))
+        progress[follower] = (len(self.log(leader, where)), epoch)
 
     def change_isr(self, topic: TopicImage, partition: PartitionImage) -> None:
         """A leader lets in who has all that is committed, and lets go whom it likes."""
@@ -193,7 +194,7 @@ class World(SmallCluster):
         where = (topic.topic_id, partition.index)
         progress = self.fetched.get((where, partition.leader_epoch), {})
         enough = len(self.committed.get(where, []))
-        caught_up = [r for r in partition.replicas if progress.get(r, -1) >= enough]
+        caught_up = [follower for follower, (length, _) in progress.items() if length >= enough]
         isr = [r for r in {*caught_up, *partition.isr} if self.random.random() < 0.8]
         request = self.isr_request([*{partition.leader, *isr}], partition.index, topic.name)
         states = request.topics[0].partitions[0].new_isr_with_epochs
@@ -201,10 +202,9 @@ class World(SmallCluster):
         for state in states:
             if state.broker_id == partition.leader:
                 continue
-            known = self.processes[state.broker_id].epoch
-            state.broker_epoch = -1 if known is None else known
+            _, state.broker_epoch = progress.get(state.broker_id, (0, state.broker_epoch))
             broker = self.agreed.brokers.get(state.broker_id)
-            if broker is None or not broker.is_active or broker.epoch != known:
+            if broker is None or not broker.is_active or broker.epoch != state.broker_epoch:
                 expected = ErrorCode.INELIGIBLE_REPLICA
         self.joining = [state.broker_id for state in states]
         error = self.alter(request).error_code
@@ -362,7 +362,7 @@ class World(SmallCluster):
         committed = self.committed.setdefault(where, [])
         assert log[: len(committed)] == committed
         progress = self.fetched.get((where, partition.leader_epoch), {})
-        reached = [progress.get(m, 0) for m in partition.isr if m != partition.leader]
+        reached = [progress.get(m, (0, 0))[0] for m in partition.isr if m != partition.leader]
         if min([len(log), *reached]) > len(committed):
             self.committed[where] = log[: min([len(log), *reached])]
 
