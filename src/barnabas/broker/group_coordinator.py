@@ -93,7 +93,14 @@ class GroupCoordinator:
                 return
             former.end()
         groups = GroupShard(self._config, self._new_member_suffix)
-        shard = LedShard(partition, groups, self._loop, self._clock, self._commit_timeout_ms)
+        shard = LedShard(
+            partition,
+            groups,
+            self._loop,
+            self._clock,
+            self._commit_timeout_ms,
+            lambda: self._image().topics,
+        )
         self._shards[partition.index] = shard
         if partition.log.log_start_offset == partition.log.log_end_offset:
             self._serve_when_committed(shard, partition.log.log_end_offset)
@@ -163,7 +170,7 @@ class GroupCoordinator:
     def _serve_when_committed(self, shard: LedShard, end_offset: int) -> None:
         waiter = shard.partition.committed(end_offset)
         if waiter is None:
-            shard.serve(self._image().topics)
+            shard.serve()
         else:
             waiter.add_done_callback(lambda done: self._reached(shard, done))
 
@@ -179,7 +186,7 @@ class GroupCoordinator:
                 partition.index,
             )
         else:
-            shard.serve(self._image().topics)
+            shard.serve()
 
     def _new_member_suffix(self) -> str:
         return str(UUID(bytes=self._random.randbytes(16), version=4))

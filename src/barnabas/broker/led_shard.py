@@ -26,6 +26,8 @@ from barnabas.records.batch import parse_header
 from barnabas.records.encode import encode_batch
 from barnabas.wire.errors import ErrorCode
 
+_SWEEP_AFTER_S = 600
+
 
 @dataclass(slots=True)
 class InFlight:
@@ -40,11 +42,14 @@ class LedShard:
     __slots__ = (
         "_clock",
         "_commit_timeout_ms",
+        "_deleted_topics",
         "_in_flight",
         "_loop",
         "_overdue",
         "_refusal",
+        "_sweep_timer",
         "_timer",
+        "_topics",
         "_waiter",
         "groups",
         "is_over",
@@ -59,7 +64,9 @@ class LedShard:
         loop: AbstractEventLoop,
         clock: Clock,
         commit_timeout_ms: int,
+        topics: Callable[[], Collection[str]],
     ) -> None:
+        """`topics` tells the names of all that there are."""
         self.partition = partition
         self.leader_epoch = partition.leader_epoch
         self.groups = groups
@@ -67,11 +74,15 @@ class LedShard:
         self._loop = loop
         self._clock = clock
         self._commit_timeout_ms = commit_timeout_ms
+        self._topics = topics
         self._refusal = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         self._in_flight: deque[InFlight] = deque()
         self._waiter: Future[None] | None = None
         """For the first decision in flight; the others wait behind it."""
+        self._deleted_topics: set[str] = set()
+        """Those that were deleted while it was loading."""
         self._timer: TimerHandle | None = None
+        self._sweep_timer: TimerHandle | None = None
         self._overdue: TimerHandle | None = None
 
     def now_ms(self) -> int:
@@ -92,16 +103,13 @@ class LedShard:
 
     # -- its life ----------------------------------------------------------------------------------
 
-    def serve(self, topics: Collection[str]) -> None:
-        """All is replayed and committed: groups live on from there, sessions begin anew.
-
-        Offsets of topics that are not among `topics`, all that there are, go: those topics were
-        deleted while nobody led.
-        """
+    def serve(self) -> None:
+        """All is replayed and committed: groups live on from there, sessions begin anew."""
         self.groups.loaded(self.now_ms())
         self._refusal = ErrorCode.NONE
-        gone = self.groups.committed_topics().difference(topics)
-        self._carry_out(self.groups.topics_deleted(gone))
+        self._carry_out(self.groups.topics_deleted(self._deleted_topics))
+        self._deleted_topics.clear()
+        self._sweep_timer = self._loop.call_later(_SWEEP_AFTER_S, self._sweep)
 
     def damaged(self) -> None:
         """What is stored can't be read, so nothing may be said about these groups."""
@@ -111,7 +119,7 @@ class LedShard:
     def end(self) -> None:
         """Answer everybody who waits; what is in flight has failed as far as anybody knows here."""
         self.is_over = True
-        for timer in (self._timer, self._overdue):
+        for timer in (self._timer, self._overdue, self._sweep_timer):
             if timer is not None:
                 timer.cancel()
         self._send(self.groups.unload(ErrorCode.NOT_COORDINATOR))
@@ -126,9 +134,20 @@ class LedShard:
         return token
 
     def topics_deleted(self, names: Collection[str]) -> None:
-        """Offsets of deleted topics go with them; while it loads, `serve` will see to that."""
-        if self.error is ErrorCode.NONE:
+        """Offsets of deleted topics go with them, or as soon as they are loaded."""
+        if self._refusal is ErrorCode.NONE:
             self._carry_out(self.groups.topics_deleted(names))
+        else:
+            self._deleted_topics.update(names)
+
+    def _sweep(self) -> None:
+        """Let offsets go of topics that were deleted when nobody led, or by a leader that fell.
+
+        Not at once: right after a start a node may not have heard yet of all topics that there are.
+        """
+        self._carry_out(
+            self.groups.topics_deleted(self.groups.committed_topics().difference(self._topics()))
+        )
 
     def _carry_out(self, decision: Decision) -> None:
         self._persist(decision)

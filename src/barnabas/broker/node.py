@@ -11,6 +11,7 @@ from barnabas.broker.environment import Environment
 from barnabas.broker.fetch_sessions import FetchSessions
 from barnabas.broker.flusher import Flusher
 from barnabas.broker.group_coordinator import GroupCoordinator
+from barnabas.broker.isr_changes import IsrChanges
 from barnabas.broker.lifecycle import Lifecycle
 from barnabas.broker.metadata_follower import Followers, MetadataFollower
 from barnabas.broker.net.connection import Connection
@@ -19,6 +20,7 @@ from barnabas.broker.net.listeners import Address
 from barnabas.broker.partitions import Partitions
 from barnabas.broker.peers import Peers, peer_client_id
 from barnabas.broker.quorum.quorum import Quorum
+from barnabas.broker.replica_fetchers import ReplicaFetchers
 from barnabas.broker.topic_answers import TopicAnswers
 from barnabas.broker.trust import DiskTrust
 from barnabas.broker.voters import parse_voters
@@ -125,6 +127,13 @@ class Node:
             lambda: self.quorum.leader_id,
             lambda: self.quorum.high_watermark,
         )
+        self.isr_changes = IsrChanges(
+            loop,
+            node_id=self.node_id,
+            broker_epoch=lambda: self.lifecycle.epoch,
+            call_controller=self.calls.call_once,
+            replica_lag_time_max_ms=config.number("replica.lag.time.max.ms"),
+        )
         self.partitions = Partitions(
             config,
             self.image,
@@ -135,10 +144,19 @@ class Node:
             self.flusher.appended,
             clock=clock,
             node_id=self.node_id,
+            on_follower_ready=self.isr_changes.look,
             threads=environment.threads,
         )
+        self.fetchers = ReplicaFetchers(
+            self.peers,
+            config,
+            node_id=self.node_id,
+            broker_epoch=lambda: self.lifecycle.epoch,
+            flush=self.flusher.flush,
+            remove=self.partitions.run_later,
+        )
         self.groups = GroupCoordinator(loop, config, clock, self.random, lambda: self.image)
-        self.partitions.leaders_changed.append(self.groups.leader_changed)
+        self.partitions.leaders_changed += [self.fetchers.apply, self.groups.leader_changed]
         self.lifecycle = Lifecycle(
             loop,
             clock,
@@ -326,6 +344,7 @@ class Node:
         self.lifecycle.start()
         await self.lifecycle.unfenced.wait()
         await self.in_step()
+        self.isr_changes.start(self.partitions.led)
         self.partitions.set_strays_aside(keep={CLUSTER_METADATA})
 
     async def leave(self) -> None:
@@ -349,6 +368,8 @@ class Node:
         self.door.close()
         await self.lifecycle.stop()
         self.controller.stopped()
+        await self.isr_changes.close()
+        await self.fetchers.close()
         await self.quorum.close()
         self.peers.close()
         self.follower.close()

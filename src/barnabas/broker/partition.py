@@ -18,7 +18,7 @@ from barnabas.broker.append_limits import AppendLimits
 from barnabas.broker.clock import Clock
 from barnabas.broker.commit_waits import CommitWaits, Done
 from barnabas.log import AppendInfo, DeleteJob, Log, LogConfig, StorageError, checked_batches
-from barnabas.metadata.image import PartitionImage
+from barnabas.metadata.partition_image import RECOVERING, PartitionImage
 from barnabas.records.batch import BatchHeader
 from barnabas.records.errors import InvalidBatch
 from barnabas.records.validate import validate_batches
@@ -150,7 +150,13 @@ class Partition:
         leading = self.leading
         if leading is not None:
             now_ms = self._host.clock.steady_ms()
-            leading.assigned(image.replicas, image.isr, image.partition_epoch, now_ms)
+            leading.assigned(
+                image.replicas,
+                image.isr,
+                image.partition_epoch,
+                now_ms,
+                is_recovering=image.leader_recovery_state == RECOVERING,
+            )
             self.look()
             if leading.is_change_due(self.high_watermark, self.log.log_end_offset, now_ms):
                 self._host.on_follower_ready(self)

@@ -178,6 +178,14 @@ class Partitions:
         if led_anew:
             self._tell(partition)
 
+    def broker_changed(self, node_id: int) -> None:
+        """A broker has been fenced, or is back: followers on it may join, or not any more."""
+        for partition in tuple(self.led):
+            if node_id in partition.replicas and node_id != self._node_id:
+                partition.look()
+                if partition.is_isr_change_due:
+                    self._host.on_follower_ready(partition)
+
     def _tell(self, partition: Partition) -> None:
         for changed in self.leaders_changed:
             changed(partition)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from barnabas.cli import configs, consume, groups, log, produce, server, topics
+from barnabas.cli import cluster, configs, consume, groups, log, produce, server, topics
 from barnabas.cli.command import AsJson, Bootstrap, CommonOptions, Verbose
 from barnabas.cli.exit_codes import EXPLANATION
 
@@ -49,6 +49,7 @@ def root(
 app.command("server", epilog=server.EPILOG)(server.server)
 app.command("produce", epilog=produce.EPILOG)(produce.produce)
 app.command("consume", epilog=consume.EPILOG)(consume.consume)
+app.add_typer(cluster.app, name="cluster")
 app.add_typer(topics.app, name="topics")
 app.add_typer(groups.app, name="groups")
 app.add_typer(configs.app, name="configs")

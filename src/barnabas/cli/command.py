@@ -57,11 +57,16 @@ class Session:
     bootstrap: str
     as_json: bool
 
-    def connect(self) -> "Cluster":
+    def connect(self, *, retry_timeout_ms: int = 30_000) -> "Cluster":
         """The cluster, to be used as an async context manager."""
         from barnabas.client.cluster import Cluster
 
-        return Cluster(self.bootstrap, client_id="barnabas-cli", on_retry=WaitingNotice())
+        return Cluster(
+            self.bootstrap,
+            client_id="barnabas-cli",
+            retry_timeout_ms=retry_timeout_ms,
+            on_retry=WaitingNotice(),
+        )
 
 
 class WaitingNotice:

@@ -5,6 +5,7 @@ from time import time
 from typing import NamedTuple
 
 from barnabas.cli.command import CommandError, UsageError
+from barnabas.cli.partition_names import named_partitions
 from barnabas.cli.times import parse_time
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import BrokerError
@@ -49,7 +50,7 @@ async def plan_reset(
             raise CommandError(f"group {group_id} has committed nothing; name a --topic")
         partitions = sorted(committed)
     else:
-        partitions = await _partitions(cluster, topics)
+        partitions = await named_partitions(cluster, topics, "--topic ")
     bounds = await beginning_and_end(cluster, partitions)
     wanted = await _wanted(cluster, partitions, target, committed, bounds)
     return [
@@ -98,21 +99,3 @@ async def _wanted(
             for each in partitions
         }
     return {each: bounds[each][1] for each in partitions}
-
-
-async def _partitions(cluster: Cluster, topics: Sequence[str]) -> list[TopicPartition]:
-    """Read TOPIC or TOPIC:N,N for each."""
-    partitions = []
-    for text in topics:
-        name, separator, numbers = text.partition(":")
-        count = len((await cluster.topics([name]))[name].partitions)
-        if not separator:
-            partitions += [TopicPartition(name, each) for each in range(count)]
-            continue
-        for number in numbers.split(","):
-            if not number.isdecimal() or int(number) >= count:
-                raise UsageError(
-                    f"--topic {text}: {number!r} is none of the partitions 0 to {count - 1}"
-                )
-            partitions.append(TopicPartition(name, int(number)))
-    return partitions

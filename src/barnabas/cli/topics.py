@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from barnabas.cli.command import CommandError, Session, UsageError, cluster_command
-from barnabas.cli.output import human_size, print_json, print_line, print_table, say
+from barnabas.cli.output import Cell, human_size, print_json, print_line, print_table, say
 from barnabas.cli.settings import parse_pairs
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
-    from barnabas.client.metadata import Topic
+    from barnabas.client.metadata import Partition, Topic
 
 app = typer.Typer(no_args_is_help=True, help="Create, list, describe, alter and delete topics.")
 
@@ -123,6 +123,12 @@ async def describe(
         list[str] | None,
         typer.Argument(metavar="NAME", help="Topics. Default: all but internal ones."),
     ] = None,
+    under_replicated: Annotated[
+        bool,
+        typer.Option(
+            "--under-replicated", help="Only partitions that lack replicas, of internal topics too."
+        ),
+    ] = False,
 ) -> None:
     """Show partitions, leaders, replicas, offsets, sizes and configs of topics."""
     async with session.connect() as cluster:
@@ -130,7 +136,10 @@ async def describe(
             topics = list((await cluster.topics(names)).values())
         else:
             everything = sorted((await cluster.refresh(None)).values())
-            topics = [topic for topic in everything if not _is_internal(topic)]
+            topics = [topic for topic in everything if under_replicated or not _is_internal(topic)]
+        if under_replicated:
+            lacking = [topic._replace(partitions=_lacking(topic)) for topic in topics]
+            topics = [topic for topic in lacking if topic.partitions]
         described = await _describe(cluster, topics)
     if session.as_json:
         print_json(described)
@@ -168,6 +177,7 @@ async def _describe(cluster: "Cluster", topics: "list[Topic]") -> list[dict[str,
                     "leader": None if each.leader == NO_LEADER else each.leader,
                     "replicas": each.replicas,
                     "isr": each.isr,
+                    "under_replicated": len(each.isr) < len(each.replicas),
                     "start_offset": start,
                     "end_offset": end,
                     "size_bytes": sizes.get(name),
@@ -193,21 +203,34 @@ def _print_topic(topic: dict[str, object]) -> None:
     print_line(
         f"topic {topic['topic']}: {len(partitions)} partitions, configs: {settings or 'default'}"
     )
-    print_table(
-        ("partition", "leader", "replicas", "isr", "start", "end", "size"),
+    columns = ["partition", "leader", "replicas", "isr", "start", "end", "size"]
+    rows: list[list[Cell]] = [
         [
-            (
-                row["partition"],
-                row["leader"],
-                ",".join(map(str, row["replicas"])),
-                ",".join(map(str, row["isr"])),
-                row["start_offset"],
-                row["end_offset"],
-                None if row["size_bytes"] is None else human_size(row["size_bytes"]),
-            )
-            for row in partitions
-        ],
-    )
+            row["partition"],
+            row["leader"],
+            ",".join(map(str, row["replicas"])),
+            ",".join(map(str, row["isr"])),
+            row["start_offset"],
+            row["end_offset"],
+            None if row["size_bytes"] is None else human_size(row["size_bytes"]),
+        ]
+        for row in partitions
+    ]
+    remarks = [_remark(row) for row in partitions]
+    if any(remarks):
+        columns.append("remark")
+        rows = [[*row, remark] for row, remark in zip(rows, remarks, strict=True)]
+    print_table(columns, rows)
+
+
+def _remark(partition: dict[str, object]) -> str:
+    if partition["leader"] is None:
+        return "no leader"
+    return "under-replicated" if partition["under_replicated"] else ""
+
+
+def _lacking(topic: "Topic") -> "list[Partition]":
+    return [each for each in topic.partitions if len(each.isr) < len(each.replicas)]
 
 
 @app.command("delete", epilog="Example: barnabas topics delete orders invoices")

@@ -44,6 +44,7 @@ class LeaderState:
         "epoch_start_offset",
         "followers",
         "is_alone",
+        "is_recovering",
         "isr",
         "leader_epoch",
         "partition_epoch",
@@ -71,15 +72,24 @@ class LeaderState:
         self._maximal_isr: frozenset[int] = frozenset()
         self.is_alone = False
         """There is no other replica, so that what is appended is committed."""
+        self.is_recovering = False
+        """It was elected from outside of the in-sync set, and has to say that it leads."""
         self.any_at_end = False
         """Some follower may stand at the end of the log, and has to be told of when that moves."""
 
     def assigned(
-        self, replicas: Iterable[int], isr: Iterable[int], partition_epoch: int, now_ms: int
+        self,
+        replicas: Iterable[int],
+        isr: Iterable[int],
+        partition_epoch: int,
+        now_ms: int,
+        *,
+        is_recovering: bool = False,
     ) -> None:
         """Take over what is agreed. Who is in the set counts as caught up when it comes in."""
         before, self.isr = self.isr, tuple(isr)
         self.partition_epoch = partition_epoch
+        self.is_recovering = is_recovering
         if self.pending is not None and partition_epoch > self.pending.partition_epoch:
             self.pending = None
         known, self.followers = self.followers, {}
@@ -189,15 +199,14 @@ class LeaderState:
 
     def is_change_due(self, high_watermark: int, log_end_offset: int, now_ms: int) -> bool:
         """Whether `propose` would propose."""
-        return self.pending is None and self._wanted(high_watermark, log_end_offset, now_ms) != (
-            self.isr
-        )
+        wanted = self._wanted(high_watermark, log_end_offset, now_ms)
+        return self.pending is None and (wanted != self.isr or self.is_recovering)
 
     def propose(self, high_watermark: int, log_end_offset: int, now_ms: int) -> IsrChange | None:
         """The change of the in-sync set that is due; one is under way at a time."""
-        wanted = self._wanted(high_watermark, log_end_offset, now_ms)
-        if self.pending is not None or wanted == self.isr:
+        if not self.is_change_due(high_watermark, log_end_offset, now_ms):
             return None
+        wanted = self._wanted(high_watermark, log_end_offset, now_ms)
         isr = tuple(IsrMember(node_id, self._broker_epoch(node_id)) for node_id in wanted)
         self.pending = IsrChange(isr, self.leader_epoch, self.partition_epoch)
         self._update_maximal_isr()

@@ -1,0 +1,217 @@
+"""How a cluster is: its nodes, its quorum, and the partitions that lack something."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from barnabas.client.brokers import ClusterDescription, describe_cluster
+from barnabas.client.cluster import Cluster
+from barnabas.client.configs import ResourceType, describe_configs
+from barnabas.client.errors import BarnabasError, ProtocolMismatch
+from barnabas.client.metadata import NO_LEADER, Partition, Topic, TopicPartition
+from barnabas.client.quorum import QuorumDescription, QuorumReplica, describe_quorum
+from barnabas.client.reassignments import Reassignment, list_reassignments
+
+UP = "up"
+FENCED = "fenced"
+MISSING = "not registered"
+
+VOTER = "voter"
+OBSERVER = "observer"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStatus:
+    """A node that is registered, or ought to be because it votes."""
+
+    node_id: int
+    address: str | None
+    rack: str | None
+    state: str
+    role: str
+    is_controller: bool
+    leaders: int
+    replicas: int
+
+
+@dataclass(frozen=True, slots=True)
+class VoterStatus:
+    """How far a voter is; `behind_ms` is None when nobody knows."""
+
+    node_id: int
+    lag: int | None
+    behind_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumStatus:
+    """The quorum as its leader sees it."""
+
+    leader_id: int
+    epoch: int
+    high_watermark: int
+    voters: list[VoterStatus]
+
+
+@dataclass(slots=True)
+class ClusterStatus:
+    """All of it; `quorum` is None when no leader answers, for the reason in `problems`."""
+
+    cluster_id: str
+    nodes: list[NodeStatus]
+    quorum: QuorumStatus | None
+    partitions: int
+    under_replicated: dict[TopicPartition, Partition]
+    below_min_isr: dict[TopicPartition, int]
+    """With the number of replicas that must be in sync."""
+    offline: list[TopicPartition]
+    moving: dict[TopicPartition, Reassignment]
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def is_healthy(self) -> bool:
+        return not self.problems
+
+
+async def collect(cluster: Cluster) -> ClusterStatus:
+    """Ask for everything. Raises if the cluster can not be reached at all."""
+    described = await describe_cluster(cluster)
+    topics = await cluster.refresh(None)
+    why_not: str | None = None
+    quorum: QuorumDescription | None = None
+    try:
+        quorum = await describe_quorum(cluster)
+    except ProtocolMismatch:
+        pass  # another Kafka, which keeps its quorum to itself
+    except BarnabasError as error:
+        why_not = str(error)
+    try:
+        moving = await list_reassignments(cluster)
+    except BarnabasError:
+        moving = {}  # without a controller, which is said already
+    under = _under_replicated(topics)
+    return summarize(described, topics, quorum, moving, await _min_isr(cluster, under), why_not)
+
+
+def summarize(
+    described: ClusterDescription,
+    topics: Mapping[str, Topic],
+    quorum: QuorumDescription | None,
+    moving: Mapping[TopicPartition, Reassignment],
+    min_isr: Mapping[str, int],
+    quorum_problem: str | None = None,
+) -> ClusterStatus:
+    """Put together what the parts say. `min_isr` holds the topics that lack replicas."""
+    under = _under_replicated(topics)
+    everything = [
+        (TopicPartition(topic.name, each.partition), each)
+        for _, topic in sorted(topics.items())
+        for each in topic.partitions
+    ]
+    status = ClusterStatus(
+        described.cluster_id,
+        _nodes(described, quorum, [each for _, each in everything]),
+        None if quorum is None or quorum_problem else _quorum(quorum),
+        len(everything),
+        {
+            name: each
+            for name, each in under.items()
+            if name not in moving or not _only_moving(each, moving[name])
+        },
+        {
+            name: min_isr[name.topic]
+            for name, each in under.items()
+            if len(each.isr) < min_isr.get(name.topic, 1)
+        },
+        [name for name, each in everything if each.leader == NO_LEADER],
+        dict(moving),
+    )
+    status.problems = _problems(status, quorum_problem)
+    return status
+
+
+def _only_moving(partition: Partition, move: Reassignment) -> bool:
+    """Whether the only replicas that lag are those that have just been added."""
+    return set(partition.replicas) - set(partition.isr) <= set(move.adding)
+
+
+def _under_replicated(topics: Mapping[str, Topic]) -> dict[TopicPartition, Partition]:
+    return {
+        TopicPartition(name, each.partition): each
+        for name, topic in sorted(topics.items())
+        for each in topic.partitions
+        if len(each.isr) < len(each.replicas)
+    }
+
+
+async def _min_isr(cluster: Cluster, under: Mapping[TopicPartition, Partition]) -> dict[str, int]:
+    names = sorted({each.topic for each in under})
+    if not names:
+        return {}
+    configs = await describe_configs(cluster, ResourceType.TOPIC, names)
+    return {
+        name: int(entry.value or 1)
+        for name, entries in configs.items()
+        for entry in entries
+        if entry.name == "min.insync.replicas"
+    }
+
+
+def _nodes(
+    described: ClusterDescription, quorum: QuorumDescription | None, partitions: list[Partition]
+) -> list[NodeStatus]:
+    leaders = Counter(each.leader for each in partitions)
+    replicas = Counter(node for each in partitions for node in each.replicas)
+    voters = {each.node_id for each in quorum.voters} if quorum is not None else set()
+    controller = described.controller_id if quorum is None else quorum.leader_id
+    known = {broker.node_id: broker for broker in described.brokers}
+    nodes = []
+    for node_id in sorted({*known, *voters}):
+        broker = known.get(node_id)
+        nodes.append(
+            NodeStatus(
+                node_id,
+                None if broker is None else str(broker.address),
+                None if broker is None else broker.rack,
+                MISSING if broker is None else FENCED if broker.fenced else UP,
+                VOTER if node_id in voters else OBSERVER,
+                node_id == controller,
+                leaders[node_id],
+                replicas[node_id],
+            )
+        )
+    return nodes
+
+
+def _quorum(quorum: QuorumDescription) -> QuorumStatus:
+    (now,) = [
+        each.last_caught_up_timestamp for each in quorum.voters if each.node_id == quorum.leader_id
+    ][:1] or [-1]
+    return QuorumStatus(
+        quorum.leader_id,
+        quorum.leader_epoch,
+        quorum.high_watermark,
+        [_voter(each, quorum, now) for each in quorum.voters],
+    )
+
+
+def _voter(voter: QuorumReplica, quorum: QuorumDescription, now: int) -> VoterStatus:
+    lag = quorum.end_offset - voter.log_end_offset if voter.log_end_offset >= 0 else None
+    if voter.node_id == quorum.leader_id:
+        return VoterStatus(voter.node_id, 0, 0)
+    caught_up = voter.last_caught_up_timestamp
+    behind_ms = max(now - caught_up, 0) if now >= 0 and caught_up >= 0 else None
+    return VoterStatus(voter.node_id, lag, behind_ms)
+
+
+def _problems(status: ClusterStatus, quorum_problem: str | None) -> list[str]:
+    problems = [f"node {node.node_id} is {node.state}" for node in status.nodes if node.state != UP]
+    if quorum_problem is not None:
+        problems.append(f"the quorum does not answer: {quorum_problem}")
+    counted = [
+        (len(status.offline), "without a leader"),
+        (len(status.below_min_isr), "below min.insync.replicas"),
+        (len(status.under_replicated), "under-replicated"),
+    ]
+    problems += [f"{count} partition{'s' * (count > 1)} {what}" for count, what in counted if count]
+    return problems

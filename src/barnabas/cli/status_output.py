@@ -1,0 +1,165 @@
+"""What `barnabas cluster status` prints, once or again and again."""
+
+import asyncio
+import sys
+from typing import NoReturn
+
+from barnabas.cli.cluster_status import ClusterStatus, collect
+from barnabas.cli.command import Session
+from barnabas.cli.output import Cell, print_json, print_line, print_table, say
+from barnabas.client.errors import BarnabasError
+from barnabas.client.metadata import TopicPartition
+
+_SHOWN = 20
+_RETRY_TIMEOUT_MS = 2_000
+
+
+async def watch_status(session: Session, interval: float) -> NoReturn:
+    """Print the status until somebody interrupts; a cluster that is away is waited for."""
+    while True:
+        try:
+            async with session.connect(retry_timeout_ms=_RETRY_TIMEOUT_MS) as cluster:
+                while True:
+                    found = await collect(cluster)
+                    if not session.as_json and sys.stdout.isatty():
+                        sys.stdout.write("\x1b[H\x1b[2J")
+                    print_status(found, as_json=session.as_json)
+                    if not session.as_json and not sys.stdout.isatty():
+                        print_line()
+                    sys.stdout.flush()
+                    await asyncio.sleep(interval)
+        except BarnabasError as error:
+            say(f"waiting: {error}")
+            await asyncio.sleep(interval)
+
+
+def print_status(status: ClusterStatus, *, as_json: bool) -> None:
+    """Print it for people, or for scripts."""
+    if as_json:
+        print_json(_as_json(status))
+        return
+    verdict = "healthy" if status.is_healthy else "; ".join(status.problems)
+    print_line(f"cluster {status.cluster_id}: {verdict}")
+    print_table(
+        ("node", "address", "rack", "state", "role", "leaders", "replicas"),
+        [
+            (
+                node.node_id,
+                node.address,
+                node.rack,
+                node.state,
+                node.role + (", controller" if node.is_controller else ""),
+                node.leaders,
+                node.replicas,
+            )
+            for node in status.nodes
+        ],
+    )
+    if status.quorum is not None:
+        quorum = status.quorum
+        print_line()
+        print_line(
+            f"quorum: led by node {quorum.leader_id} in epoch {quorum.epoch}, "
+            f"committed up to {quorum.high_watermark}"
+        )
+        print_table(
+            ("voter", "lag", "behind"),
+            [
+                (
+                    voter.node_id,
+                    voter.lag,
+                    None if voter.behind_ms is None else f"{voter.behind_ms} ms",
+                )
+                for voter in quorum.voters
+            ],
+        )
+    print_line()
+    print_line(
+        f"partitions: {status.partitions}, under-replicated {len(status.under_replicated)}, "
+        f"below min.insync.replicas {len(status.below_min_isr)}, "
+        f"without a leader {len(status.offline)}, moving {len(status.moving)}"
+    )
+    _print_partitions(status)
+
+
+def _print_partitions(status: ClusterStatus) -> None:
+    rows: list[tuple[Cell, ...]] = []
+    for name in sorted({*status.under_replicated, *status.offline, *status.moving}):
+        each = status.under_replicated.get(name)
+        move = status.moving.get(name)
+        replicas = each.replicas if each is not None else move.replicas if move is not None else []
+        rows.append(
+            (
+                str(name),
+                None if each is None or each.leader < 0 else each.leader,
+                _ids(replicas),
+                None if each is None else _ids(each.isr),
+                ", ".join(_what_is_wrong(status, name)),
+            )
+        )
+    if rows:
+        print_table(("partition", "leader", "replicas", "isr", "what"), rows[:_SHOWN])
+    if len(rows) > _SHOWN:
+        print_line(f"... and {len(rows) - _SHOWN} more")
+
+
+def _what_is_wrong(status: ClusterStatus, name: TopicPartition) -> list[str]:
+    what = []
+    if name in status.offline:
+        what.append("no leader")
+    if name in status.below_min_isr:
+        what.append(f"below min.insync.replicas={status.below_min_isr[name]}")
+    elif name in status.under_replicated:
+        what.append("under-replicated")
+    if name in status.moving:
+        move = status.moving[name]
+        what.append(f"moving to {_ids(move.adding) or '-'} from {_ids(move.removing) or '-'}")
+    return what
+
+
+def _ids(nodes: list[int]) -> str:
+    return ",".join(map(str, nodes))
+
+
+def _as_json(status: ClusterStatus) -> dict[str, object]:
+    def names(partitions: object) -> list[list[object]]:
+        assert isinstance(partitions, dict | list)
+        return [[each.topic, each.partition] for each in sorted(partitions)]
+
+    quorum = status.quorum
+    return {
+        "cluster_id": status.cluster_id,
+        "healthy": status.is_healthy,
+        "problems": status.problems,
+        "nodes": [
+            {
+                "node": node.node_id,
+                "address": node.address,
+                "rack": node.rack,
+                "state": node.state,
+                "role": node.role,
+                "controller": node.is_controller,
+                "leaders": node.leaders,
+                "replicas": node.replicas,
+            }
+            for node in status.nodes
+        ],
+        "quorum": None
+        if quorum is None
+        else {
+            "leader": quorum.leader_id,
+            "epoch": quorum.epoch,
+            "high_watermark": quorum.high_watermark,
+            "voters": [
+                {"node": voter.node_id, "lag": voter.lag, "behind_ms": voter.behind_ms}
+                for voter in quorum.voters
+            ],
+        },
+        "partitions": {
+            "total": status.partitions,
+            "under_replicated": names(status.under_replicated),
+            "below_min_isr": names(status.below_min_isr),
+            "offline": names(status.offline),
+            "moving": names(status.moving),
+        },
+    }

@@ -1,0 +1,124 @@
+"""What counts as healthy, worked out from what the parts of a cluster say."""
+
+from typing import Any
+
+import pytest
+
+from barnabas.cli.cluster_status import VoterStatus, summarize
+from barnabas.cli.command import UsageError
+from barnabas.cli.moves import parse_nodes, rotate
+from barnabas.cli.status_output import print_status
+from barnabas.client.address import Address
+from barnabas.client.brokers import BrokerDescription, ClusterDescription
+from barnabas.client.metadata import NO_LEADER, Partition, Topic, TopicPartition
+from barnabas.client.quorum import QuorumDescription, QuorumReplica
+from barnabas.client.reassignments import Reassignment
+
+T0 = TopicPartition("t", 0)
+
+
+def brokers(*fenced: int) -> ClusterDescription:
+    nodes = [BrokerDescription(n, Address(f"h{n}", 9092), None, n in fenced) for n in (1, 2, 3)]
+    return ClusterDescription("c", 1, nodes)
+
+
+def quorum(*voters: int) -> QuorumDescription:
+    states = [QuorumReplica(n, bytes(16), 100 - n, 5_000, 5_000 - 10 * n) for n in voters]
+    return QuorumDescription(1, 7, 98, states, [])
+
+
+def topic(replicas: list[int], isr: list[int], leader: int | None = None) -> dict[str, Topic]:
+    first = (isr or [NO_LEADER])[0]
+    partition = Partition(0, first if leader is None else leader, 0, replicas, isr, [])
+    return {"t": Topic("t", 0, False, [partition])}
+
+
+def status(topics: dict[str, Topic], **given: Any) -> Any:
+    return summarize(
+        given.get("described", brokers()),
+        topics,
+        given.get("quorum", quorum(1, 2, 3)),
+        given.get("moving", {}),
+        given.get("min_isr", {}),
+        given.get("problem"),
+    )
+
+
+def test_all_is_well() -> None:
+    found = status(topic([1, 2, 3], [1, 2, 3]))
+    assert found.is_healthy
+    assert [node.state for node in found.nodes] == ["up"] * 3
+    assert [node.role for node in found.nodes] == ["voter"] * 3
+    assert [node.leaders for node in found.nodes] == [1, 0, 0]
+    assert [node.replicas for node in found.nodes] == [1, 1, 1]
+    assert [node.is_controller for node in found.nodes] == [True, False, False]
+    assert found.quorum.voters == [
+        VoterStatus(1, 0, 0),
+        VoterStatus(2, 1, 10),
+        VoterStatus(3, 2, 20),
+    ]
+
+
+def test_a_fenced_node_and_one_that_only_votes_are_problems() -> None:
+    found = status({}, described=brokers(2), quorum=quorum(1, 2, 9))
+    assert found.problems == ["node 2 is fenced", "node 9 is not registered"]
+    assert {node.node_id: node.role for node in found.nodes}[3] == "observer"
+
+
+@pytest.mark.parametrize(
+    ("topics", "min_isr", "problems"),
+    [
+        (topic([1, 2, 3], [1, 2]), {"t": 2}, ["1 partition under-replicated"]),
+        (
+            topic([1, 2, 3], [1]),
+            {"t": 2},
+            ["1 partition below min.insync.replicas", "1 partition under-replicated"],
+        ),
+        (
+            topic([1, 2, 3], [2], NO_LEADER),
+            {"t": 1},
+            ["1 partition without a leader", "1 partition under-replicated"],
+        ),
+        (topic([1], [1], NO_LEADER), {}, ["1 partition without a leader"]),
+    ],
+)
+def test_what_partitions_lack(topics: dict[str, Topic], min_isr: Any, problems: list[str]) -> None:
+    assert status(topics, min_isr=min_isr).problems == problems
+
+
+def test_a_replica_that_is_just_being_added_is_no_problem() -> None:
+    moving = {T0: Reassignment([2, 3, 1], [3], [1])}
+    assert status(topic([2, 3, 1], [1, 2]), moving=moving, min_isr={"t": 1}).is_healthy
+    lost = status(topic([2, 3, 1], [1]), moving=moving, min_isr={"t": 1})
+    assert lost.problems == ["1 partition under-replicated"]
+
+
+def test_a_quorum_without_a_leader_is_a_problem(capsys: pytest.CaptureFixture[str]) -> None:
+    found = status({}, quorum=None, problem="no leader is known")
+    assert found.problems == ["the quorum does not answer: no leader is known"]
+    print_status(found, as_json=False)
+    assert capsys.readouterr().out.startswith("cluster c: the quorum does not answer")
+
+
+def test_troubled_partitions_are_shown_with_what_is_wrong(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    moving = {T0: Reassignment([2, 3, 1], [3], [1])}
+    print_status(status(topic([2, 3, 1], [1]), moving=moving, min_isr={"t": 2}), as_json=False)
+    shown = capsys.readouterr().out
+    assert "t-0" in shown
+    assert "below min.insync.replicas=2, moving to 3 from 1" in shown
+
+
+def test_nodes_to_move_to() -> None:
+    assert parse_nodes("3, 1,2") == [3, 1, 2]
+    for wrong in ("", "1,,2", "a", "1,1", "-1"):
+        with pytest.raises(UsageError):
+            parse_nodes(wrong)
+
+
+def test_a_single_partition_gets_what_was_asked_for_and_several_take_turns() -> None:
+    several = [TopicPartition("t", index) for index in range(4)]
+    assert rotate(several[:1], [3, 1, 2]) == {several[0]: [3, 1, 2]}
+    assert [replicas[0] for replicas in rotate(several, [3, 1, 2]).values()] == [3, 1, 2, 3]
+    assert all(sorted(replicas) == [1, 2, 3] for replicas in rotate(several, [3, 1, 2]).values())
