@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from barnabas.broker.config import BrokerConfig, ConfigError
+from barnabas.broker.environment import Environment
 from barnabas.broker.server import Server
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
@@ -175,7 +176,8 @@ def test_bad_settings(tmp_path: Path, name: str, value: str, hint: str) -> None:
 
     async def serve() -> None:
         settings = {"listeners": "127.0.0.1:0", "log.dirs": f"{tmp_path}/data", name: value}
-        await Server(BrokerConfig(settings)).start()
+        environment = Environment.real(asyncio.get_running_loop())
+        await Server(BrokerConfig(settings), environment, pytest.fail).start()
 
     with pytest.raises(ConfigError) as refused:
         asyncio.run(serve())

@@ -176,9 +176,9 @@ class SmallCluster:
         )
         self.create_topic(topic)
 
-    def create_topic(self, topic: CreatableTopic, *, internal: bool = False) -> None:
+    def create_topic(self, topic: CreatableTopic) -> None:
         request = CreateTopicsRequest([topic])
-        (result,) = self.agree(self.controller.create_topics(request, internal=internal)).topics
+        (result,) = self.agree(self.controller.create_topics(request)).topics
         assert result.error_code == 0, result.error_message
 
     def partition(self, index: int = 0, name: str = "t") -> PartitionImage:

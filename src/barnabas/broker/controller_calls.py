@@ -26,7 +26,7 @@ DEFAULT_TIMEOUT_MS = 15_000
 LANE = "control"
 
 
-class ControllerUnavailable(Exception):  # noqa: N818 - an expected outcome
+class ControllerUnavailable(ConnectionError):  # noqa: N818 - an expected outcome
     """No controller has answered in time."""
 
 

@@ -154,15 +154,15 @@ class IsrChanges:
         }
         for partition, change in changes.items():
             result = results.get((partition.topic_id, partition.index))
-            error = ErrorCode.UNKNOWN_SERVER_ERROR if result is None else result.error_code
-            if error in _AGAIN:
+            outcome = ErrorCode.UNKNOWN_SERVER_ERROR if result is None else result.error_code
+            if outcome in _AGAIN:
                 self._unanswered[partition] = change
-            elif error not in _OVERTAKEN or (
+            elif outcome not in _OVERTAKEN or (
                 result is not None
-                and error == ErrorCode.NONE
+                and outcome == ErrorCode.NONE
                 and result.partition_epoch <= change.partition_epoch
             ):
-                self._refused(partition, change, ErrorCode(error))
+                self._refused(partition, change, ErrorCode(outcome))
         return not self._unanswered
 
     @staticmethod

@@ -131,7 +131,7 @@ class Node:
             loop,
             node_id=self.node_id,
             broker_epoch=lambda: self.lifecycle.epoch,
-            call_controller=self.calls.call_once,
+            call_controller=lambda request, _: self.calls.call(request, lane="isr"),
             replica_lag_time_max_ms=config.number("replica.lag.time.max.ms"),
         )
         self.partitions = Partitions(
@@ -249,7 +249,7 @@ class Node:
 
     def _topic_changed(self, topic: TopicImage, indexes: Sequence[int]) -> None:
         self.topic_answers.changed(topic.name)
-        self.partitions.apply(topic)
+        self.partitions.apply(topic, indexes)
 
     def _topic_removed(self, topic: TopicImage) -> None:
         self.topic_answers.changed(topic.name)
@@ -270,6 +270,8 @@ class Node:
         self.topic_answers.brokers_changed()
         me = self.image.brokers.get(self.node_id)
         if me is not None and me.incarnation_id == self._incarnation_id:
+            if self.follower.is_held:
+                self.partitions.say_what_is_lost()
             self.follower.release()
         self.lifecycle.wake()
 

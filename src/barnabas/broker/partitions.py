@@ -6,7 +6,7 @@ A topic has a list of its partitions, by index; an entry is None where this node
 import logging
 import re
 from asyncio import AbstractEventLoop
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -120,10 +120,9 @@ class Partitions:
 
     # -- in step with the image --------------------------------------------------------------------
 
-    def open_all(self) -> None:
-        """Open, at the start, everything that the image says there is."""
+    def say_what_is_lost(self) -> None:
+        """Name, at the start, partitions that are nowhere else and whose directory is gone."""
         found = set(self._data.partitions())
-        defaults = self._settings({})  # which most topics share
         for topic in self.image.topics.values():
             for image in topic.partitions:
                 if image.replicas == [self._node_id] and (topic.name, image.index) not in found:
@@ -132,42 +131,39 @@ class Partitions:
                         topic.name,
                         image.index,
                     )
-            configs = self.image.topic_configs(topic.name)
-            self._apply(topic, self._settings(configs) if configs else defaults)
 
-    def apply(self, topic: TopicImage) -> None:
-        """Bring the replicas of a topic in step with the image.
+    def apply(self, topic: TopicImage, indexes: Iterable[int]) -> None:
+        """Bring the replicas of these partitions of a topic in step with the image.
 
         A replica that the disk does not let be opened, or removed, is tried again later.
         """
-        self._apply(topic, self._settings(self.image.topic_configs(topic.name)))
-
-    def _apply(self, topic: TopicImage, settings: tuple[LogConfig, AppendLimits]) -> None:
+        settings = self._settings(self.image.topic_configs(topic.name))
         partitions = self.by_id.get(topic.topic_id)
         if partitions is None:
             partitions = self.by_id[topic.topic_id] = []
         self.by_name[topic.name] = partitions
         self.by_encoded_name[topic.name.encode()] = partitions
         partitions += [None] * (len(topic.partitions) - len(partitions))
-        for image in topic.partitions:
-            partition = partitions[image.index]
+        for index in indexes:
+            image = topic.partitions[index]
+            partition = partitions[index]
             try:
                 if self._node_id in image.replicas:
                     if partition is None:
-                        partition = self._open(topic, image.index, settings)
-                        partitions[image.index] = partition
+                        partition = self._open(topic, index, settings)
+                        partitions[index] = partition
                     self._assign(partition, image)
                 elif partition is not None:
-                    partitions[image.index] = None
+                    partitions[index] = None
                     self._remove(partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
             except StorageError as error:
-                logger.error("%s-%d: %s", topic.name, image.index, error)
-                self._loop.call_later(_TRY_AGAIN_S, self._try_again, topic.topic_id)
+                logger.error("%s-%d: %s", topic.name, index, error)
+                self._loop.call_later(_TRY_AGAIN_S, self._try_again, topic.topic_id, index)
 
-    def _try_again(self, topic_id: bytes) -> None:
+    def _try_again(self, topic_id: bytes, index: int) -> None:
         topic = self.image.topics_by_id.get(topic_id)
         if topic is not None:
-            self.apply(topic)
+            self.apply(topic, [index])
 
     def _assign(self, partition: Partition, image: PartitionImage) -> None:
         led_anew = partition.apply(image)
