@@ -114,6 +114,16 @@ def test_any_leader_by_request() -> None:
     assert len(cluster.warnings) == 1
 
 
+def test_who_has_hardly_anything_yet_is_the_last_choice() -> None:
+    cluster = SmallCluster(3)
+    cluster.create([1, 2])
+    cluster.set_isr([1])
+    cluster.move([3, 1, 2])
+    cluster.kill(1)
+    assert cluster.elect(ANY) == 0
+    assert cluster.state() == (2, [2])
+
+
 def test_all_partitions_at_once() -> None:
     cluster = SmallCluster(3)
     cluster.create([1, 2], [2, 1], [3, 2], [1, 3])

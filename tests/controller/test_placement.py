@@ -60,6 +60,12 @@ def test_many_small_topics_are_even_too() -> None:
     assert Counter(replicas[0] for replicas in everything) == dict.fromkeys([1, 2, 3, 4], 5)
 
 
+def test_each_topic_is_spread_whatever_others_are() -> None:
+    cluster = SmallCluster(3)
+    cluster.create(*[[1]] * 9, name="heavy")
+    assert sorted(replicas[0] for replicas in placed(cluster, 3, 1)) == [1, 2, 3]
+
+
 def test_what_one_leads_is_inherited_by_many() -> None:
     cluster = SmallCluster(5)
     heirs = Counter(pair for replicas in placed(cluster, 60, 3) for pair in pairwise(replicas))

@@ -6,6 +6,7 @@ from barnabas.metadata.image import Endpoint
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
+from barnabas.wire.messages.metadata_records import PartitionRecord, TopicRecord
 from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
 from tests.controller.small_cluster import UNCLEAN, SmallCluster, directory
 
@@ -175,8 +176,6 @@ def test_an_unregistered_broker_is_a_stranger() -> None:
 
 def test_what_was_there_before_any_registration() -> None:
     """A data directory of a release in which a broker was alone and did not register."""
-    from barnabas.wire.messages.metadata_records import PartitionRecord, TopicRecord
-
     cluster = SmallCluster(0)
     topic = bytes(15) + b"x"
     for record in (

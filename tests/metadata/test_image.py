@@ -1,20 +1,33 @@
 """The image is what replaying the records says, and nothing else."""
 
+from typing import Any
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barnabas.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
+from barnabas.metadata.image import (
+    BROKER_RESOURCE,
+    TOPIC_RESOURCE,
+    Endpoint,
+    MetadataImage,
+)
 from barnabas.metadata.records import (
     MetadataRecord,
     decode_metadata_record,
     encode_metadata_record,
 )
 from barnabas.wire.messages.metadata_records import (
+    BrokerEndpoint,
+    BrokerRegistrationChangeRecord,
     ConfigRecord,
+    NoOpRecord,
+    PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
+    RegisterBrokerRecord,
     RemoveTopicRecord,
     TopicRecord,
+    UnregisterBrokerRecord,
 )
 
 A, B = b"a" * 16, b"b" * 16
@@ -87,6 +100,123 @@ def test_taking_back_what_was_never_set() -> None:
 
 def test_producer_ids() -> None:
     assert replayed(ProducerIdsRecord(1, -1, 1000)).next_producer_id == 1000
+
+
+# -- brokers ---------------------------------------------------------------------------------------
+
+
+def registration(
+    broker_id: int, epoch: int, *, fenced: bool = True, log_dir: bytes = A
+) -> RegisterBrokerRecord:
+    return RegisterBrokerRecord(
+        broker_id=broker_id,
+        incarnation_id=B,
+        broker_epoch=epoch,
+        end_points=[BrokerEndpoint("PLAINTEXT", "h", 9092)],
+        rack="r",
+        fenced=fenced,
+        log_dirs=[log_dir],
+    )
+
+
+def test_a_broker_and_its_changes() -> None:
+    image = replayed(registration(1, 5))
+    broker = image.brokers[1]
+    assert (broker.id, broker.epoch, broker.incarnation_id, broker.rack) == (1, 5, B, "r")
+    assert (broker.endpoints, broker.log_dirs) == ([Endpoint("PLAINTEXT", "h", 9092)], [A])
+    assert (broker.fenced, broker.in_controlled_shutdown, broker.active_epoch) == (True, False, -1)
+    assert not image.is_active(1)
+    image.replay(BrokerRegistrationChangeRecord(1, 5, -1))
+    assert image.is_active(1)
+    assert image.brokers[1].active_epoch == 5
+    image.replay(BrokerRegistrationChangeRecord(1, 5, 0, 1))
+    assert (image.brokers[1].fenced, image.brokers[1].in_controlled_shutdown) == (False, True)
+    assert not image.is_active(1)
+    image.replay(BrokerRegistrationChangeRecord(1, 5, 1))
+    assert image.brokers[1].fenced
+    image.replay(registration(1, 6))
+    broker = image.brokers[1]
+    assert (broker.in_controlled_shutdown, broker.active_epoch, broker.epoch) == (False, 5, 6)
+    assert not image.is_active(2)
+
+
+def test_epochs_of_brokers_that_are_gone_do_not_come_again() -> None:
+    image = replayed(registration(1, 5), UnregisterBrokerRecord(1, 5))
+    assert image.brokers == {}
+    assert image.next_broker_epoch == 6
+    assert replayed(*image.snapshot()).next_broker_epoch == 6
+
+
+def test_changes_of_a_partition() -> None:
+    image = replayed(TopicRecord("t", A), partition(A, 0), NoOpRecord())
+    steps: list[tuple[dict[str, Any], dict[str, object]]] = [
+        ({"isr": [1, 2]}, {"isr": [1, 2], "leader_epoch": 0, "partition_epoch": 1}),
+        ({"leader": 2}, {"leader": 2, "leader_epoch": 1, "partition_epoch": 2}),
+        ({"leader": 2}, {"leader": 2, "leader_epoch": 2, "partition_epoch": 3}),
+        ({"leader": -1, "isr": []}, {"leader": -1, "leader_epoch": 3, "isr": []}),
+        ({"replicas": [2, 3], "adding_replicas": [3]}, {"replicas": [2, 3], "leader_epoch": 3}),
+        ({"removing_replicas": [2]}, {"adding_replicas": [3], "removing_replicas": [2]}),
+        ({"adding_replicas": []}, {"adding_replicas": [], "removing_replicas": [2]}),
+        ({"leader_recovery_state": 1}, {"leader_recovery_state": 1, "partition_epoch": 8}),
+        ({"last_known_elr": [2]}, {"leader_recovery_state": 1, "last_known_elr": [2]}),
+    ]
+    for change, expected in steps:
+        image.replay(PartitionChangeRecord(0, A, **change))
+        after = image.partition(A, 0)
+        assert {name: getattr(after, name) for name in expected} == expected
+
+
+def test_finding_a_partition() -> None:
+    image = replayed(TopicRecord("t", A), partition(A, 0))
+    assert image.partition(A, 0) is image.topics["t"].partitions[0]
+    assert [image.partition(A, index) for index in (-1, 1)] == [None, None]
+    assert image.partition(B, 0) is None
+
+
+# -- the whole -------------------------------------------------------------------------------------
+
+FULL = (
+    registration(1, 5, fenced=False),
+    registration(2, 6, fenced=False, log_dir=B),
+    registration(2, 9, log_dir=B),
+    registration(3, 10),
+    registration(4, 11),
+    UnregisterBrokerRecord(4, 11),
+    TopicRecord("t", A),
+    partition(A, 0),
+    partition(A, 1, leader=2, epoch=7),
+    PartitionChangeRecord(1, A, [], -1, [1, 2, 3], [1], [3], 1, last_known_elr=[1]),
+    TopicRecord("u", B),
+    ConfigRecord(TOPIC_RESOURCE, "t", "retention.ms", "1"),
+    ConfigRecord(BROKER_RESOURCE, "", "num.partitions", "3"),
+    ProducerIdsRecord(1, 5, 3000),
+)
+
+
+def test_a_snapshot_builds_an_equal_image() -> None:
+    for count in range(len(FULL) + 1):
+        image = replayed(*FULL[:count])
+        encoded = [encode_metadata_record(record) for record in image.snapshot()]
+        assert replayed(*map(decode_metadata_record, encoded)) == image
+
+
+def test_a_copy_goes_its_own_way() -> None:
+    changes: tuple[MetadataRecord, ...] = (
+        BrokerRegistrationChangeRecord(1, 5, 1),
+        PartitionChangeRecord(0, A, leader=2),
+        partition(B, 0),
+        ConfigRecord(TOPIC_RESOURCE, "t", "retention.ms", "2"),
+        ProducerIdsRecord(1, 5, 4000),
+        registration(5, 20),
+        RemoveTopicRecord(A),
+    )
+    image, same = replayed(*FULL), replayed(*FULL)
+    for record in changes:
+        copy = image.copy()
+        assert copy == image
+        copy.replay(record)
+        assert copy != image
+        assert image == same
 
 
 names = st.sampled_from(["t", "u", "v"])

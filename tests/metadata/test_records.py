@@ -10,11 +10,17 @@ from barnabas.metadata.records import (
     encode_metadata_record,
 )
 from barnabas.wire.messages.metadata_records import (
+    BrokerEndpoint,
+    BrokerRegistrationChangeRecord,
     ConfigRecord,
+    NoOpRecord,
+    PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
+    RegisterBrokerRecord,
     RemoveTopicRecord,
     TopicRecord,
+    UnregisterBrokerRecord,
 )
 from barnabas.wire.primitives import WireError
 
@@ -37,6 +43,34 @@ RECORDS: st.SearchStrategy[MetadataRecord] = st.one_of(
     st.builds(ConfigRecord, int8, st.text(), st.text(), st.none() | st.text()),
     st.builds(RemoveTopicRecord, ids),
     st.builds(ProducerIdsRecord, int32, int64, int64),
+    st.builds(
+        RegisterBrokerRecord,
+        broker_id=int32,
+        incarnation_id=ids,
+        broker_epoch=int64,
+        end_points=st.lists(
+            st.builds(BrokerEndpoint, st.text(), st.text(), st.integers(0, 65535)), max_size=2
+        ),
+        rack=st.none() | st.text(),
+        fenced=st.booleans(),
+        in_controlled_shutdown=st.booleans(),
+        log_dirs=st.lists(ids, max_size=2),
+    ),
+    st.builds(UnregisterBrokerRecord, int32, int64),
+    st.builds(BrokerRegistrationChangeRecord, int32, int64, int8, int8, st.lists(ids, max_size=2)),
+    st.builds(
+        PartitionChangeRecord,
+        partition_id=int32,
+        topic_id=ids,
+        isr=st.none() | nodes,
+        leader=int32,
+        replicas=st.none() | nodes,
+        removing_replicas=st.none() | nodes,
+        adding_replicas=st.none() | nodes,
+        leader_recovery_state=int8,
+        last_known_elr=st.none() | nodes,
+    ),
+    st.builds(NoOpRecord),
 )
 
 

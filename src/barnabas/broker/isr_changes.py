@@ -154,15 +154,13 @@ class IsrChanges:
         }
         for partition, change in changes.items():
             result = results.get((partition.topic_id, partition.index))
-            outcome = ErrorCode.UNKNOWN_SERVER_ERROR if result is None else result.error_code
-            if outcome in _AGAIN:
+            if result is None or result.error_code in _AGAIN:
                 self._unanswered[partition] = change
-            elif outcome not in _OVERTAKEN or (
-                result is not None
-                and outcome == ErrorCode.NONE
+            elif result.error_code not in _OVERTAKEN or (
+                result.error_code == ErrorCode.NONE
                 and result.partition_epoch <= change.partition_epoch
             ):
-                self._refused(partition, change, ErrorCode(outcome))
+                self._refused(partition, change, ErrorCode(result.error_code))
         return not self._unanswered
 
     @staticmethod

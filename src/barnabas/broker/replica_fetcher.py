@@ -7,7 +7,7 @@ for before more is asked for, since asking for an offset acknowledges all that i
 """
 
 import logging
-from asyncio import CancelledError, Future, Task
+from asyncio import CancelledError, Future, Task, sleep
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -164,7 +164,8 @@ class ReplicaFetcher:
         try:
             response = call.result()
         except PeerUnavailable:
-            self._start_over()  # connecting again takes its time: the peers see to that
+            self._start_over()
+            await sleep(_FIRST_BACKOFF_MS / 1000)  # the peers wait longer when it fails again
             return
         if response.error_code:
             self._start_over()

@@ -1,0 +1,174 @@
+"""A leader's view of who is in sync and what is committed."""
+
+from barnabas.replication import IsrMember, LeaderState
+
+LAG_MS = 1000
+EPOCHS: dict[int, int | None] = {1: 11, 2: 12, 3: 13}
+
+
+def leading(*isr: int, start: int = 0, epochs: dict[int, int | None] = EPOCHS) -> LeaderState:
+    """Node 1 leads; 1, 2 and 3 have replicas."""
+    state = LeaderState(1, 5, start, LAG_MS, epochs.get)
+    state.assigned([1, 2, 3], isr, 7, now_ms=0)
+    return state
+
+
+def fetch(state: LeaderState, node_id: int, offset: int, end: int, now_ms: int = 0) -> bool:
+    return state.fetched(node_id, node_id + 10, offset, 0, end, now_ms)
+
+
+def test_committed_is_what_all_in_sync_have() -> None:
+    state = leading(1, 2, 3)
+    assert state.committed_offset(10, 10, 0) == -1, "nobody has been heard yet"
+    fetch(state, 2, 10, 10)
+    fetch(state, 3, 4, 10)
+    assert state.committed_offset(10, 10, 0) == 4
+    fetch(state, 3, 9, 10)
+    assert state.committed_offset(10, 10, 0) == 9
+
+
+def test_who_is_not_in_sync_is_not_waited_for() -> None:
+    state = leading(1, 2)
+    fetch(state, 2, 10, 10)
+    assert state.committed_offset(10, 10, 0) == 10
+    fetch(state, 3, 4, 10)
+    assert state.committed_offset(10, 10, 0) == 10
+
+
+def test_what_the_leader_has_not_flushed_is_not_committed() -> None:
+    state = leading(1, 2)
+    fetch(state, 2, 10, 10)
+    assert state.committed_offset(6, 10, 0) == 6
+
+
+def test_alone() -> None:
+    state = LeaderState(1, 5, 0, LAG_MS, EPOCHS.get)
+    state.assigned([1], [1], 7, 0)
+    assert state.is_alone
+    assert state.committed_offset(10, 10, 0) == 10
+    assert state.propose(10, 10, 10**9) is None
+
+
+def test_a_follower_at_the_end_is_in_sync_for_ever() -> None:
+    state = leading(1, 2, 3)
+    fetch(state, 2, 10, 10)
+    fetch(state, 3, 10, 10)
+    assert state.propose(10, 10, now_ms=10**9) is None
+
+
+def test_a_follower_that_falls_behind_leaves() -> None:
+    state = leading(1, 2, 3)
+    fetch(state, 2, 10, 10)
+    fetch(state, 3, 10, 10)
+    assert state.any_at_end
+    state.end_moves(10, now_ms=5000)
+    fetch(state, 2, 11, 11, now_ms=5001)
+    assert state.propose(10, 11, now_ms=5000 + LAG_MS) is None
+    change = state.propose(10, 11, now_ms=5001 + LAG_MS)
+    assert change is not None
+    assert change.isr == (IsrMember(1, 11), IsrMember(2, 12))
+    assert (change.leader_epoch, change.partition_epoch) == (5, 7)
+    assert state.committed_offset(11, 11, 9000) == 10, "it counts until that is agreed"
+    state.assigned([1, 2, 3], [1, 2], 8, 9000)
+    assert state.committed_offset(11, 11, 9000) == 11
+
+
+def test_under_load_a_follower_is_never_quite_at_the_end() -> None:
+    """But it has what there was at its fetch before."""
+    state = leading(1, 2)
+    for now_ms in range(0, 10_000, 100):
+        fetch(state, 2, now_ms, now_ms + 100, now_ms)
+        state.end_moves(now_ms + 100, now_ms)
+        assert state.propose(0, now_ms + 150, now_ms) is None
+
+
+def test_a_follower_that_does_not_keep_up_leaves() -> None:
+    state = leading(1, 2)
+    left = None
+    for now_ms in range(0, 10_000, 100):
+        fetch(state, 2, now_ms // 10, now_ms + 100, now_ms)
+        left = left or state.propose(0, now_ms + 100, now_ms)
+    assert left is not None
+    assert left.isr == (IsrMember(1, 11),)
+
+
+def test_a_follower_joins_with_all_that_is_committed_and_led_in_this_epoch() -> None:
+    state = leading(1, 2, start=8)
+    fetch(state, 2, 20, 20)
+    fetch(state, 3, 7, 20)
+    assert not state.can_join(3, high_watermark=5), "it may not have truncated yet"
+    fetch(state, 3, 8, 20)
+    assert not state.can_join(3, high_watermark=9)
+    assert state.can_join(3, high_watermark=8)
+    change = state.propose(8, 20, 0)
+    assert change is not None
+    assert [member.node_id for member in change.isr] == [1, 2, 3]
+    assert state.committed_offset(20, 20, 0) == 8, "it may be in the set by now"
+    assert state.propose(8, 20, 10**9) is None, "one change at a time"
+
+
+def test_a_refused_proposal_is_made_again_when_it_is_due() -> None:
+    state = leading(1, 2)
+    fetch(state, 2, 20, 20)
+    fetch(state, 3, 20, 20)
+    change = state.propose(20, 20, 0)
+    assert change is not None
+    assert not state.is_change_due(20, 20, 0)
+    state.refused(change)
+    assert state.is_change_due(20, 20, 0)
+
+
+def test_an_answer_about_another_proposal_changes_nothing() -> None:
+    state = leading(1, 2)
+    fetch(state, 2, 20, 20)
+    fetch(state, 3, 20, 20)
+    change = state.propose(20, 20, 0)
+    assert change is not None
+    state.refused(change._replace(partition_epoch=3))
+    assert state.pending == change
+
+
+def test_nobody_joins_who_is_fenced_or_lives_another_life() -> None:
+    epochs = dict(EPOCHS)
+    state = leading(1, 2, epochs=epochs)
+    fetch(state, 3, 20, 20)
+    epochs[3] = None
+    assert not state.can_join(3, 0)
+    epochs[3] = 14
+    assert not state.can_join(3, 0)
+    assert not fetch(state, 3, 20, 20), "that life is over"
+    assert state.fetched(3, 14, 20, 0, 20, 0)
+    assert state.can_join(3, 0)
+    epochs[3] = None
+    assert not fetch(state, 3, 25, 20), "an older life of it"
+
+
+def test_who_is_about_to_join_is_waited_for() -> None:
+    """Else a follower would never have all that is committed while there is traffic."""
+    state = leading(1)
+    fetch(state, 2, 95, 95, now_ms=100)
+    assert state.committed_offset(100, 100, now_ms=200) == 95
+    assert state.committed_offset(100, 100, now_ms=101 + LAG_MS) == 100, "but not for ever"
+
+
+def test_strangers_are_not_heard() -> None:
+    assert not leading(1, 2).fetched(9, 19, 5, 0, 5, 0)
+
+
+def test_a_leader_elected_from_outside_says_that_it_leads() -> None:
+    state = LeaderState(1, 5, 0, LAG_MS, EPOCHS.get)
+    state.assigned([1, 2], [1], 7, 0, is_recovering=True)
+    change = state.propose(0, 0, 0)
+    assert change is not None
+    assert change.isr == (IsrMember(1, 11),)
+    state.assigned([1, 2], [1], 8, 0)
+    assert state.propose(0, 0, 0) is None
+
+
+def test_replicas_that_can_serve_a_consumer() -> None:
+    state = leading(1, 2)
+    state.fetched(2, 12, 20, 5, 20, 0)
+    state.fetched(3, 13, 20, 5, 20, 0)
+    assert state.replicas_with(5) == [(2, 20)]
+    assert state.replicas_with(20) == [(2, 20)]
+    assert state.replicas_with(4) == state.replicas_with(21) == []
