@@ -3,7 +3,7 @@
 from barnabas.log.append import AppendInfo
 from barnabas.log.compaction import CompactionJob
 from barnabas.log.config import LogConfig
-from barnabas.log.damage import refuse_damage
+from barnabas.log.damage import refuse_damage, refuse_loss
 from barnabas.log.deletion import DeleteJob, SegmentInfo
 from barnabas.log.directory import DataDirectory
 from barnabas.log.errors import (
@@ -44,5 +44,6 @@ __all__ = [
     "checked_batches",
     "read_topic_id",
     "refuse_damage",
+    "refuse_loss",
     "write_topic_id",
 ]

@@ -1,10 +1,10 @@
-"""Telling damage from a torn tail, in a log that is synced after every append.
+"""Telling damage from a torn tail, in a log whose records are promised to last.
 
-A crash can tear the last append of such a log and nothing before it. So recovery may cut off a
-flaw at the very end, and nowhere else: where synced bytes are missing, or whole batches stand
-behind a flaw, a cut would take records away that were promised to last.
-
-What it can not tell: damage to the last batch looks like a torn append.
+A crash can tear what was not synced, and nothing before it. `refuse_loss` is told how far the log
+was synced. `refuse_damage` is for a log that was synced after each batch: recovery may cut off a
+flaw at its very end, and nowhere else; where synced bytes are missing, or whole batches stand
+behind a flaw, a cut would take records away. What it can not tell: damage to the last batch looks
+like a torn append.
 """
 
 from barnabas.log.errors import StorageError, storage_errors
@@ -15,11 +15,53 @@ from barnabas.log.storage import Disk, File
 from barnabas.records.batch import HEADER_SIZE, MAGIC, MAGIC_AT, compute_crc, parse_header
 
 
-def refuse_damage(disk: Disk, directory: str, *, start_offset: int = 0) -> None:
+def refuse_loss(disk: Disk, directory: str, start_offset: int, synced_offset: int) -> None:
+    """Raise `StorageError` unless every batch between these offsets is there, and whole.
+
+    Only reads.
+    """
+    if synced_offset <= start_offset:
+        return
+    with storage_errors(f"can not read {directory}"):
+        numbers = (number_in(name, LOG_SUFFIX) for name in disk.list_files(directory))
+        offset = start_offset
+        for base_offset in sorted(number for number in numbers if number is not None):
+            path = segment_path(directory, base_offset)
+            file = disk.open(path)
+            try:
+                offset, flaw = _whole_up_to(file, offset)
+            finally:
+                file.close()
+            if offset >= synced_offset:
+                return
+            if flaw is not None:
+                raise StorageError(
+                    f"{path} is damaged at position {flaw.position}: {flaw.reason}; nothing "
+                    "was changed, restore the file from a backup"
+                )
+    raise StorageError(
+        f"{directory} ends at offset {offset}, but had all up to {synced_offset}; nothing was "
+        "changed, restore it from a backup"
+    )
+
+
+def _whole_up_to(file: File, offset: int) -> tuple[int, Flaw | None]:
+    """How far a segment continues a log that ends at `offset`, and what is wrong behind that."""
+    for found in scan_batches(file, file.size()):
+        if isinstance(found, Flaw):
+            return offset, found
+        if found.flaw is not None:
+            return offset, Flaw(found.position, found.flaw)
+        if found.header.base_offset > offset:
+            return offset, Flaw(found.position, f"it begins behind offset {offset}")
+        offset = max(offset, found.header.next_offset)
+    return offset, None
+
+
+def refuse_damage(disk: Disk, directory: str) -> None:
     """Raise `StorageError` if opening this log would lose a record that was synced.
 
-    Only reads. Segments that `log.state` vouches for are not looked into, as at the opening. Those
-    with nothing at or behind `start_offset` are not missed.
+    Only reads. Segments that `log.state` vouches for are not looked into, as at the opening.
     """
     if not disk.exists(directory):
         return
@@ -29,7 +71,6 @@ def refuse_damage(disk: Disk, directory: str, *, start_offset: int = 0) -> None:
         vouched = {
             segment_path(directory, base_offset): segment.size
             for base_offset, segment in (state.segments if state else {}).items()
-            if segment.next_offset > start_offset
         }
         sizes = {
             f"{directory}/{name}": size

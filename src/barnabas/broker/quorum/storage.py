@@ -1,6 +1,7 @@
 """What a replica has on its disk: in the directory of `__cluster_metadata-0`
 
     <offset>.log                      the entries, an ordinary partition log
+    synced-offset                     how far they are synced
     quorum-state                      the epoch and the vote
     <end offset>-<epoch>.checkpoint   the latest snapshot; entries before it are dropped
 
@@ -26,7 +27,8 @@ from barnabas.broker.quorum.election_state import (
     decode_election,
     encode_election,
 )
-from barnabas.log import Disk, Log, LogConfig, StorageError, refuse_damage
+from barnabas.broker.quorum.synced_offset import SyncedOffset
+from barnabas.log import Disk, Log, LogConfig, StorageError, refuse_damage, refuse_loss
 from barnabas.log.errors import storage_errors
 from barnabas.log.state import STATE_FILE
 from barnabas.raft import (
@@ -39,21 +41,29 @@ from barnabas.raft import (
     VoterSet,
     Write,
 )
-from barnabas.records.batch import parse_header
+from barnabas.records.batch import BatchHeader, parse_header
 from barnabas.records.errors import RecordsError
 
 _READ_BYTES = 1 << 20
-_CONFIG = LogConfig(
-    segment_bytes=16 << 20, segment_ms=2**62, retention_ms=-1, cleanup_policy=frozenset()
-)
+_SEGMENT_BYTES = 16 << 20
+"""Small, as only whole segments before a snapshot are dropped."""
 
 
 class QuorumStorage:
-    def __init__(self, disk: Disk, directory: str, clock: Clock) -> None:
+    def __init__(
+        self, disk: Disk, directory: str, clock: Clock, segment_bytes: int = _SEGMENT_BYTES
+    ) -> None:
+        self._config = LogConfig(
+            segment_bytes=segment_bytes,
+            segment_ms=2**62,
+            retention_ms=-1,
+            cleanup_policy=frozenset(),
+        )
         self._disk = disk
         self._directory = directory
         self._clock = clock
         self._log: Log | None = None
+        self._synced: SyncedOffset | None = None
 
     # -- the start ---------------------------------------------------------------------------------
 
@@ -63,16 +73,29 @@ class QuorumStorage:
             self._disk.make_directory(self._directory)
             snapshot = self._latest_snapshot()
             start_offset = snapshot.snapshot_id.end_offset if snapshot else 0
-            refuse_damage(self._disk, self._directory, start_offset=start_offset)
-            self._log = Log.open(self._disk, self._directory, _CONFIG, self._clock.now_ms())
-            if self._log.log_end_offset < start_offset:
-                # A crash came between the snapshot of a leader and the new beginning of the log.
-                self._log.truncate_fully_and_start_at(start_offset)
-            entries = self._entries(self._log)
+            log = self._open_log(start_offset)
+            entries = self._entries(log)
             epochs = [entry.epoch for entry in entries[-1:]]
             if snapshot is not None:
                 epochs.append(snapshot.snapshot_id.epoch)
             return Recovered(self._election(max(epochs, default=0)), snapshot, entries)
+
+    def _open_log(self, start_offset: int) -> Log:
+        """Everything in it counts as durable from now on, so it is made so."""
+        synced = self._synced = SyncedOffset(self._disk, self._directory)
+        if synced.is_new:
+            refuse_damage(self._disk, self._directory)
+        else:
+            refuse_loss(self._disk, self._directory, start_offset, synced.value)
+        log = Log.open(self._disk, self._directory, self._config, self._clock.now_ms())
+        self._log = log
+        if log.log_end_offset < start_offset:
+            # A crash came between the snapshot of a leader and the new beginning of the log.
+            log.truncate_fully_and_start_at(start_offset)
+        log.flush()
+        self._disk.sync_directory(self._directory)
+        synced.set(log.log_end_offset)
+        return log
 
     def _latest_snapshot(self) -> Snapshot | None:
         """The bootstrap checkpoint is none: it stands for no entries."""
@@ -178,19 +201,33 @@ class QuorumStorage:
                 f"{self._directory} ends at {log.log_end_offset}, not at {entries[0].base_offset}"
             )
         buffer = bytearray()
-        batches = []
+        batches: list[tuple[int, BatchHeader]] = []
         for entry in entries:
             batch = encode_entry(entry)
+            # Never into two segments at once: a torn entry can only be the very last one.
+            if batches and len(buffer) + len(batch) > self._config.segment_bytes:
+                self._append_together(log, buffer, batches)
+                buffer, batches = bytearray(), []
             batches.append((len(buffer), parse_header(batch)))
             buffer += batch
+        self._append_together(log, buffer, batches)
+
+    def _append_together(
+        self, log: Log, buffer: bytearray, batches: list[tuple[int, BatchHeader]]
+    ) -> None:
+        assert self._synced is not None
         log.append_as_follower(memoryview(buffer), batches, self._clock.now_ms())
         log.flush()
+        self._synced.set(log.log_end_offset)
 
     def _truncate(self, log: Log, end_offset: int) -> None:
-        # Should power fail before the new state is on disk, the old one must not miss what is cut.
+        assert self._synced is not None
+        # Should power fail in between, neither may miss, nor vouch for, what is cut.
+        self._synced.forget()
         self._disk.unlink(f"{self._directory}/{STATE_FILE}")
         self._disk.sync_directory(self._directory)
         log.truncate_to(end_offset)
+        self._synced.set(log.log_end_offset)
 
     def _store(self, log: Log, snapshot: Snapshot) -> None:
         snapshot_id = snapshot.snapshot_id
@@ -208,10 +245,14 @@ class QuorumStorage:
 
     def close(self) -> None:
         """Raises `StorageError`; then the next start scans the log."""
+        if self._synced is not None:
+            self._synced.close()
         if self._log is not None:
             self._log.close()
 
     def abandon(self) -> None:
         """Let go of the files, as a crash would."""
+        if self._synced is not None:
+            self._synced.close()
         if self._log is not None:
             self._log.abandon()
