@@ -4,9 +4,10 @@ The broker is the real one, `Server`, in an `Environment` made of simulated part
 paused, stopped and started again here; what it leaves on the disk is what the next one finds.
 """
 
+import asyncio
 import socket
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from typing import cast
 
 from barnabas.broker.clock import Clock
 from barnabas.broker.config import BrokerConfig, ConfigError
@@ -74,7 +75,7 @@ class Machine:
         self.process: ProcessLoop | None = None
         self.server: Server | None = None
         self.is_ready = False
-        self.is_stopping = False
+        self._stopping = asyncio.Event()
         self.observer: Observer | None = None
         self.on_exit: Callable[[Machine], None] = lambda _: None
         self._files: ProcessDisk | None = None
@@ -91,7 +92,7 @@ class Machine:
         """Start the broker."""
         assert self.process is None
         self.starts += 1
-        self.is_ready = self.is_stopping = False
+        self.is_ready = False
         process = self.process = ProcessLoop(
             self.simulator,
             self.network,
@@ -113,37 +114,37 @@ class Machine:
             lambda workers, _name: process.new_executor(workers),
         )
         self.simulator.say(f"{self.host} starts")
-        server = self.server = Server(BrokerConfig(self.properties), environment, self.stop)
-        self._spawn(process, self._run(process, server))
-
-    def _spawn(self, process: ProcessLoop, work: Coroutine[Any, Any, None]) -> None:
+        stopping = self._stopping = asyncio.Event()
+        server = self.server = Server(BrokerConfig(self.properties), environment, stopping.set)
+        work = self._serve(process, server, stopping)
         process.call_soon(lambda: process.create_task(work))
 
-    async def _run(self, process: ProcessLoop, server: Server) -> None:
+    async def _serve(self, process: ProcessLoop, server: Server, stopping: asyncio.Event) -> None:
+        """What the command does around a server."""
+        starting = process.create_task(server.start())
+        told_to_stop = process.create_task(stopping.wait())
+        await asyncio.wait({starting, told_to_stop}, return_when=asyncio.FIRST_COMPLETED)
         try:
-            await server.start()
+            if starting.done():
+                starting.result()
+                self.is_ready = True
+                self.simulator.say(f"{self.host} is ready")
+                await stopping.wait()
+            else:
+                starting.cancel()
+                await asyncio.wait({starting})
+            self.is_ready = False
+            await server.stop()
+            self.simulator.say(f"{self.host} has stopped")
         except ConfigError as error:
-            if process.is_alive:
-                self.simulator.say(f"{self.host} can not start: {error}")
-                self._exit(process)
-            return
-        if process.is_alive:
-            self.is_ready = True
-            self.simulator.say(f"{self.host} is ready")
+            self.simulator.say(f"{self.host} can not start: {error}")
+        self._exit(process)
 
     def stop(self) -> None:
         """SIGTERM: the broker leaves in good order, however long that takes."""
-        if self.process is None or self.server is None or not self.is_ready or self.is_stopping:
-            return
-        self.is_stopping = True
-        self.simulator.say(f"{self.host} is told to stop")
-        self._spawn(self.process, self._stop(self.process, self.server))
-
-    async def _stop(self, process: ProcessLoop, server: Server) -> None:
-        await server.stop()
-        if process.is_alive:
-            self.simulator.say(f"{self.host} has stopped")
-            self._exit(process)
+        if self.process is not None and not self._stopping.is_set():
+            self.simulator.say(f"{self.host} is told to stop")
+            self.process.call_soon(self._stopping.set)
 
     def _exit(self, process: ProcessLoop) -> None:
         if self.process is process:
@@ -158,7 +159,7 @@ class Machine:
         if self._files is not None:
             self._files.die()
         self.process = self.server = self._files = None
-        self.is_ready = self.is_stopping = False
+        self.is_ready = False
 
     def kill(self) -> None:
         """SIGKILL: the process is gone, the machine is not."""
