@@ -147,6 +147,7 @@ def _identify(
     """The cluster that the directory belongs to, and its own id; a new one is given both."""
     meta_path = f"{path}/{META_FILE}"
     if not disk.exists(meta_path):
+        _sync_name(disk, path)
         _write_meta(disk, path, node_id, new_cluster_id, new_directory_id)
         return new_cluster_id, new_directory_id
     text = disk.read_file(meta_path).decode("utf-8", "replace")
@@ -165,6 +166,16 @@ def _identify(
         return cluster_id, decode_id(entries["directory.id"])
     except ValueError as error:
         raise DirectoryMismatch(f"{meta_path}: {error}") from None
+
+
+def _sync_name(disk: Disk, path: str) -> None:
+    """Let the directory itself survive a power failure, and whatever was made on the way to it."""
+    while path.strip("/"):
+        path = path.rpartition("/")[0] or "/"
+        try:
+            disk.sync_directory(path)
+        except PermissionError:  # then it was not made by us, and is older
+            return
 
 
 def _write_meta(disk: Disk, path: str, node_id: int, cluster_id: str, directory_id: bytes) -> None:
