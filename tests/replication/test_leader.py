@@ -95,11 +95,12 @@ def test_a_follower_that_does_not_keep_up_leaves() -> None:
 def test_a_follower_joins_with_all_that_is_committed_and_led_in_this_epoch() -> None:
     state = leading(1, 2, start=8)
     fetch(state, 2, 20, 20)
-    fetch(state, 3, 7, 20)
-    assert not state.can_join(3, high_watermark=5), "it may not have truncated yet"
-    fetch(state, 3, 8, 20)
-    assert not state.can_join(3, high_watermark=9)
-    assert state.can_join(3, high_watermark=8)
+    fetch(state, 3, 7, 7)
+    assert not state.can_join(3, 5, 20, 0), "it may not have truncated yet"
+    fetch(state, 3, 8, 8)
+    assert not state.can_join(3, 9, 20, 0)
+    assert not state.can_join(3, 8, 20, LAG_MS + 1), "it does not keep up"
+    assert state.can_join(3, 8, 20, 0)
     change = state.propose(8, 20, 0)
     assert change is not None
     assert [member.node_id for member in change.isr] == [1, 2, 3]
@@ -133,12 +134,12 @@ def test_nobody_joins_who_is_fenced_or_lives_another_life() -> None:
     state = leading(1, 2, epochs=epochs)
     fetch(state, 3, 20, 20)
     epochs[3] = None
-    assert not state.can_join(3, 0)
+    assert not state.can_join(3, 0, 20, 0)
     epochs[3] = 14
-    assert not state.can_join(3, 0)
+    assert not state.can_join(3, 0, 20, 0)
     assert not fetch(state, 3, 20, 20), "that life is over"
     assert state.fetched(3, 14, 20, 0, 20, 0)
-    assert state.can_join(3, 0)
+    assert state.can_join(3, 0, 20, 0)
     epochs[3] = None
     assert not fetch(state, 3, 25, 20), "an older life of it"
 

@@ -285,7 +285,7 @@ class Partition:
             return False
         if offset > self.high_watermark:
             self._advance(leading.committed_offset(self._own_end_offset, log_end, now_ms))
-        if leading.can_join(node_id, self.high_watermark):
+        if leading.can_join(node_id, self.high_watermark, log_end, now_ms):
             self._host.on_follower_ready(self)
         return True
 

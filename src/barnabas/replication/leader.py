@@ -187,13 +187,14 @@ class LeaderState:
         epoch = self._broker_epoch_of(node_id)
         return epoch is not None and epoch == self.followers[node_id].broker_epoch
 
-    def can_join(self, node_id: int, high_watermark: int) -> bool:
-        """Whether a follower has all that is committed, and has been led in this epoch."""
+    def can_join(self, node_id: int, high_watermark: int, log_end_offset: int, now_ms: int) -> bool:
+        """Whether a follower keeps up, has all that is committed, and was led in this epoch."""
         progress = self.followers.get(node_id)
         return (
             progress is not None
             and node_id not in self._maximal_isr
             and progress.log_end_offset >= max(high_watermark, self.epoch_start_offset)
+            and progress.is_caught_up(log_end_offset, now_ms, self._max_lag_ms)
             and self._is_eligible(node_id)
         )
 
@@ -219,7 +220,11 @@ class LeaderState:
             if node_id not in self.followers
             or self.followers[node_id].is_caught_up(log_end_offset, now_ms, self._max_lag_ms)
         )
-        join = (node_id for node_id in self.followers if self.can_join(node_id, high_watermark))
+        join = (
+            node_id
+            for node_id in self.followers
+            if self.can_join(node_id, high_watermark, log_end_offset, now_ms)
+        )
         return (*stay, *join)
 
     def _broker_epoch(self, node_id: int) -> int:
