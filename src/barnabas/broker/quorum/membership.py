@@ -38,17 +38,21 @@ async def change_voters(
 ) -> ErrorCode:
     """Have the leader's attempt succeed and committed, trying again while it has to wait."""
     give_up_ms = shell.steady_ms() + timeout_ms
+    proposal = Proposal(ErrorCode.NONE)
     try:
-        while (error := shell.step(attempt).error_code) is not ErrorCode.NONE:
-            has_to_wait = error is ErrorCode.REQUEST_TIMED_OUT
+        while (proposal := shell.step(attempt)).error_code is not ErrorCode.NONE:
+            has_to_wait = proposal.error_code is ErrorCode.REQUEST_TIMED_OUT
             if not has_to_wait or shell.steady_ms() + _ATTEMPT_MS > give_up_ms:
-                return error
+                return proposal.error_code
             pause: Future[None] = loop.create_future()
             loop.call_later(_ATTEMPT_MS / 1000, pause.set_result, None)
             await pause
         await shell.committed()
     except OutcomeUnknown:
-        return ErrorCode.REQUEST_TIMED_OUT
+        # A leader that has removed itself leaves when that is committed.
+        raft = shell.raft
+        if raft.epoch != proposal.epoch or raft.high_watermark <= proposal.base_offset:
+            return ErrorCode.REQUEST_TIMED_OUT
     return ErrorCode.NONE
 
 

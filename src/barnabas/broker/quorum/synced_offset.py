@@ -5,8 +5,8 @@
 
 It is written after each sync, and not synced itself: if it is old, or torn and worth 0, less is
 known to be there, and more is taken for what a crash has torn. But it must never be too great: it
-is forgotten, and that is synced, before the log is cut. A log without the file is of a time when each batch
-was synced by itself.
+is forgotten, and that is synced, before the log is cut. A log without the file is of a time when
+each batch was synced by itself.
 """
 
 import struct
