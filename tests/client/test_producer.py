@@ -13,8 +13,9 @@ from barnabas.client.metadata import TopicPartition
 from barnabas.client.partitioner import partition_for_key
 from barnabas.client.producer import Producer
 from barnabas.records.compression import Compression
-from barnabas.records.decode import decode_records
+from barnabas.records.decode import decode_records, iter_batches
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from barnabas.wire.messages.produce import (
     PartitionProduceResponse,
     ProduceRequest,
@@ -309,5 +310,96 @@ def test_an_unforeseen_failure_is_loud() -> None:
             with pytest.raises(RuntimeError, match="the producer is broken"):
                 async with Producer(cluster) as producer:
                     await producer.send("t", "no bytes")  # type: ignore[arg-type]
+
+    run(main())
+
+
+class Numbered(Store):
+    """A broker that gives out ids and stores a batch that it knows already once."""
+
+    def __init__(self, broker: FakeBroker) -> None:
+        super().__init__(broker)
+        self.ids = 0
+        self.expected: dict[tuple[TopicPartition, int], int] = {}
+        self.lose_answers = 0
+        broker.on(InitProducerIdRequest, self.introduce)
+
+    def introduce(self, _: InitProducerIdRequest) -> InitProducerIdResponse:
+        self.ids += 1
+        return InitProducerIdResponse(producer_id=self.ids, producer_epoch=0)
+
+    async def answer(self, request: ProduceRequest) -> ProduceResponse | None:
+        response = await super().answer(request)
+        if self.lose_answers:
+            self.lose_answers -= 1
+            raise ConnectionResetError
+        return response
+
+    def _store(self, partition: TopicPartition, records: bytes) -> PartitionProduceResponse:
+        ((header, _),) = iter_batches(records)
+        key = (partition, header.producer_id)
+        expected = self.expected.get(key, 0)
+        if header.base_sequence < expected:
+            return PartitionProduceResponse(
+                index=partition.partition, base_offset=header.base_sequence
+            )
+        if header.base_sequence > expected:
+            code = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+            return PartitionProduceResponse(index=partition.partition, error_code=code)
+        answer = super()._store(partition, records)
+        if answer.error_code == ErrorCode.NONE:
+            self.expected[key] = expected + header.record_count
+        return answer
+
+
+def test_a_batch_whose_answer_is_lost_is_stored_once() -> None:
+    async def main() -> None:
+        async with FakeBroker({"t": 2}) as broker:
+            store = Numbered(broker)
+            async with Cluster(broker.bootstrap) as cluster:
+                async with Producer(cluster, batch_bytes=300) as producer:
+                    for i in range(60):
+                        if i % 10 == 0:
+                            store.lose_answers = 1
+                        await producer.send("t", b"%d" % i, partition=i % 2)
+                        await asyncio.sleep(0.001)
+            for partition in (0, 1):
+                wanted = [b"%d" % i for i in range(partition, 60, 2)]
+                assert store.values[TopicPartition("t", partition)] == wanted
+            assert store.ids == 1
+            assert producer.count.delivered == 60
+
+    run(main())
+
+
+def test_a_partition_begins_anew_when_a_batch_was_given_up() -> None:
+    async def main() -> None:
+        async with FakeBroker({"t": 1}) as broker:
+            store = Numbered(broker)
+            async with Cluster(broker.bootstrap) as cluster:
+                async with Producer(cluster, delivery_timeout_ms=400) as producer:
+                    await (await producer.send("t", b"1"))
+                    store.judge = lambda _partition, _values: ErrorCode.NOT_ENOUGH_REPLICAS
+                    with pytest.raises((BrokerError, DeliveryTimedOut)):
+                        await (await producer.send("t", b"2"))
+                    store.judge = lambda _partition, _values: 0
+                    await (await producer.send("t", b"3"))
+            assert store.values == {("t", 0): [b"1", b"3"]}
+            assert store.ids == 2
+
+    run(main())
+
+
+def test_a_partition_that_has_forgotten_the_producer_is_told_again() -> None:
+    async def main() -> None:
+        async with FakeBroker({"t": 1}) as broker:
+            store = Numbered(broker)
+            async with Cluster(broker.bootstrap) as cluster:
+                async with Producer(cluster) as producer:
+                    await (await producer.send("t", b"1"))
+                    store.expected.clear()
+                    await (await producer.send("t", b"2"))
+            assert store.values == {("t", 0): [b"1", b"2"]}
+            assert store.ids == 2
 
     run(main())

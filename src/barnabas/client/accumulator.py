@@ -16,6 +16,8 @@ from barnabas.records.compression import Compression
 from barnabas.records.encode import encode_batch, max_record_size
 from barnabas.records.record import Row
 
+_MAX_SEQUENCE = (1 << 31) - 1
+
 
 class Delivery(NamedTuple):
     """Where a record went. The offset is -1 when the broker was not asked to acknowledge."""
@@ -24,6 +26,16 @@ class Delivery(NamedTuple):
     partition: int
     offset: int
     timestamp: int
+
+
+class ProducerIdentity(NamedTuple):
+    """By what brokers know a producer's batches again, beside their sequence numbers."""
+
+    producer_id: int
+    producer_epoch: int
+
+
+ANONYMOUS = ProducerIdentity(-1, -1)
 
 
 class Batch:
@@ -50,10 +62,18 @@ class Batch:
         self.last_error: BarnabasError | None = None
         self.encoded: bytearray | None = None
 
-    def encode(self, compression: Compression) -> bytearray:
-        """The batch on the wire, made once for all attempts."""
+    def encode(
+        self, compression: Compression, identity: ProducerIdentity, base_sequence: int
+    ) -> bytearray:
+        """The batch on the wire, made once for all attempts: so brokers know it again."""
         if self.encoded is None:
-            self.encoded = encode_batch(self.rows, compression=compression)
+            self.encoded = encode_batch(
+                self.rows,
+                compression=compression,
+                producer_id=identity.producer_id,
+                producer_epoch=identity.producer_epoch,
+                base_sequence=-1 if identity is ANONYMOUS else base_sequence,
+            )
         return self.encoded
 
     def split(self) -> "tuple[Batch, Batch]":
@@ -69,15 +89,35 @@ class Batch:
 
 
 class Lane:
-    """The batches of one partition. Only the first may be on its way."""
+    """The batches of one partition. Only the first may be on its way.
 
-    __slots__ = ("batches", "in_flight", "partition", "retry_at")
+    `next_sequence` counts the records that were delivered under the lane's identity, so it is the
+    sequence number of the first batch's first record.
+    """
+
+    __slots__ = ("batches", "identity", "in_flight", "next_sequence", "partition", "retry_at")
 
     def __init__(self, partition: TopicPartition) -> None:
         self.partition = partition
         self.batches: deque[Batch] = deque()
         self.in_flight = False
         self.retry_at = 0.0
+        self.identity: ProducerIdentity | None = None
+        self.next_sequence = 0
+
+    def encode(self, compression: Compression) -> bytearray:
+        """The first batch on the wire."""
+        return self.batches[0].encode(compression, self.identity or ANONYMOUS, self.next_sequence)
+
+    def start_over(self) -> None:
+        """Give the identity up: whether the first batch arrived is unknown, or nobody believes it.
+
+        What comes next would else have a gap before it that brokers refuse.
+        """
+        self.identity = None
+        self.next_sequence = 0
+        if self.batches:
+            self.batches[0].encoded = None
 
 
 class Added(NamedTuple):
@@ -160,6 +200,7 @@ class Accumulator:
     def delivered(self, lane: Lane, base_offset: int, log_append_time_ms: int) -> int:
         """The first batch has arrived; tell its records where, and return how many they are."""
         batch = self._take(lane)
+        lane.next_sequence = (lane.next_sequence + len(batch.rows)) & _MAX_SEQUENCE
         topic, partition = lane.partition
         for index, (row, future) in enumerate(zip(batch.rows, batch.futures, strict=True)):
             if not future.done():

@@ -105,6 +105,16 @@ _MEANINGS = {
         "too few replicas are in sync", "see `barnabas topics describe` and min.insync.replicas"
     ),
     ErrorCode.LEADER_NOT_AVAILABLE: _Meaning("it has no leader now", "are all its brokers up?"),
+    ErrorCode.NOT_CONTROLLER: _Meaning(
+        "the cluster has no controller now", "are most of its voters up?"
+    ),
+    ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE: _Meaning(
+        "its preferred replica is not in sync, or not there", "see `barnabas cluster status`"
+    ),
+    ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE: _Meaning(
+        "none of its replicas may lead", "start the nodes that keep them"
+    ),
+    ErrorCode.NO_REASSIGNMENT_IN_PROGRESS: _Meaning("it is not being moved"),
     ErrorCode.COORDINATOR_NOT_AVAILABLE: _Meaning(
         "it has no coordinator now", "are all brokers up?"
     ),

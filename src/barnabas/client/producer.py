@@ -4,8 +4,9 @@ Records of one partition keep their order, across retries too, because only one 
 partition is under way at a time; batches of many partitions share a request to their leader. A
 batch that is refused as too large is cut in halves, down to single records.
 
-Without idempotence (which is left out for now) a batch whose answer got lost is sent again and may
-be stored twice: at least once, in order.
+With acks=all the producer is idempotent: it has an id from the cluster and numbers its records, so
+that a batch whose answer got lost and which is sent again is stored once. With other acks, or where
+brokers give no ids, it may be stored twice.
 """
 
 import asyncio
@@ -29,6 +30,7 @@ from barnabas.client.errors import (
 )
 from barnabas.client.metadata import Topic, TopicPartition
 from barnabas.client.partitioner import StickyPartitioner, partition_for_key
+from barnabas.client.producer_identities import ProducerIdentities
 from barnabas.records.compression import Compression
 from barnabas.records.encode import max_record_size
 from barnabas.records.record import Headers
@@ -47,6 +49,15 @@ MAX_REQUEST_BYTES = 100 * 1024 * 1024
 
 _REQUEST_OVERHEAD_BYTES = 64 * 1024  # more than a request has around one record
 _TOPICS_BY_NAME = 12  # from version 13 on, topics go by their ids
+
+# The partition does not know where this producer stands: it has to introduce itself again.
+_FORGOTTEN = frozenset(
+    {
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+    }
+)
 
 
 @dataclass(slots=True)
@@ -102,6 +113,7 @@ class Producer:
         self._sender: asyncio.Task[None] | None = None
         self._broken: BaseException | None = None
         self._channel = Channel()  # an acknowledgement may wait for other brokers
+        self._identities = ProducerIdentities(cluster, anonymous=acks != ACKS_ALL)
 
     async def __aenter__(self) -> Self:
         self._sender = asyncio.create_task(self._send_forever())
@@ -246,22 +258,9 @@ class Producer:
         task.add_done_callback(self._end_task)
 
     async def _request(self, node_id: int, lanes: list[Lane]) -> None:
-        topics: defaultdict[str, list[PartitionProduceData]] = defaultdict(list)
-        for lane in lanes:
-            topics[lane.partition.topic].append(
-                PartitionProduceData(
-                    lane.partition.partition, lane.batches[0].encode(self._compression)
-                )
-            )
-        request = ProduceRequest(
-            acks=self._acks,
-            timeout_ms=self._cluster.request_timeout_ms,
-            topic_data=[
-                TopicProduceData(name=name, partition_data=d) for name, d in topics.items()
-            ],
-        )
         try:
             connection = await self._cluster.connection(node_id, self._channel)
+            request = await self._produce_request(lanes)
             if self._acks == 0:
                 await connection.post(request, max_version=_TOPICS_BY_NAME)
                 for lane in lanes:
@@ -282,6 +281,22 @@ class Producer:
             self._progress.set()
             self._wake.set()
 
+    async def _produce_request(self, lanes: list[Lane]) -> ProduceRequest:
+        topics: defaultdict[str, list[PartitionProduceData]] = defaultdict(list)
+        for lane in lanes:
+            if lane.identity is None:
+                lane.identity = await self._identities.current()
+            topics[lane.partition.topic].append(
+                PartitionProduceData(lane.partition.partition, lane.encode(self._compression))
+            )
+        return ProduceRequest(
+            acks=self._acks,
+            timeout_ms=self._cluster.request_timeout_ms,
+            topic_data=[
+                TopicProduceData(name=name, partition_data=d) for name, d in topics.items()
+            ],
+        )
+
     async def _settle(self, lanes: list[Lane], response: ProduceResponse) -> None:
         answers = {
             TopicPartition(topic.name, partition.index): partition
@@ -294,7 +309,7 @@ class Producer:
             if answer is None:
                 error = broker_error(-1, f"partition {lane.partition}", "the broker left it out")
                 failures.append((lane, error))
-            elif answer.error_code == ErrorCode.NONE:
+            elif answer.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
                 self.count.delivered += self._accumulator.delivered(
                     lane, answer.base_offset, answer.log_append_time_ms
                 )
@@ -317,7 +332,10 @@ class Producer:
         self._wake.set()  # others of the same request may go on
         again: list[Lane] = []
         for lane, error in failures:
-            if error.retriable and not self._expired(lane, monotonic()):
+            forgotten = isinstance(error, BrokerError) and error.code in _FORGOTTEN
+            if forgotten:
+                self._identities.start_over(lane)
+            if (error.retriable or forgotten) and not self._expired(lane, monotonic()):
                 lane.batches[0].attempts += 1
                 lane.batches[0].last_error = error
                 again.append(lane)
@@ -356,6 +374,8 @@ class Producer:
                 self._give_up(lane, DeliveryTimedOut(message))
 
     def _give_up(self, lane: Lane, error: BarnabasError) -> None:
+        if lane.batches[0].encoded is not None:
+            self._identities.start_over(lane)
         self.count.failed += self._accumulator.failed(lane, error)
         if self.count.first_error is None:
             self.count.first_error = error
