@@ -356,13 +356,15 @@ def test_a_batch_whose_answer_is_lost_is_stored_once() -> None:
     async def main() -> None:
         async with FakeBroker({"t": 2}) as broker:
             store = Numbered(broker)
-            async with Cluster(broker.bootstrap) as cluster:
-                async with Producer(cluster, batch_bytes=300) as producer:
-                    for i in range(60):
-                        if i % 10 == 0:
-                            store.lose_answers = 1
-                        await producer.send("t", b"%d" % i, partition=i % 2)
-                        await asyncio.sleep(0.001)
+            async with (
+                Cluster(broker.bootstrap) as cluster,
+                Producer(cluster, batch_bytes=300) as producer,
+            ):
+                for i in range(60):
+                    if i % 10 == 0:
+                        store.lose_answers = 1
+                    await producer.send("t", b"%d" % i, partition=i % 2)
+                    await asyncio.sleep(0.001)
             for partition in (0, 1):
                 wanted = [b"%d" % i for i in range(partition, 60, 2)]
                 assert store.values[TopicPartition("t", partition)] == wanted
@@ -376,14 +378,16 @@ def test_a_partition_begins_anew_when_a_batch_was_given_up() -> None:
     async def main() -> None:
         async with FakeBroker({"t": 1}) as broker:
             store = Numbered(broker)
-            async with Cluster(broker.bootstrap) as cluster:
-                async with Producer(cluster, delivery_timeout_ms=400) as producer:
-                    await (await producer.send("t", b"1"))
-                    store.judge = lambda _partition, _values: ErrorCode.NOT_ENOUGH_REPLICAS
-                    with pytest.raises((BrokerError, DeliveryTimedOut)):
-                        await (await producer.send("t", b"2"))
-                    store.judge = lambda _partition, _values: 0
-                    await (await producer.send("t", b"3"))
+            async with (
+                Cluster(broker.bootstrap) as cluster,
+                Producer(cluster, delivery_timeout_ms=400) as producer,
+            ):
+                await (await producer.send("t", b"1"))
+                store.judge = lambda _partition, _values: ErrorCode.NOT_ENOUGH_REPLICAS
+                with pytest.raises((BrokerError, DeliveryTimedOut)):
+                    await (await producer.send("t", b"2"))
+                store.judge = lambda _partition, _values: 0
+                await (await producer.send("t", b"3"))
             assert store.values == {("t", 0): [b"1", b"3"]}
             assert store.ids == 2
 
@@ -394,11 +398,10 @@ def test_a_partition_that_has_forgotten_the_producer_is_told_again() -> None:
     async def main() -> None:
         async with FakeBroker({"t": 1}) as broker:
             store = Numbered(broker)
-            async with Cluster(broker.bootstrap) as cluster:
-                async with Producer(cluster) as producer:
-                    await (await producer.send("t", b"1"))
-                    store.expected.clear()
-                    await (await producer.send("t", b"2"))
+            async with Cluster(broker.bootstrap) as cluster, Producer(cluster) as producer:
+                await (await producer.send("t", b"1"))
+                store.expected.clear()
+                await (await producer.send("t", b"2"))
             assert store.values == {("t", 0): [b"1", b"2"]}
             assert store.ids == 2
 
