@@ -219,7 +219,7 @@ class Node:
                     self.partitions.apply(topic, [record.partition_id])
                 case RegisterBrokerRecord() | BrokerRegistrationChangeRecord():
                     self.image.replay(record)
-                    self.partitions.broker_changed(record.broker_id)
+                    self.partitions.brokers_changed()
                 case ConfigRecord():
                     self.image.replay(record)
                     self.partitions.reconfigure(record.resource_name)

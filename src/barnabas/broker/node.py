@@ -268,6 +268,7 @@ class Node:
 
     def _brokers_changed(self) -> None:
         self.topic_answers.brokers_changed()
+        self.partitions.brokers_changed()
         me = self.image.brokers.get(self.node_id)
         if me is not None and me.incarnation_id == self._incarnation_id:
             if self.follower.is_held:

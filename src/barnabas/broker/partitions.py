@@ -174,10 +174,10 @@ class Partitions:
         if led_anew:
             self._tell(partition)
 
-    def broker_changed(self, node_id: int) -> None:
-        """A broker has been fenced, or is back: followers on it may join, or not any more."""
+    def brokers_changed(self) -> None:
+        """Brokers were fenced, or are back: followers on them may join now, or not any more."""
         for partition in tuple(self.led):
-            if node_id in partition.replicas and node_id != self._node_id:
+            if partition.leading is not None and not partition.leading.is_alone:
                 partition.look()
                 if partition.is_isr_change_due:
                     self._host.on_follower_ready(partition)
