@@ -161,6 +161,8 @@ class FetchSession:
             if entry.has_records or (is_kept and not entry.is_told)
         }
         self._wait = FetchWait(self, loop, min_bytes, max_wait_ms)
+        if self._news and self.replica_id != NO_REPLICA_ID:
+            self._wait.hasten(_COMMIT_NEWS_S)  # its own acknowledgement has committed something
         return self._wait.done
 
     def stop_waiting(self) -> None:
