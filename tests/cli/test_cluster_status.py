@@ -54,8 +54,8 @@ def test_all_is_well() -> None:
     assert [node.is_controller for node in found.nodes] == [True, False, False]
     assert found.quorum.voters == [
         VoterStatus(1, 0, 0),
-        VoterStatus(2, 1, 10),
-        VoterStatus(3, 2, 20),
+        VoterStatus(2, 1, 20),
+        VoterStatus(3, 2, 30),
     ]
 
 

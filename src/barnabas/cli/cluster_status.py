@@ -184,9 +184,9 @@ def _nodes(
 
 
 def _quorum(quorum: QuorumDescription) -> QuorumStatus:
-    (now,) = [
-        each.last_caught_up_timestamp for each in quorum.voters if each.node_id == quorum.leader_id
-    ][:1] or [-1]
+    # The leader's clock, by the latest that it tells of anybody: ours may be another.
+    everybody = (*quorum.voters, *quorum.observers)
+    now = max(max(each.last_fetch_timestamp, each.last_caught_up_timestamp) for each in everybody)
     return QuorumStatus(
         quorum.leader_id,
         quorum.leader_epoch,

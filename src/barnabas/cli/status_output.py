@@ -84,7 +84,8 @@ def print_status(status: ClusterStatus, *, as_json: bool) -> None:
 
 def _print_partitions(status: ClusterStatus) -> None:
     rows: list[tuple[Cell, ...]] = []
-    for name in sorted({*status.under_replicated, *status.offline, *status.moving}):
+    troubled = {*status.under_replicated, *status.offline, *status.moving}
+    for name in sorted(troubled, key=lambda each: (each.topic.startswith("__"), each)):
         each = status.under_replicated.get(name)
         move = status.moving.get(name)
         replicas = each.replicas if each is not None else move.replicas if move is not None else []
