@@ -250,10 +250,12 @@ class RaftShell:
             answer.add_done_callback(self._ends.discard)
 
     def _answered(self, envelope: Envelope, answer: "Future[Response]", is_fetch: bool) -> None:
-        if answer.cancelled() or self.is_stopped:
+        if answer.cancelled():
+            return
+        error = answer.exception()  # looked at in any case, so that asyncio does not complain
+        if self.is_stopped:
             return
         node_id = envelope.receiver
-        error = answer.exception()
         if isinstance(error, PeerTimedOut) or (error is not None and not is_fetch):
             return  # Raft's own clock is running
         if isinstance(error, PeerUnavailable):
