@@ -93,11 +93,22 @@ class CompactionJob:
     def run(self) -> None:
         """On any thread. It never raises: `Log.complete_compaction` reads `error`."""
         try:
+            self._sync_sources()
             latest = self._latest_offsets()
             self._write_outputs(latest)
         except (OSError, StorageError, RecordsError) as error:
             self.error = error
             self.outputs = []
+
+    def _sync_sources(self) -> None:
+        """Recovery tells by it what a compaction has left out from what a crash has lost."""
+        for source in self.sources:
+            file = self._disk.open(source.path)
+            try:
+                file.sync()
+            finally:
+                file.close()
+        self._disk.sync_directory(self._directory)
 
     def _latest_offsets(self) -> dict[bytes, int]:
         latest: dict[bytes, int] = {}

@@ -12,8 +12,10 @@ Invariants:
 No file is opened, and for a new log none is made, before the first append or read.
 """
 
+from collections.abc import Iterable
+
 from barnabas.log.append import AppendInfo, Batches, assign_offsets
-from barnabas.log.compaction import CompactionJob, sources_of, swap_in
+from barnabas.log.compaction import CompactionJob, Source, sources_of, swap_in
 from barnabas.log.config import LogConfig
 from barnabas.log.deletion import DeleteJob, SegmentInfo
 from barnabas.log.errors import OffsetOutOfRange, StorageError, storage_errors
@@ -503,8 +505,7 @@ class Log:
         with storage_errors(f"can not compact {self.directory}"):
             # The state must not vouch for what is replaced: the new segment may have the old size.
             self._checkpointed = None
-            replaced = {source.base_offset for source in job.sources}
-            self._write_state([s for s in self._synced_segments() if s.base_offset not in replaced])
+            self._write_state(self._synced_segments(), replaced=job.sources)
             deletion = swap_in(self._files, self.directory, self._segments, job, self.config)
         self._compacted_offset = job.sources[-1].next_offset
         return deletion
@@ -530,7 +531,7 @@ class Log:
             self._prepared_offset = self.flushed_offset
             self._epochs.truncate_from(offset)
             # Now the state must not vouch for this segment, should it grow to its old size again.
-            self.checkpoint()
+            self._write_state(self._synced_segments(), sync=True)
             last.truncate(last.locate(offset))
             self._snapshots.drop_above(offset)
         self.log_end_offset = last.next_offset
@@ -544,7 +545,8 @@ class Log:
         with storage_errors(f"can not truncate {self.directory}"):
             # First the state, which then vouches for nothing: a crash leaves the old log, to be cut
             # again, or an empty one.
-            write_state(self._files.disk, self.directory, LogState(offset, [], {}, offset))
+            state = LogState(offset, [], {}, offset)
+            write_state(self._files.disk, self.directory, state, sync=True)
             for segment in self._segments:
                 segment.close()
                 for path in segment.paths():
@@ -588,12 +590,17 @@ class Log:
             self._write_state(self._synced_segments())
         self._checkpointed = self._extent()
 
-    def _write_state(self, vouched: list[Segment]) -> None:
+    def _write_state(
+        self, vouched: list[Segment], replaced: Iterable[Source] = (), *, sync: bool = False
+    ) -> None:
+        """`replaced` are on the disk, as are their successors, but are to be scanned."""
         segments = {segment.base_offset: SegmentState.of(segment) for segment in vouched}
+        for source in replaced:
+            segments[source.base_offset] = SegmentState.to_be_scanned(source.base_offset)
         state = LogState(
             self.log_start_offset, self._epochs.entries(), segments, self.committed_offset
         )
-        write_state(self._files.disk, self.directory, state)
+        write_state(self._files.disk, self.directory, state, sync=sync)
 
     def close(self) -> None:
         """Sync everything and remember it, so that the next `open` has nothing to scan.

@@ -2,7 +2,9 @@
 
 Segments that `log.state` vouches for are taken as they are; every other one is scanned, cut back to
 its last valid batch, and gets new indexes. Behind a cut, further unvouched segments are dropped:
-what follows a lost record must not be served as if it followed the one before.
+what follows a lost record must not be served as if it followed the one before. A segment may also
+have lost its last batches without a trace, so the next one has to begin where it ends; except that
+a compaction leaves gaps, behind segments that `log.state` lists because they were on the disk.
 
 What interrupted work left behind is cleared away: `.deleted`, `.cleaned` and `.tmp` files, indexes
 without their log, and segments that a compaction had merged into their predecessor. (Compaction
@@ -144,7 +146,8 @@ class _Recovery:
             )
             if self._is_vouched(base_offset):
                 self._adopt(segment, self._vouched[base_offset])
-            elif was_cut:
+            elif was_cut or self._is_behind_a_loss(segments, base_offset):
+                was_cut = True
                 self._remove(segment, dropped=True)
                 continue
             else:
@@ -157,6 +160,17 @@ class _Recovery:
             segments.append(segment)
         return segments
 
+    def _is_behind_a_loss(self, segments: Segments, base_offset: int) -> bool:
+        if not segments or segments[-1].base_offset in self._vouched:
+            return False
+        gap = base_offset - segments[-1].next_offset
+        # A follower begins a segment behind a gap only if that is wider than any segment.
+        if not 0 < gap <= _MAX_RELATIVE_OFFSET:
+            return False
+        path = segments[-1].log.path
+        self._flaw = self._flaw or f"{path} ends at {segments[-1].next_offset}, not {base_offset}"
+        return True
+
     def _lost_segments(self) -> Iterator[str]:
         """What the state vouches for and is missing.
 
@@ -165,7 +179,7 @@ class _Recovery:
         """
         first = self._base_offsets[0] if self._base_offsets else -1
         for base_offset, vouched in self._vouched.items():
-            if base_offset > first and vouched.size and base_offset not in self._base_offsets:
+            if base_offset > first and vouched.size > 0 and base_offset not in self._base_offsets:
                 offsets = f"offsets {base_offset} to {vouched.next_offset - 1}"
                 yield f"{base_offset:020d}{LOG_SUFFIX} ({offsets}, {vouched.size} bytes)"
 

@@ -18,6 +18,7 @@ from barnabas.log.segment import Segment
 from barnabas.log.storage import Disk
 
 STATE_FILE = "log.state"
+_NO_SIZE = -1
 _VERSION = 1
 
 
@@ -44,6 +45,14 @@ class SegmentState(NamedTuple):
             segment.times.spilled,
         )
 
+    @classmethod
+    def to_be_scanned(cls, base_offset: int) -> "SegmentState":
+        """One that is on the disk, and so is the one that a compaction may have put in its place.
+
+        Such segments may end before the next one begins.
+        """
+        return cls(base_offset, _NO_SIZE, base_offset, -1, -1, -1, 0, 0)
+
     def apply(self, segment: Segment) -> None:
         segment.size = self.size
         segment.next_offset = self.next_offset
@@ -61,7 +70,7 @@ class LogState(NamedTuple):
     committed_offset: int
 
 
-def write_state(disk: Disk, directory: str, state: LogState) -> None:
+def write_state(disk: Disk, directory: str, state: LogState, *, sync: bool = False) -> None:
     content = {
         "version": _VERSION,
         "log_start_offset": state.log_start_offset,
@@ -70,7 +79,7 @@ def write_state(disk: Disk, directory: str, state: LogState) -> None:
         "segments": list(state.segments.values()),
     }
     data = json.dumps(content, separators=(",", ":")).encode()
-    disk.replace_file(f"{directory}/{STATE_FILE}", data)
+    disk.replace_file(f"{directory}/{STATE_FILE}", data, sync=sync)
 
 
 def read_state(disk: Disk, directory: str) -> LogState | None:
