@@ -151,7 +151,7 @@ class SimulatedDisk:
         self.is_full = False
         self.locked: set[str] = set()
         self.on_write: Callable[[str, bytes], None] = lambda _path, _data: None
-        """Told of everything that is written."""
+        """Told of everything that is written, except for what a failed write leaves behind."""
 
     def lose_power(self) -> None:
         self.locked.clear()
@@ -354,11 +354,11 @@ class SimulatedFile:
             written = written[: disk.random.randint(0, len(written))]
         node.write(written, at)
         node.modified_ms = disk.now_ms()
+        if is_refused and not dying:
+            raise OSError(ENOSPC, "No space left on device", self._path)
         disk.on_write(self._path, written)
         if dying:
             process.die_now()
-        if is_refused:
-            raise OSError(ENOSPC, "No space left on device", self._path)
 
     def sync(self) -> None:
         dying = self._disk.step()

@@ -93,12 +93,13 @@ class Machine:
         assert self.process is None
         self.starts += 1
         self.is_ready = False
+        random = self.simulator.source(f"{self.host}#{self.starts}")
         process = self.process = ProcessLoop(
             self.simulator,
             self.network,
             f"{self.host}#{self.starts}",
             self.host,
-            self.random,
+            random,
             clock_rate=self.clock_rate,
             observer=self.observer,
             job_delay_us=lambda: self.random.randint(*self.job_delays_us),
@@ -108,7 +109,7 @@ class Machine:
             process,
             self._files,
             SimulatedClock(self, process),
-            self.random,
+            random,
             f"boot-{self.boots}",
             _bind,
             lambda workers, _name: process.new_executor(workers),

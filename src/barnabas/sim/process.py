@@ -19,6 +19,7 @@ from asyncio.events import _set_running_loop
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import Executor
+from contextlib import suppress
 from contextvars import Context
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -116,6 +117,11 @@ class ProcessLoop(_EventLoop):  # type: ignore[misc]
         """Nothing runs any more. The network is told by whoever kills."""
         self.is_alive = False
         self._ready.clear()
+        for task in asyncio.all_tasks(self):
+            # Else it would happen whenever the garbage is collected. What code does in its last
+            # moments changes nothing any more, and that it can not do it is no surprise.
+            with suppress(RuntimeError, ValueError, Killed):
+                task.get_coro().close()
 
     def pause(self) -> None:
         self.is_paused = True

@@ -14,6 +14,7 @@ A broker that logs an error about itself, or lets an exception go unhandled, has
 """
 
 import logging
+from bisect import bisect_left
 from collections import defaultdict
 from typing import Any, NamedTuple
 
@@ -58,10 +59,25 @@ class Truth:
         self.start_offset = 0
         self.batches: list[Batch] = []
         self.by_base: dict[int, Batch] = {}
+        self._epochs: list[int] = []
+        """The epoch of the leader that was the first to call each batch committed."""
+
+    def add(self, batch: Batch, leader_epoch: int) -> None:
+        self.batches.append(batch)
+        self.by_base[batch.base_offset] = batch
+        self._epochs.append(leader_epoch)
 
     @property
     def end_offset(self) -> int:
         return self.batches[-1].next_offset if self.batches else self.start_offset
+
+    def end_before(self, leader_epoch: int) -> int:
+        """What a leader must have from its first moment on: all that was committed before.
+
+        A node may learn late that it was to lead, when others have led and committed since.
+        """
+        count = bisect_left(self._epochs, leader_epoch)
+        return self.batches[count - 1].next_offset if count else self.start_offset
 
 
 class Watch:
@@ -158,13 +174,13 @@ class Watch:
             f"{node.node_id} leads {place} in epoch {epoch}, in sync {partition.isr}"
         )
         truth = self.truths[partition.topic_id, partition.index]
-        end = partition.log.log_end_offset
-        if end < truth.end_offset:
+        end, committed = partition.log.log_end_offset, truth.end_before(epoch)
+        if end < committed:
             raise Violation(
-                f"{place}: node {node.node_id} leads in epoch {epoch} up to {end}, but "
-                f"{truth.end_offset} are committed"
+                f"{place}: node {node.node_id} leads in epoch {epoch} up to {end}, but {committed} "
+                "are committed"
             )
-        self._compare(node, partition, partition.log.log_start_offset, truth.end_offset)
+        self._compare(node, partition, partition.log.log_start_offset, committed)
 
     def _moved_on(self, node: Node, partition: Partition, start: int) -> None:
         """The high watermark has moved: what it passed is committed, and the same everywhere."""
@@ -182,8 +198,7 @@ class Watch:
                         f"{place}: a gap from {truth.end_offset} to {batch.base_offset} on leader "
                         f"{node.node_id}"
                     )
-                truth.batches.append(batch)
-                truth.by_base[batch.base_offset] = batch
+                truth.add(batch, partition.leader_epoch)
         elif end > truth.end_offset:
             raise Violation(
                 f"{place}: follower {node.node_id} calls {end} committed, the leader only "
