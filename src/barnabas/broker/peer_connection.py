@@ -24,7 +24,8 @@ class PeerUnavailable(ConnectionError):  # noqa: N818 - reads as the fact it sta
 
 
 class PeerTimedOut(PeerUnavailable):
-    """The node has not answered in time; its connection was not lost before."""
+    """The node has not answered in time, this or what was asked before it; nothing shows that it
+    is gone."""
 
 
 class Call(Generic[ResponseT]):
@@ -91,6 +92,10 @@ class PeerConnection(asyncio.Protocol):
     def is_waiting_for(self, call: Call[Response]) -> bool:
         return any(waiting is call for _, waiting in self._unanswered)
 
+    def time_out(self, reason: str) -> None:
+        """End it, since an answer did not come: what was asked behind that gets none either."""
+        self._end(reason, by_peer=False, error=PeerTimedOut)
+
     def abandon(self, reason: str) -> None:
         """End it from this side."""
         self._end(reason, by_peer=False)
@@ -140,7 +145,9 @@ class PeerConnection(asyncio.Protocol):
         if not call.answer.done():
             call.answer.set_result(response)
 
-    def _end(self, reason: str, *, by_peer: bool) -> None:
+    def _end(
+        self, reason: str, *, by_peer: bool, error: type[PeerUnavailable] = PeerUnavailable
+    ) -> None:
         if self._is_over:
             return
         self._is_over = True
@@ -150,7 +157,7 @@ class PeerConnection(asyncio.Protocol):
             self._transport.abort()
         unanswered, self._unanswered = self._unanswered, deque()
         for _, call in unanswered:
-            call.fail(PeerUnavailable(f"node {self._lane.node_id}: {reason}"))
+            call.fail(error(f"node {self._lane.node_id}: {reason}"))
         self._lane.lost(reason, by_peer=by_peer)
 
     def _watch_idleness(self, wait_ms: int) -> None:

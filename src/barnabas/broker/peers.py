@@ -153,7 +153,7 @@ class _Lane:
         if call in self._waiting:
             self._waiting.remove(call)
         elif self.connection is not None and self.connection.is_waiting_for(call):
-            self.connection.abandon(f"node {self.node_id} has not answered {call.name}")
+            self.connection.time_out(f"it has not answered {call.name}, asked before this")
 
     def close(self) -> None:
         if self._retry is not None:

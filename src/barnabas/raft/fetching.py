@@ -66,6 +66,18 @@ def give_up_fetch(state: RaftState, role: Follower, now_ms: int) -> None:
         fetch(state, role, now_ms)
 
 
+def forget_fetch(state: RaftState, correlation_id: int, now_ms: int) -> None:
+    """It will not be answered: ask again soon."""
+    role = state.role
+    if (
+        isinstance(role, Follower)
+        and role.in_flight is not None
+        and role.in_flight.correlation_id == correlation_id
+    ):
+        role.in_flight = None
+        role.fetch_after_ms = now_ms + state.config.retry_backoff_ms
+
+
 def take_answer(
     state: RaftState,
     sender: int,

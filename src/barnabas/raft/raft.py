@@ -127,14 +127,17 @@ class Raft:
         election.own_vote_persisted(self._state, now_ms)
         self._settle(now_ms)
 
+    def unanswered(self, correlation_id: int, now_ms: int) -> None:
+        """Nobody will answer this request any more: do not wait for it."""
+        fetching.forget_fetch(self._state, correlation_id, now_ms)
+        self._settle(now_ms)
+
     def disconnected(self, node_id: int, now_ms: int) -> None:
-        """The connection to a node has broken: it answers no more of what it was asked, and if it
-        is the leader, look for another soon."""
+        """The connection to a node has broken; if it is the leader's, look for another soon."""
         state, role = self._state, self._state.role
         if isinstance(role, Follower):
             if role.in_flight is not None and role.in_flight.receiver == node_id:
-                role.in_flight = None
-                role.fetch_after_ms = now_ms + state.config.retry_backoff_ms
+                fetching.forget_fetch(state, role.in_flight.correlation_id, now_ms)
             if role.leader_id == node_id:
                 role.lease_end_ms = None
                 wait_ms = state.randint(0, state.config.election_timeout_ms // 2)

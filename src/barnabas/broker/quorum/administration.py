@@ -5,6 +5,7 @@ another node has passed on is not passed on again.
 """
 
 from asyncio import Future
+from collections.abc import Callable
 from typing import TypeVar
 
 from barnabas.broker.peers import PeerUnavailable
@@ -17,9 +18,7 @@ from barnabas.broker.quorum.describe import (
 )
 from barnabas.broker.quorum.membership import change_voters
 from barnabas.broker.quorum.quorum import Quorum
-from barnabas.broker.quorum.shell import RaftShell
-from barnabas.raft import Endpoint, Raft, ReplicaKey, Voter
-from barnabas.raft.ready import Proposal
+from barnabas.raft import Endpoint, Proposal, Raft, ReplicaKey, Voter
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request, Response
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
@@ -64,54 +63,30 @@ def add_raft_voter(
         ReplicaKey(request.voter_id, bytes(request.voter_directory_id)),
         tuple(Endpoint(at.name, at.host, at.port) for at in request.listeners),
     )
-    refusal = _refusal(quorum, request.cluster_id)
-    if refusal is not None:
-        return AddRaftVoterResponse(error_code=refusal[0], error_message=refusal[1])
-    shell = quorum.shell
-    assert shell is not None
-    if not shell.raft.is_leader:
-        nobody = AddRaftVoterResponse(
-            error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER, error_message="no leader is known"
-        )
-        if shell.raft.leader_id is None or not may_forward:
-            return nobody
-        return _forward(quorum, shell.raft.leader_id, request, nobody)
-
-    async def add(shell: RaftShell) -> AddRaftVoterResponse:
-        def attempt(raft: Raft, now_ms: int) -> Proposal:
-            return raft.add_voter(voter, now_ms)
-
-        error = await change_voters(shell, quorum.loop, attempt, request.timeout_ms)
-        return AddRaftVoterResponse(error_code=error, error_message=_EXPLANATIONS.get(error))
-
-    return quorum.loop.create_task(add(shell))
+    return _change(
+        quorum,
+        request,
+        request.cluster_id,
+        lambda raft, now_ms: raft.add_voter(voter, now_ms),
+        request.timeout_ms,
+        lambda error, why: AddRaftVoterResponse(error_code=error, error_message=why),
+        may_forward=may_forward,
+    )
 
 
 def remove_raft_voter(
     quorum: Quorum, request: RemoveRaftVoterRequest, *, may_forward: bool
 ) -> "RemoveRaftVoterResponse | Future[RemoveRaftVoterResponse]":
     key = ReplicaKey(request.voter_id, bytes(request.voter_directory_id))
-    refusal = _refusal(quorum, request.cluster_id)
-    if refusal is not None:
-        return RemoveRaftVoterResponse(error_code=refusal[0], error_message=refusal[1])
-    shell = quorum.shell
-    assert shell is not None
-    if not shell.raft.is_leader:
-        nobody = RemoveRaftVoterResponse(
-            error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER, error_message="no leader is known"
-        )
-        if shell.raft.leader_id is None or not may_forward:
-            return nobody
-        return _forward(quorum, shell.raft.leader_id, request, nobody)
-
-    async def remove(shell: RaftShell) -> RemoveRaftVoterResponse:
-        def attempt(raft: Raft, now_ms: int) -> Proposal:
-            return raft.remove_voter(key, now_ms)
-
-        error = await change_voters(shell, quorum.loop, attempt, _REMOVE_TIMEOUT_MS)
-        return RemoveRaftVoterResponse(error_code=error, error_message=_EXPLANATIONS.get(error))
-
-    return quorum.loop.create_task(remove(shell))
+    return _change(
+        quorum,
+        request,
+        request.cluster_id,
+        lambda raft, now_ms: raft.remove_voter(key, now_ms),
+        _REMOVE_TIMEOUT_MS,
+        lambda error, why: RemoveRaftVoterResponse(error_code=error, error_message=why),
+        may_forward=may_forward,
+    )
 
 
 _EXPLANATIONS = {
@@ -123,12 +98,32 @@ _EXPLANATIONS = {
 }
 
 
-def _refusal(quorum: Quorum, cluster_id: str | None) -> tuple[ErrorCode, str] | None:
-    if quorum.shell is None:
-        return ErrorCode.BROKER_NOT_AVAILABLE, "this node is in no cluster yet"
+def _change(
+    quorum: Quorum,
+    request: Request[ResponseT],
+    cluster_id: str | None,
+    attempt: Callable[[Raft, int], Proposal],
+    timeout_ms: int,
+    answer: Callable[[ErrorCode, str | None], ResponseT],
+    *,
+    may_forward: bool,
+) -> "ResponseT | Future[ResponseT]":
+    shell = quorum.shell
+    if shell is None:
+        return answer(ErrorCode.BROKER_NOT_AVAILABLE, "this node is in no cluster yet")
     if cluster_id is not None and cluster_id != quorum.cluster_id:
-        return ErrorCode.INCONSISTENT_CLUSTER_ID, f"this is cluster {quorum.cluster_id}"
-    return None
+        return answer(ErrorCode.INCONSISTENT_CLUSTER_ID, f"this is cluster {quorum.cluster_id}")
+    if not shell.raft.is_leader:
+        nobody = answer(ErrorCode.NOT_LEADER_OR_FOLLOWER, "no leader is known")
+        if shell.raft.leader_id is None or not may_forward:
+            return nobody
+        return _forward(quorum, shell.raft.leader_id, request, nobody)
+
+    async def change() -> ResponseT:
+        error = await change_voters(shell, quorum.loop, attempt, timeout_ms)
+        return answer(error, _EXPLANATIONS.get(error))
+
+    return quorum.loop.create_task(change())
 
 
 def _forward(

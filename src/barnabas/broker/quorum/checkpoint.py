@@ -75,6 +75,12 @@ def encode_checkpoint(
     return b"".join(batches)
 
 
+def check_checkpoint(content: bytes) -> VoterSet:
+    """Read all of a snapshot, and return who votes according to it. Raises `CorruptBatch`."""
+    records_in_checkpoint(content)
+    return voters_in_checkpoint(content)
+
+
 def voters_in_checkpoint(content: bytes) -> VoterSet:
     """Who votes according to a snapshot. Raises `CorruptBatch`."""
     for header, batch in iter_batches(content):

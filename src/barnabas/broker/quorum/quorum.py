@@ -9,7 +9,7 @@ from random import Random
 from barnabas.broker.clock import Clock
 from barnabas.broker.peers import Peers
 from barnabas.broker.quorum.addresses import Addresses, NamedVoter
-from barnabas.broker.quorum.checkpoint import voters_in_checkpoint
+from barnabas.broker.quorum.checkpoint import check_checkpoint
 from barnabas.broker.quorum.formation import Formation
 from barnabas.broker.quorum.membership import Joining, remove_replaced
 from barnabas.broker.quorum.messages import RaftRequest, decode_request, encode_response, refuse
@@ -129,7 +129,7 @@ class Quorum:
             recovered=recovered,
             bootstrap_voters=bootstrap_voters,
             seeds=[voter.node_id for voter in self._named],
-            voters_in_snapshot=voters_in_checkpoint,
+            voters_in_snapshot=check_checkpoint,
             randint=self._random.randint,
             now_ms=self.clock.steady_ms(),
         )

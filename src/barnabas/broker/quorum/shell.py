@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from barnabas.broker.clock import Clock
 from barnabas.broker.peers import Peers, PeerTimedOut, PeerUnavailable
-from barnabas.broker.quorum.messages import decode_response, encode_request
+from barnabas.broker.quorum.messages import decode_response, encode_request, is_of_another_cluster
 from barnabas.broker.quorum.outcome import NotLeader, OutcomeUnknown, QuorumStopped
 from barnabas.broker.quorum.proposals import Proposals
 from barnabas.broker.quorum.state_machine import Callbacks, StateMachine
@@ -76,6 +76,7 @@ class RaftShell:
         self._asked: dict[int, Future[Any]] = {}
         """What others have asked, by the number under which Raft was."""
         self._last_asked = 0
+        self._strangers: set[int] = set()
         self._reads: set[Future[None]] = set()
         self._ends: set[Future[Any]] = set()
         """Announcements of the end of this node's leadership that are under way."""
@@ -252,27 +253,32 @@ class RaftShell:
     def _answered(self, envelope: Envelope, answer: "Future[Response]", is_fetch: bool) -> None:
         if answer.cancelled():
             return
+        node_id, number = envelope.receiver, envelope.correlation_id
         error = answer.exception()  # looked at in any case, so that asyncio does not complain
         if self.is_stopped:
             return
-        node_id = envelope.receiver
-        if isinstance(error, PeerTimedOut) or (error is not None and not is_fetch):
-            return  # Raft's own clock is running
-        if isinstance(error, PeerUnavailable):
-            self.step(lambda raft, now_ms: raft.disconnected(node_id, now_ms))
-            return
-        response = answer.result()
+        if isinstance(error, PeerTimedOut):
+            self.step(lambda raft, now_ms: raft.unanswered(number, now_ms))
+        elif isinstance(error, PeerUnavailable):
+            if is_fetch:  # there is always one under way to the leader
+                self.step(lambda raft, now_ms: raft.disconnected(node_id, now_ms))
+        else:
+            try:
+                self._receive(node_id, number, answer.result())
+            except RecordsError as flaw:
+                logger.warning("node %d sent metadata that can't be read: %s", node_id, flaw)
+
+    def _receive(self, node_id: int, number: int, response: Response) -> None:
         if isinstance(response, FetchResponse):
             for endpoint in response.node_endpoints:
                 self._on_endpoint(endpoint.node_id, endpoint.host, endpoint.port)
-        try:
-            message = decode_response(response)
-        except RecordsError as flaw:
-            logger.warning("node %d sent metadata that can't be read: %s", node_id, flaw)
-            return
+        message = decode_response(response)
         if message is not None:
-            reply = Envelope(node_id, self._node_id, envelope.correlation_id, message)
+            reply = Envelope(node_id, self._node_id, number, message)
             self.step(lambda raft, now_ms: raft.receive(reply, now_ms))
+        elif is_of_another_cluster(response) and node_id not in self._strangers:
+            self._strangers.add(node_id)
+            logger.error("node %d belongs to another cluster than %s", node_id, self._cluster_id)
 
     # -- disk and clock ----------------------------------------------------------------------------
 

@@ -16,9 +16,9 @@ from barnabas.broker.clock import Clock
 from barnabas.broker.quorum.batches import decode_entries, encode_entry
 from barnabas.broker.quorum.checkpoint import (
     BOOTSTRAP,
+    check_checkpoint,
     checkpoint_name,
     encode_checkpoint,
-    records_in_checkpoint,
     snapshot_id_in,
     voters_in_checkpoint,
 )
@@ -127,8 +127,7 @@ class QuorumStorage:
         path = f"{self._directory}/{checkpoint_name(snapshot_id)}"
         content = self._disk.read_file(path)
         try:
-            records_in_checkpoint(content)
-            voters_in_checkpoint(content)
+            check_checkpoint(content)
         except RecordsError as error:
             raise StorageError(f"{path} is damaged: {error}; restore it from a backup") from error
         return content

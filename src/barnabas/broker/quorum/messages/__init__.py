@@ -71,6 +71,10 @@ def refuse(request: RaftRequest, error: ErrorCode) -> Response:
     return refusal
 
 
+def is_of_another_cluster(response: Response) -> bool:
+    return getattr(response, "error_code", 0) == ErrorCode.INCONSISTENT_CLUSTER_ID
+
+
 def encode_response(message: raft.Response) -> Response:
     match message:
         case raft.VoteResponse():
