@@ -18,6 +18,8 @@ logger = logging.getLogger(__name__)
 
 LANE = "heartbeat"
 _RETRY_S = 0.1
+_LEAVING_TIMEOUT_MS = 1_000
+"""How long a node that wants to go looks for a controller."""
 
 
 class Lifecycle:
@@ -92,6 +94,8 @@ class Lifecycle:
                 )
             except ControllerUnavailable:
                 pause = _RETRY_S
+                if self._leaving:  # nobody is there to hand anything over
+                    self.may_leave.set()
             await self._pause(pause)
 
     async def _pause(self, seconds: float) -> None:
@@ -120,7 +124,8 @@ class Lifecycle:
             False,
             self._leaving,
         )
-        response = await self._calls.call(request, timeout_ms=self._session_timeout_ms, lane=LANE)
+        timeout_ms = _LEAVING_TIMEOUT_MS if self._leaving else self._session_timeout_ms
+        response = await self._calls.call(request, timeout_ms=timeout_ms, lane=LANE)
         return self._heard(response)
 
     def _heard(self, response: BrokerHeartbeatResponse) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from barnabas.broker.active_controller import ActiveController
 from barnabas.broker.config import BrokerConfig
 from barnabas.broker.controller_calls import ControllerCalls, ControllerUnavailable
+from barnabas.broker.departures import Departures
 from barnabas.broker.environment import Environment
 from barnabas.broker.fetch_sessions import FetchSessions
 from barnabas.broker.flusher import Flusher
@@ -84,11 +85,10 @@ class Node:
         self._producer_ids = iter(range(0))
         named = parse_voters(config.text("controller.quorum.voters"))
         self._voters = {voter.id: voter.address for voter in named}
-        self._silent: set[int] = set()
-        """Nodes to which a connection has broken and not come back."""
         self.peers = Peers(
-            loop, clock, self._address_of, self._silent.add, peer_client_id(self.node_id)
+            loop, clock, self._address_of, self._peer_lost, peer_client_id(self.node_id)
         )
+        self.departures = Departures(loop, clock, self.image, self.peers.is_connected)
         self.follower = MetadataFollower(
             loop,
             self.image,
@@ -189,12 +189,12 @@ class Node:
             else:
                 yield broker, _address(broker)
 
-    def live_brokers(self, connection: Connection) -> list[tuple[BrokerImage, Address]]:
-        return [found for found in self.brokers(connection) if not found[0].fenced]
+    def listed_brokers(self, connection: Connection) -> list[tuple[BrokerImage, Address]]:
+        return [found for found in self.brokers(connection) if self.departures.is_listed(found[0])]
 
     def endpoint_of(self, broker_id: int, connection: Connection) -> Address | None:
         """Where a client finds this broker; None if it is not up."""
-        found = self.live_brokers(connection)
+        found = self.listed_brokers(connection)
         return next((address for broker, address in found if broker.id == broker_id), None)
 
     def _address_of(self, node_id: int) -> tuple[str, int] | None:
@@ -234,6 +234,9 @@ class Node:
             previous_broker_epoch=vouched_epoch,
         )
 
+    def _peer_lost(self, node_id: int) -> None:
+        self.departures.lost(node_id)
+
     def _leader_changed(self) -> None:
         self.lifecycle.wake()
 
@@ -241,8 +244,7 @@ class Node:
         if epoch is None:
             self.controller.stopped()
         else:
-            silent = {peer for peer in self._silent if not self.peers.is_connected(peer)}
-            self.controller.started(sorted(silent))
+            self.controller.started(self.departures.silent())
         self.lifecycle.wake()
 
     # -- following what is agreed ------------------------------------------------------------------
@@ -268,6 +270,7 @@ class Node:
 
     def _brokers_changed(self) -> None:
         self.topic_answers.brokers_changed()
+        self.departures.brokers_changed()
         self.partitions.brokers_changed()
         me = self.image.brokers.get(self.node_id)
         if me is not None and me.incarnation_id == self._incarnation_id:

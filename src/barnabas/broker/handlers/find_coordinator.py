@@ -49,6 +49,9 @@ async def _check(node: Node, key_type: int) -> tuple[ErrorCode, str | None]:
         )
     if key_type != _GROUP:
         return ErrorCode.INVALID_REQUEST, f"there is no coordinator of type {key_type}"
+    settled = node.departures.settled()
+    if settled is not None:
+        await settled
     if CONSUMER_OFFSETS not in node.image.topics:
         try:
             await node.ensure_offsets_topic()

@@ -4,6 +4,7 @@ Topics are asked for by name or (version 12 on) by id; none named means all. A t
 name is created when both client and broker allow it. Answers of topics are kept encoded.
 """
 
+from asyncio import Future
 from collections.abc import Coroutine
 from typing import Any
 
@@ -28,15 +29,23 @@ def handle(
     node: Node, request: MetadataRequest, context: RequestContext
 ) -> "MetadataResponse | Coroutine[Any, Any, MetadataResponse]":
     missing = _missing(node, request)
-    if missing:
-        return _create_and_answer(node, request, context, missing)
+    settled = node.departures.settled()
+    if missing or settled is not None:
+        return _answer_later(node, request, context, missing, settled)
     return _answer(node, request, context, {})
 
 
-async def _create_and_answer(
-    node: Node, request: MetadataRequest, context: RequestContext, missing: list[str]
+async def _answer_later(
+    node: Node,
+    request: MetadataRequest,
+    context: RequestContext,
+    missing: list[str],
+    settled: "Future[None] | None",
 ) -> MetadataResponse:
-    return _answer(node, request, context, await node.auto_create(missing))
+    created = await node.auto_create(missing) if missing else {}
+    if settled is not None:
+        await settled
+    return _answer(node, request, context, created)
 
 
 def _answer(
@@ -45,7 +54,7 @@ def _answer(
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(broker.id, address.host, address.port, broker.rack)
-            for broker, address in node.live_brokers(context.connection)
+            for broker, address in node.listed_brokers(context.connection)
         ],
         cluster_id=node.cluster_id,
         controller_id=node.controller_id,
