@@ -12,8 +12,23 @@ import pytest
 from barnabas.broker.routes import routes
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request
-from barnabas.wire.messages import alter_configs, incremental_alter_configs
+from barnabas.wire.messages import (
+    alter_configs,
+    alter_partition,
+    alter_partition_reassignments,
+    begin_quorum_epoch,
+    describe_quorum,
+    elect_leaders,
+    end_quorum_epoch,
+    fetch_snapshot,
+    incremental_alter_configs,
+    vote,
+)
+from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
+from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
+from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
+from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
 from barnabas.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
@@ -49,6 +64,7 @@ from barnabas.wire.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
+from barnabas.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -76,7 +92,9 @@ from barnabas.wire.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
 from barnabas.wire.messages.sync_group import SyncGroupRequest
+from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
 from tests.broker.raw_client import RawClient, batch
 from tests.broker.verbs import asked, create_topic, fetch_request, find_coordinator
 
@@ -144,6 +162,38 @@ def _metadata(known: Known, version: int) -> MetadataRequest:
     request = MetadataRequest(topics)
     request.include_topic_authorized_operations = version >= 8
     return request
+
+
+METADATA = "__cluster_metadata"
+
+
+def _only(response: Any) -> Any:
+    """What is said of the one partition that was asked about."""
+    return response.topics[0].partitions[0]
+
+
+def _alter_partition(known: Known, version: int) -> alter_partition.AlterPartitionRequest:
+    partition = alter_partition.PartitionData(0, 0)
+    if version < 3:
+        partition.new_isr = [1]
+    else:
+        partition.new_isr_with_epochs = [alter_partition.BrokerState(1, -1)]
+    topic = alter_partition.TopicData(known.name, known.topic_id, [partition])
+    return alter_partition.AlterPartitionRequest(1, -1, [topic])
+
+
+def _elect_leaders(known: Known, version: int) -> elect_leaders.ElectLeadersRequest:
+    return elect_leaders.ElectLeadersRequest(
+        0, [elect_leaders.TopicPartitions(known.name, [0, 9])], 1000
+    )
+
+
+def _reassign(
+    known: Known, version: int
+) -> alter_partition_reassignments.AlterPartitionReassignmentsRequest:
+    partition = alter_partition_reassignments.ReassignablePartition(0, [77])
+    topic = alter_partition_reassignments.ReassignableTopic(known.name, [partition])
+    return alter_partition_reassignments.AlterPartitionReassignmentsRequest(1000, True, [topic])
 
 
 REQUESTS: list[tuple[Make, Check]] = [
@@ -282,6 +332,90 @@ REQUESTS: list[tuple[Make, Check]] = [
         ),
         lambda r: sorted(topic.error_code for topic in r.topics) == [0, 3],
     ),
+    # Messages of replicas that are meant for another, of an old epoch, or of another cluster.
+    (
+        lambda *_: vote.VoteRequest(
+            None, -1, [vote.TopicData(METADATA, [vote.PartitionData(0, 0, 7)])]
+        ),
+        lambda r: _only(r).error_code == ErrorCode.INVALID_VOTER_KEY and not _only(r).vote_granted,
+    ),
+    (
+        lambda *_: begin_quorum_epoch.BeginQuorumEpochRequest(
+            None,
+            -1,
+            [
+                begin_quorum_epoch.TopicData(
+                    METADATA, [begin_quorum_epoch.PartitionData(0, bytes(16), 7, 0)]
+                )
+            ],
+        ),
+        lambda r: _only(r).error_code == ErrorCode.INVALID_VOTER_KEY,
+    ),
+    (
+        lambda *_: end_quorum_epoch.EndQuorumEpochRequest(
+            None, [end_quorum_epoch.TopicData(METADATA, [end_quorum_epoch.PartitionData(0, 7, 0)])]
+        ),
+        lambda r: _only(r).error_code == ErrorCode.FENCED_LEADER_EPOCH,
+    ),
+    (
+        lambda *_: fetch_snapshot.FetchSnapshotRequest(
+            "another cluster",
+            topics=[
+                fetch_snapshot.TopicSnapshot(
+                    METADATA,
+                    [fetch_snapshot.PartitionSnapshot(0, 0, fetch_snapshot.SnapshotId(7, 1))],
+                )
+            ],
+        ),
+        lambda r: r.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID,
+    ),
+    (
+        lambda *_: describe_quorum.DescribeQuorumRequest(
+            [describe_quorum.TopicData(METADATA, [describe_quorum.PartitionData(0)])]
+        ),
+        lambda r: (
+            _only(r).leader_id == 1 and [v.replica_id for v in _only(r).current_voters] == [1]
+        ),
+    ),
+    (
+        lambda *_: AddRaftVoterRequest("another cluster", 1000, 9),
+        lambda r: r.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID,
+    ),
+    (
+        lambda *_: RemoveRaftVoterRequest(None, 9),
+        lambda r: r.error_code == ErrorCode.VOTER_NOT_FOUND,
+    ),
+    (_alter_partition, lambda r: r.error_code == ErrorCode.STALE_BROKER_EPOCH),
+    (
+        lambda *_: BrokerRegistrationRequest(9),  # without a listener
+        lambda r: r.error_code == ErrorCode.INVALID_REGISTRATION,
+    ),
+    (
+        lambda *_: BrokerHeartbeatRequest(9),
+        lambda r: r.error_code == ErrorCode.BROKER_ID_NOT_REGISTERED,
+    ),
+    (
+        lambda *_: UnregisterBrokerRequest(9),
+        lambda r: r.error_code == ErrorCode.BROKER_ID_NOT_REGISTERED,
+    ),
+    (
+        lambda *_: AllocateProducerIdsRequest(9),
+        lambda r: r.error_code == ErrorCode.BROKER_ID_NOT_REGISTERED,
+    ),
+    (
+        _elect_leaders,
+        lambda r: (
+            [part.error_code for part in r.replica_election_results[0].partition_result]
+            == [ErrorCode.ELECTION_NOT_NEEDED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+        ),
+    ),
+    (
+        _reassign,
+        lambda r: (
+            r.responses[0].partitions[0].error_code == ErrorCode.INVALID_REPLICATION_ASSIGNMENT
+        ),
+    ),
+    (lambda *_: ListPartitionReassignmentsRequest(), lambda r: not r.topics),
 ]
 
 

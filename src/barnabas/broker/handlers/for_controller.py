@@ -2,6 +2,13 @@
 
 Any node takes such a request and sends it on to the controller. One that comes from a node is not
 sent on again: two nodes that each take the other for the controller would pass it back and forth.
+
+- CreateTopics, versions 2-7; DeleteTopics, versions 1-6; CreatePartitions, versions 0-3;
+- AlterConfigs, versions 0-2; IncrementalAlterConfigs, versions 0-1;
+- AlterPartition, versions 0-3; ElectLeaders, versions 0-2;
+- AlterPartitionReassignments, versions 0-1; ListPartitionReassignments, version 0;
+- BrokerRegistration, versions 0-4; BrokerHeartbeat, versions 0-1; UnregisterBroker, version 0;
+- AllocateProducerIds, version 0.
 """
 
 from typing import Any
