@@ -17,7 +17,7 @@ from barnabas.broker.config import BrokerConfig
 from barnabas.broker.dispatch import Dispatcher, Route
 from barnabas.broker.fetch_sessions import FetchSessions
 from barnabas.broker.flusher import Flusher
-from barnabas.broker.handlers import fetch, list_offsets, produce, produce_single
+from barnabas.broker.handlers import delete_records, fetch, list_offsets, produce, produce_single
 from barnabas.broker.isr_changes import IsrChanges
 from barnabas.broker.net.listeners import Address
 from barnabas.broker.partition import Partition
@@ -35,6 +35,11 @@ from barnabas.wire.messages.alter_partition import (
     AlterPartitionResponse,
     PartitionResult,
     TopicResult,
+)
+from barnabas.wire.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
 )
 from barnabas.wire.messages.fetch import (
     FetchPartition,
@@ -68,6 +73,7 @@ ROUTES = [
     Route(FetchRequest, fetch.handle),
     Route(ProduceRequest, produce.handle, produce_single.handle),
     Route(ListOffsetsRequest, list_offsets.handle),
+    Route(DeleteRecordsRequest, delete_records.handle),
 ]
 SETTINGS = {
     "replica.lag.time.max.ms": "400",
@@ -405,6 +411,14 @@ class Cluster:
         topic = TopicProduceData(TOPIC, TOPIC_ID, data)
         response = await self.ask(node_id, ProduceRequest(None, acks, timeout_ms, [topic]), version)
         return response.responses[0].partition_responses[0]  # type: ignore[no-any-return]
+
+    async def delete_records(
+        self, node_id: int, offset: int, timeout_ms: int = 5000
+    ) -> tuple[int, int]:
+        topic = DeleteRecordsTopic(TOPIC, [DeleteRecordsPartition(0, offset)])
+        response = await self.ask(node_id, DeleteRecordsRequest([topic], timeout_ms))
+        result = response.topics[0].partitions[0]
+        return result.low_watermark, result.error_code
 
     async def consume(
         self,

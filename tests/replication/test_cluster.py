@@ -263,6 +263,25 @@ def test_a_follower_far_behind_begins_where_the_leader_does(tmp_path: Path) -> N
     run(tmp_path, test)
 
 
+def test_deleted_records_are_deleted_everywhere(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        cluster.create([1, 2, 3])
+        for number in range(6):
+            await cluster.produce(1, b"%d" % number)
+        low, error = await cluster.delete_records(1, 4)
+        assert (low, error) == (4, 0)
+        starts = [n.partition().log.log_start_offset for n in cluster.nodes.values()]
+        assert starts == [4, 4, 4]
+        assert await cluster.delete_records(2, 5) == (-1, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        cluster.cuts = {(3, 1)}
+        cluster.nodes[3].wires.lines[1].cut()
+        assert await cluster.delete_records(1, 5, 100) == (-1, ErrorCode.REQUEST_TIMED_OUT)
+        cluster.fence(3)
+        assert await cluster.delete_records(1, 6) == (6, 0)
+
+    run(tmp_path, test, settings={"replica.fetch.wait.max.ms": "20000"})
+
+
 def test_replicas_move(tmp_path: Path) -> None:
     async def test(cluster: Cluster) -> None:
         cluster.create([1, 2], [2, 1])

@@ -17,18 +17,12 @@ from typing import Protocol
 from barnabas.broker.append_limits import AppendLimits
 from barnabas.broker.clock import Clock
 from barnabas.broker.commit_waits import CommitWaits, Done
-from barnabas.log import AppendInfo, DeleteJob, Log, LogConfig, StorageError, checked_batches
+from barnabas.log import AppendInfo, DeleteJob, Log, LogConfig, StorageError
 from barnabas.metadata.partition_image import RECOVERING, PartitionImage
 from barnabas.records.batch import BatchHeader
 from barnabas.records.errors import InvalidBatch
 from barnabas.records.validate import validate_batches
-from barnabas.replication import (
-    EpochEnd,
-    IsrChange,
-    LeaderState,
-    follower_high_watermark,
-    truncation_offset,
-)
+from barnabas.replication import IsrChange, LeaderState
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.primitives import Buffer
 
@@ -265,7 +259,7 @@ class Partition:
         if self.flush_required:
             self._host.on_append(self)
         elif leading.is_alone:
-            self._advance(log.log_end_offset)
+            self.advance(log.log_end_offset)
         elif not leading.waits_for_followers:
             self.look()
         return info
@@ -284,7 +278,7 @@ class Partition:
         if not leading.fetched(node_id, broker_epoch, offset, log_start_offset, log_end, now_ms):
             return False
         if offset > self.high_watermark:
-            self._advance(leading.committed_offset(self._own_end_offset, log_end, now_ms))
+            self.advance(leading.committed_offset(self._own_end_offset, log_end, now_ms))
         if leading.can_join(node_id, self.high_watermark, log_end, now_ms):
             self._host.on_follower_ready(self)
         return True
@@ -297,9 +291,16 @@ class Partition:
         """See whether more is committed than was: the set has changed, or time has passed."""
         if self.leading is not None:
             now_ms = self._host.clock.steady_ms()
-            self._advance(
+            self.advance(
                 self.leading.committed_offset(self._own_end_offset, self.log.log_end_offset, now_ms)
             )
+
+    def delete_records_before(self, offset: int) -> DeleteJob | None:
+        """Let the log start at `offset`, and the followers know. Raises `StorageError`."""
+        job = self.log.delete_records_before(offset)
+        for follower in tuple(self.replica_watchers):
+            follower.high_watermark_moved(self)
+        return job
 
     @property
     def knows_what_is_committed(self) -> bool:
@@ -322,59 +323,6 @@ class Partition:
         return leading.propose(
             self.high_watermark, self.log.log_end_offset, self._host.clock.steady_ms()
         )
-
-    # -- following ---------------------------------------------------------------------------------
-
-    def append_fetched(self, records: Buffer, now_ms: int) -> None:
-        """Store what the leader has sent. Raises `CorruptBatch` or `StorageError`."""
-        log = self.log
-        view, batches = checked_batches(memoryview(records), log.log_end_offset)
-        if batches:
-            if self.watchers:
-                log.expect_reader()
-            log.append_as_follower(view, batches, now_ms)
-
-    def follow_leader(self, high_watermark: int, log_start_offset: int) -> DeleteJob | None:
-        """Take over what the leader says is committed, and where its log starts.
-
-        Returns what is to be removed. Raises `StorageError`.
-        """
-        log = self.log
-        self._advance(
-            follower_high_watermark(self.high_watermark, high_watermark, log.log_end_offset)
-        )
-        start = min(log_start_offset, log.log_end_offset)
-        return log.delete_records_before(start) if start > log.log_start_offset else None
-
-    def truncate(self, diverging: EpochEnd) -> None:
-        """Cut off what the leader never had. Raises `StorageError`."""
-        log = self.log
-        offset = truncation_offset(log.end_offset_for_epoch, log.log_end_offset, diverging)
-        lost = self.high_watermark - offset
-        before = log.log_end_offset
-        log.truncate_to(offset)
-        self.high_watermark = min(self.high_watermark, log.log_end_offset)
-        if lost > 0:
-            logger.error(
-                "%s-%d: the leader lacks %d records that were committed; they are lost",
-                self.topic,
-                self.index,
-                lost,
-            )
-        elif log.log_end_offset < before:
-            logger.info(
-                "%s-%d ends at %d now, not at %d: what the leader never had is cut off",
-                self.topic,
-                self.index,
-                log.log_end_offset,
-                before,
-            )
-
-    def start_at(self, offset: int) -> None:
-        """Begin anew where the leader's log begins. Raises `StorageError`."""
-        logger.info("%s-%d begins anew at %d, as its leader", self.topic, self.index, offset)
-        self.log.truncate_fully_and_start_at(offset)
-        self.high_watermark = offset
 
     def next_flush(self) -> "Future[None]":
         """Done with the next flush that succeeds; cancelled if one fails or none comes."""
@@ -401,7 +349,8 @@ class Partition:
             if not future.done():
                 future.set_result(None)
 
-    def _advance(self, offset: int) -> None:
+    def advance(self, offset: int) -> None:
+        """Everything below `offset` is committed."""
         if offset <= self.high_watermark:
             return
         self.high_watermark = offset

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from barnabas.broker.config import BrokerConfig
+from barnabas.broker.following import append_fetched, start_at, take_over_bounds, truncate
 from barnabas.broker.partition import Partition
 from barnabas.broker.peers import Peers, PeerUnavailable
 from barnabas.broker.replica_session import Followed, Key, ReplicaSession
@@ -187,17 +188,17 @@ class ReplicaFetcher:
         end, start = partition.log.log_end_offset, partition.log.log_start_offset
         try:
             if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and data.log_start_offset >= 0:
-                partition.start_at(data.log_start_offset)
+                start_at(partition, data.log_start_offset)
             elif data.error_code:
                 self._back_off(followed)
                 return
             elif data.diverging_epoch is not None:
                 diverging = data.diverging_epoch
-                partition.truncate(EpochEnd(diverging.epoch, diverging.end_offset))
+                truncate(partition, EpochEnd(diverging.epoch, diverging.end_offset))
             else:
                 if data.records:
-                    partition.append_fetched(data.records, self._clock.now_ms())
-                job = partition.follow_leader(data.high_watermark, data.log_start_offset)
+                    append_fetched(partition, data.records, self._clock.now_ms())
+                job = take_over_bounds(partition, data.high_watermark, data.log_start_offset)
                 if job is not None:
                     self._host.remove(job)
         except (StorageError, CorruptBatch) as error:

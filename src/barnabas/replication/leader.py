@@ -164,8 +164,12 @@ class LeaderState:
 
     @property
     def low_watermark(self) -> int:
-        """The least log start that a follower is known to have; a large number without any."""
-        starts = (progress.log_start_offset for progress in self.followers.values())
+        """The least log start of a live follower; a large number if there is none."""
+        starts = (
+            progress.log_start_offset
+            for node_id, progress in self.followers.items()
+            if self._broker_epoch_of(node_id) is not None
+        )
         return min(starts, default=2**63 - 1)
 
     def replicas_with(self, offset: int) -> list[tuple[int, int]]:
@@ -218,7 +222,10 @@ class LeaderState:
             node_id
             for node_id in self.isr
             if node_id not in self.followers
-            or self.followers[node_id].is_caught_up(log_end_offset, now_ms, self._max_lag_ms)
+            or (
+                self._broker_epoch_of(node_id) is not None  # else it is gone, and nobody waits
+                and self.followers[node_id].is_caught_up(log_end_offset, now_ms, self._max_lag_ms)
+            )
         )
         join = (
             node_id

@@ -1,8 +1,10 @@
 """DeleteRecords, versions 0-2: move the start of a partition's log; -1 means up to its end.
 
-The end is that of what is committed. The leader answers when it has done so itself; its followers
-do the same as soon as they hear of it.
+The end is that of what is committed. The answer comes when the live followers have done the same,
+so that a new leader does not bring the records back.
 """
+
+from asyncio import sleep
 
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.leadership import leader_error
@@ -20,21 +22,45 @@ from barnabas.wire.messages.delete_records import (
 )
 
 _TO_THE_END = -1
+_LOOK_EVERY_S = 0.01
 
 
-def handle(node: Node, request: DeleteRecordsRequest, _: RequestContext) -> DeleteRecordsResponse:
-    return DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsTopicResult(
-                topic.name,
-                [
-                    _delete(node, node.partitions.find(topic.name, asked.partition_index), asked)
-                    for asked in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
+async def handle(
+    node: Node, request: DeleteRecordsRequest, _: RequestContext
+) -> DeleteRecordsResponse:
+    waiting: list[tuple[Partition, DeleteRecordsPartitionResult]] = []
+    response = DeleteRecordsResponse()
+    for topic in request.topics:
+        results = []
+        for asked in topic.partitions:
+            found = node.partitions.find(topic.name, asked.partition_index)
+            result = _delete(node, found, asked)
+            results.append(result)
+            if isinstance(found, Partition) and not result.error_code:
+                waiting.append((found, result))
+        response.topics.append(DeleteRecordsTopicResult(topic.name, results))
+    await _followed(node, waiting, request.timeout_ms)
+    return response
+
+
+async def _followed(
+    node: Node, waiting: list[tuple[Partition, DeleteRecordsPartitionResult]], timeout_ms: int
+) -> None:
+    """Wait for the followers, and say so where they take too long."""
+    deadline = node.loop.time() + timeout_ms / 1000
+    for partition, result in waiting:
+        error = ErrorCode.NONE
+        while (leading := partition.leading) is not None:
+            if leading.low_watermark >= result.low_watermark:
+                break
+            if node.loop.time() >= deadline:
+                error = ErrorCode.REQUEST_TIMED_OUT
+                break
+            await sleep(_LOOK_EVERY_S)
+        else:
+            error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if error:
+            result.error_code, result.low_watermark = error, -1
 
 
 def _delete(
@@ -52,7 +78,7 @@ def _delete(
     if not 0 <= offset <= partition.high_watermark:
         return DeleteRecordsPartitionResult(index, -1, ErrorCode.OFFSET_OUT_OF_RANGE)
     try:
-        job = partition.log.delete_records_before(offset)
+        job = partition.delete_records_before(offset)
     except OffsetOutOfRange:
         return DeleteRecordsPartitionResult(index, -1, ErrorCode.OFFSET_OUT_OF_RANGE)
     except StorageError:
