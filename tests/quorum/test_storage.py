@@ -1,5 +1,6 @@
 """A replica's disk: whatever happens, a prefix of the writes is there, and all that counted."""
 
+from errno import ENOSPC
 from random import Random
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from barnabas.broker.clock import Clock
 from barnabas.broker.quorum.batches import encode_entry
 from barnabas.broker.quorum.checkpoint import encode_checkpoint
-from barnabas.broker.quorum.storage import QuorumStorage
+from barnabas.broker.quorum.storage import NoRoom, QuorumStorage
 from barnabas.log import StorageError
 from barnabas.metadata.records import encode_metadata_record
 from barnabas.raft import (
@@ -139,6 +140,50 @@ def test_after_a_loss_of_power_a_prefix_of_the_writes_is_there(seed: int) -> Non
         story = resumed(random, recovered, story.sequence)
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_what_a_full_disk_refuses_is_written_when_there_is_room(seed: int) -> None:
+    random = Random(seed)
+    disk = MemoryDisk()
+    story = Story(random)
+    storage, _ = opened(disk)
+    refused = 0
+    for _ in range(60):
+        writes = [write for _ in range(random.randint(1, 5)) for write in story.next()]
+        disk.capacity = disk.used() + random.choice((0, 10, 300, 1 << 30))
+        while writes:
+            try:
+                storage.write(writes)
+            except NoRoom:
+                refused += 1
+                disk.capacity += random.choice((1, 100, 1 << 30))
+        if random.random() < 0.1:
+            disk.power_loss(random)
+            disk.capacity = 1 << 40
+            storage, recovered = opened(disk)
+            assert seen(recovered) == seen(story.oracle.recover())
+    assert refused
+    assert seen(opened(disk)[1]) == seen(story.oracle.recover())
+
+
+def test_a_failed_sync_is_not_tried_again() -> None:
+    disk = MemoryDisk()
+    storage, _ = opened(disk)
+    storage.write([Write(1, ElectionState(1, None)), Write(2, Entry(0, 1, LeaderChange(1)))])
+
+    def fail(step: str) -> None:
+        if step == "sync":
+            raise OSError(ENOSPC, "No space left on device")
+
+    disk.on_step = fail
+    writes = [Write(3, Entry(1, 1, LeaderChange(1)))]
+    with pytest.raises(StorageError, match="could not be synced") as failed:
+        storage.write(writes)
+    assert not isinstance(failed.value, NoRoom)
+    disk.on_step = None
+    with pytest.raises(StorageError):
+        storage.write(writes)
+
+
 def states_after(possible: list[State], writes: list[Write], story: Story) -> list[State]:
     """The states that come to pass with these writes; the last is the oracle's own.
 
@@ -185,7 +230,7 @@ def test_who_votes_at_the_beginning_is_remembered() -> None:
     storage, recovered = opened(disk)
     assert recovered == Recovered(entries=[])
     assert storage.bootstrap_voters() == VOTERS
-    names = {f"{0:020d}-{0:010d}.checkpoint", "synced-offset"}
+    names = {f"{0:020d}-{0:010d}.checkpoint", "synced-offset", "quorum-state"}
     assert disk.list_files(DIRECTORY).keys() == names
     storage.begin_cluster(VoterSet())
     assert storage.bootstrap_voters() is None

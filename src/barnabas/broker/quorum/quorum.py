@@ -107,7 +107,9 @@ class Quorum:
                 membership.cluster_id,
                 "a voter" if membership.voters.voters else "an observer",
             )
-        elif self._is_named_alone and not self._storage.has_checkpoint():
+        elif not self._is_named_alone:
+            self._storage.refuse_amnesia()
+        elif not self._storage.has_checkpoint():
             # A log of the time when a broker was alone; or the cluster's id was given.
             voter = Voter(self.me)
             for named in self._named:
@@ -204,6 +206,11 @@ class Quorum:
     @property
     def voters(self) -> VoterSet:
         return VoterSet() if self._shell is None else self._shell.raft.voters
+
+    @property
+    def no_room(self) -> str | None:
+        """Why nothing is stored at present, though it is tried again and again: a full disk."""
+        return None if self._shell is None else self._shell.no_room
 
     def status(self) -> QuorumStatus:
         if self._shell is None:

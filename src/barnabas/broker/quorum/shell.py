@@ -93,6 +93,11 @@ class RaftShell:
     def run(self) -> None:
         self.step(lambda raft, now_ms: raft.tick(now_ms))
 
+    @property
+    def no_room(self) -> str | None:
+        """What the disk said when it had no room for the log, until it has."""
+        return self._writer.no_room
+
     def steady_ms(self) -> int:
         self._now_ms = max(self._now_ms, self._clock.steady_ms())
         return self._now_ms

@@ -9,8 +9,16 @@ Every write is synced before it counts, many entries with one sync, and writes h
 order. So after a crash there is a prefix of them, and perhaps a torn entry behind it. Anything else
 that is wrong is damage: the broker refuses to start, as half of what was agreed is worse than none.
 
+A full disk is no damage: a write that there is no room for leaves nothing behind and can be tried
+again. A failed sync can not: nobody knows what is on the disk then, and a second attempt may get a
+wrong yes.
+
 One thread at a time calls it, whichever; only `open` and `write` touch the disk.
 """
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from errno import EDQUOT, EFBIG, ENOSPC
 
 from barnabas.broker.clock import Clock
 from barnabas.broker.quorum.batches import decode_entries, encode_entry
@@ -47,6 +55,11 @@ from barnabas.records.errors import RecordsError
 _READ_BYTES = 1 << 20
 _SEGMENT_BYTES = 16 << 20
 """Small, as only whole segments before a snapshot are dropped."""
+_FULL = frozenset({ENOSPC, EDQUOT, EFBIG})
+
+
+class NoRoom(StorageError):  # noqa: N818 - reads as the fact it states
+    """The disk is full. What was to be written can be tried again."""
 
 
 class QuorumStorage:
@@ -93,7 +106,8 @@ class QuorumStorage:
             # A crash came between the snapshot of a leader and the new beginning of the log.
             log.truncate_fully_and_start_at(start_offset)
         log.flush()
-        self._disk.sync_directory(self._directory)
+        for directory in (self._directory, self._directory.rpartition("/")[0]):
+            self._disk.sync_directory(directory)
         synced.set(log.log_end_offset)
         return log
 
@@ -114,6 +128,14 @@ class QuorumStorage:
             if BOOTSTRAP in self._checkpoints():
                 return voters_in_checkpoint(self._read_checkpoint(BOOTSTRAP))
             return None
+
+    def refuse_amnesia(self) -> None:
+        """Raise `StorageError` if a member has lost its vote, and what it acknowledged with it."""
+        if not self._disk.exists(f"{self._directory}/{ELECTION_FILE}"):
+            raise StorageError(
+                f"{self._directory} has lost what this node agreed to; restore it from a backup, "
+                "or empty the whole data directory to have the node join its cluster anew"
+            )
 
     def has_checkpoint(self) -> bool:
         with storage_errors(f"can not read {self._directory}"):
@@ -161,9 +183,15 @@ class QuorumStorage:
     # -- changes -----------------------------------------------------------------------------------
 
     def begin_cluster(self, voters: VoterSet) -> None:
-        """Remember who votes in a cluster that begins; nobody: this replica joins another's."""
+        """Remember who votes in a cluster that begins; nobody: this replica joins another's.
+
+        From then on there is always a `quorum-state`.
+        """
         path = f"{self._directory}/{checkpoint_name(BOOTSTRAP)}"
         with storage_errors(f"can not write {path}"):
+            election_path = f"{self._directory}/{ELECTION_FILE}"
+            if not self._disk.exists(election_path):
+                self._disk.replace_file(election_path, encode_election(ElectionState()), sync=True)
             if voters.voters:
                 content = encode_checkpoint([], voters, self._clock.now_ms())
                 self._disk.replace_file(path, content, sync=True)
@@ -172,27 +200,36 @@ class QuorumStorage:
                 self._disk.sync_directory(self._directory)
 
     def write(self, writes: list[Write]) -> None:
-        """Make all of them durable, in their order. Raises `StorageError`, and then no more."""
-        assert self._log is not None
-        entries: list[Entry] = []
-        with storage_errors(f"can not write to {self._directory}"):
-            for write in writes:
-                if isinstance(write.change, Entry):
-                    entries.append(write.change)
-                    continue
-                self._append(self._log, entries)
-                entries = []
-                match write.change:
-                    case ElectionState() as election:
-                        path = f"{self._directory}/{ELECTION_FILE}"
-                        self._disk.replace_file(path, encode_election(election), sync=True)
-                    case Truncate(end_offset):
-                        self._truncate(self._log, end_offset)
-                    case Snapshot() as snapshot:
-                        self._store(self._log, snapshot)
-            self._append(self._log, entries)
+        """Make all of them durable, in their order, and take each from the list when it is.
 
-    def _append(self, log: Log, entries: list[Entry]) -> None:
+        Raises `NoRoom`, and the rest may be tried again; other `StorageError`, and then no more.
+        """
+        assert self._log is not None
+        with storage_errors(f"can not write to {self._directory}"):
+            while writes:
+                entries: list[Entry] = []
+                for write in writes:
+                    if not isinstance(write.change, Entry):
+                        break
+                    entries.append(write.change)
+                self._append(self._log, entries, writes)
+                if writes:
+                    with _room_wanted():
+                        self._change(self._log, writes[0])
+                    del writes[0]
+
+    def _change(self, log: Log, write: Write) -> None:
+        match write.change:
+            case ElectionState() as election:
+                path = f"{self._directory}/{ELECTION_FILE}"
+                self._disk.replace_file(path, encode_election(election), sync=True)
+            case Truncate(end_offset):
+                self._truncate(log, end_offset)
+            case Snapshot() as snapshot:
+                self._store(log, snapshot)
+
+    def _append(self, log: Log, entries: list[Entry], writes: list[Write]) -> None:
+        """Append them, with which `writes` begins, and take them from there."""
         if not entries:
             return
         if log.log_end_offset != entries[0].base_offset:
@@ -206,18 +243,22 @@ class QuorumStorage:
             # Never into two segments at once: a torn entry can only be the very last one.
             if batches and len(buffer) + len(batch) > self._config.segment_bytes:
                 self._append_together(log, buffer, batches)
+                del writes[: len(batches)]
                 buffer, batches = bytearray(), []
             batches.append((len(buffer), parse_header(batch)))
             buffer += batch
         self._append_together(log, buffer, batches)
+        del writes[: len(batches)]
 
     def _append_together(
         self, log: Log, buffer: bytearray, batches: list[tuple[int, BatchHeader]]
     ) -> None:
         assert self._synced is not None
-        log.append_as_follower(memoryview(buffer), batches, self._clock.now_ms())
+        with _room_wanted():
+            log.append_as_follower(memoryview(buffer), batches, self._clock.now_ms())
         log.flush()
-        self._synced.set(log.log_end_offset)
+        with suppress(OSError):  # an old value is as good
+            self._synced.set(log.log_end_offset)
 
     def _truncate(self, log: Log, end_offset: int) -> None:
         assert self._synced is not None
@@ -255,3 +296,15 @@ class QuorumStorage:
             self._synced.close()
         if self._log is not None:
             self._log.abandon()
+
+
+@contextmanager
+def _room_wanted() -> Iterator[None]:
+    """Tell a full disk from one that fails."""
+    try:
+        yield
+    except (OSError, StorageError) as error:
+        cause = error if isinstance(error, OSError) else error.__cause__
+        if isinstance(cause, OSError) and cause.errno in _FULL:
+            raise NoRoom(str(error)) from error
+        raise

@@ -1,15 +1,25 @@
 """The way of writes to the disk: off the loop, in order, one job at a time.
 
 What is to be written while a job runs becomes the next job, so one sync serves many entries.
+
+When the disk is full, everything waits, and is tried again until there is room. Meanwhile this
+replica neither votes nor confirms anything; it goes on as one whose disk is very slow.
 """
 
-from asyncio import AbstractEventLoop, Future
+import logging
+from asyncio import AbstractEventLoop, Future, TimerHandle
 from collections.abc import Callable
 from concurrent.futures import Executor
 
-from barnabas.broker.quorum.storage import QuorumStorage
+from barnabas.broker.quorum.storage import NoRoom, QuorumStorage
 from barnabas.log import StorageError
 from barnabas.raft import Write
+
+logger = logging.getLogger(__name__)
+
+_RETRY_S = 0.5
+_REMIND_AFTER = 120
+"""Attempts, which are a minute, after which the log says again that there is no room."""
 
 
 class Writer:
@@ -29,36 +39,63 @@ class Writer:
         self._on_failure = on_failure
         self._waiting: list[Write] = []
         self._job: Future[None] | None = None
+        self._retry: TimerHandle | None = None
+        self._attempts = 0
         self._is_stopped = False
+        self.no_room: str | None = None
+        """What the disk said when it had no room, until it has."""
 
     def add(self, writes: list[Write]) -> None:
         self._waiting += writes
         self._begin()
 
     def _begin(self) -> None:
-        if self._job is not None or not self._waiting or self._is_stopped:
-            return
-        writes, self._waiting = self._waiting, []
-        self._job = self._loop.run_in_executor(self._executor, self._storage.write, writes)
-        self._job.add_done_callback(lambda job: self._done(job, writes[-1].sequence))
+        is_busy = self._job is not None or self._retry is not None
+        if not is_busy and self._waiting and not self._is_stopped:
+            writes, self._waiting = self._waiting, []
+            self._write(writes)
 
-    def _done(self, job: "Future[None]", sequence: int) -> None:
+    def _write(self, writes: list[Write]) -> None:
+        self._retry = None
+        sequence = writes[-1].sequence
+        self._job = self._loop.run_in_executor(self._executor, self._storage.write, writes)
+        self._job.add_done_callback(lambda job: self._done(job, writes, sequence))
+
+    def _done(self, job: "Future[None]", writes: list[Write], sequence: int) -> None:
         self._job = None
         if self._is_stopped or job.cancelled():
             return
         error = job.exception()
         if error is None:
+            self._has_room()
             self._on_durable(sequence)
             self._begin()
+        elif isinstance(error, NoRoom):
+            self._lacks_room(str(error))
+            self._retry = self._loop.call_later(_RETRY_S, self._write, writes)
         elif isinstance(error, StorageError):
             self._is_stopped = True
             self._on_failure(error)
         else:
             raise error
 
+    def _lacks_room(self, reason: str) -> None:
+        if self._attempts % _REMIND_AFTER == 0:
+            logger.error("the metadata log waits for room on the disk: %s", reason)
+        self._attempts += 1
+        self.no_room = reason
+
+    def _has_room(self) -> None:
+        if self.no_room is not None:
+            logger.info("there is room for the metadata log again")
+        self._attempts = 0
+        self.no_room = None
+
     async def stop(self) -> None:
         """Begin nothing more, and wait for what is under way."""
         self._is_stopped = True
+        if self._retry is not None:
+            self._retry.cancel()
         if self._job is not None:
             done: Future[None] = self._loop.create_future()
             self._job.add_done_callback(lambda _: done.set_result(None))
