@@ -61,13 +61,13 @@ class FetchSession:
 
     def _watch(self, partition: Partition) -> None:
         if self.replica_id == NO_REPLICA_ID:
-            partition.watchers.add(self)
+            partition.watchers[self] = None
         else:
-            partition.replica_watchers.add(self)
+            partition.replica_watchers[self] = None
 
     def _unwatch(self, partition: Partition) -> None:
-        partition.watchers.discard(self)
-        partition.replica_watchers.discard(self)
+        partition.watchers.pop(self, None)
+        partition.replica_watchers.pop(self, None)
 
     def forget(self, keys: Iterable[Key]) -> None:
         for key in keys:

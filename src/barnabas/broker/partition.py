@@ -108,8 +108,9 @@ class Partition:
         self.log = log
         self.limits = limits
         self.flush_required = log.flush_required
-        self.watchers: set[Watcher] = set()
-        self.replica_watchers: set[ReplicaWatcher] = set()
+        self.watchers: dict[Watcher, None] = {}
+        self.replica_watchers: dict[ReplicaWatcher, None] = {}
+        """In the order in which they came, so that a simulation goes the same way each time."""
         self.deleted = False
         self.high_watermark = log.committed_offset
         self.leader_id = self.leader_epoch = self.partition_epoch = -1
