@@ -79,6 +79,8 @@ class SmallCluster:
         self.records: list[MetadataRecord] = []
         """Those of the last decision."""
         self.warnings: list[str] = []
+        self.dead: set[int] = set()
+        """Who does nothing, whatever the controller thinks."""
         self._uuids = count(1)
         self.controller = self.new_controller(self.agreed)
         for broker_id in range(1, brokers + 1):
@@ -100,7 +102,26 @@ class SmallCluster:
         self.records = decision.records
         self.warnings = decision.warnings
         assert self.agreed == self.controller.image
+        if decision.records:
+            self._leaders_act()
+            self.records = decision.records
+            self.warnings = decision.warnings
         return decision.answer
+
+    def _leaders_act(self) -> None:
+        """Leaders hear who is gone, and take it out of the in-sync set."""
+        for topic in tuple(self.agreed.topics.values()):
+            for partition in topic.partitions:
+                isr = [m for m in partition.isr if m == partition.leader or self.is_active(m)]
+                if isr != partition.isr and partition.leader >= 0 and self.acts(partition.leader):
+                    self.set_isr(isr, partition.index, topic.name)
+
+    def is_active(self, broker_id: int) -> bool:
+        return self.agreed.is_active(broker_id)
+
+    def acts(self, leader_id: int) -> bool:
+        """Whether a leader is really alive."""
+        return leader_id not in self.dead
 
     # -- brokers -----------------------------------------------------------------------------------
 

@@ -21,8 +21,23 @@ def test_the_next_in_sync_leads() -> None:
     cluster.set_isr([1, 3])
     cluster.kill(1)
     assert cluster.state() == (3, [3])
-    assert (cluster.partition().leader_epoch, cluster.partition().partition_epoch) == (1, 2)
+    # It is elected, and then takes out who is gone.
+    assert (cluster.partition().leader_epoch, cluster.partition().partition_epoch) == (1, 3)
     assert cluster.warnings == []
+
+
+def test_nobody_leaves_the_set_for_a_leader_that_may_be_dead() -> None:
+    """All are killed at once. The last who led comes back without its disk, or never."""
+    cluster = SmallCluster(3)
+    cluster.create([1, 2, 3])
+    cluster.dead = {1, 2, 3}
+    cluster.controller = cluster.new_controller(cluster.agreed)
+    cluster.dead = {1}
+    cluster.restart(2)
+    cluster.restart(3)
+    assert cluster.state() == (1, [1, 2, 3])
+    cluster.kill(1)
+    assert cluster.state() == (2, [2, 3])
 
 
 def test_nobody_from_outside_leads() -> None:

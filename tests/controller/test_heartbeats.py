@@ -121,7 +121,8 @@ def test_leaving_waits_for_a_follower_that_can_take_over() -> None:
     assert cluster.state() == (1, [1])
     result = cluster.set_isr([1, 2])
     assert result.error_code == ErrorCode.NEW_LEADER_ELECTED
-    assert (result.leader_id, result.isr) == (2, [2])
+    assert (result.leader_id, result.isr) == (2, [1, 2])
+    assert cluster.state() == (2, [2])
     assert not cluster.beat(1, want_shut_down=True).should_shut_down
     cluster.beat(2)
     assert cluster.beat(1, want_shut_down=True).should_shut_down

@@ -3,8 +3,10 @@
 Every change of a partition goes through `settle`, so these hold after each of them:
 
 - A leader is in the in-sync set and not fenced; without one the leader is -1.
-- While there is a leader, the others in the set are active. Without one the set stays as it was:
-  each member has all that was committed, and the first to return may lead.
+- The set stays as it was, whoever leads: each member has all that was committed. Who is gone is
+  taken out of it at the leader's wish only, because a leader that wishes something is alive. Were
+  it done here, the set might shrink to one that is dead too, only nobody has noticed it yet; and if
+  that one has lost its disk, all is lost, with everything intact on the others.
 - Nobody from outside the set leads, unless an unclean election is allowed.
 - A move of replicas ends as soon as all that are added are in sync.
 """
@@ -40,12 +42,7 @@ def settle(
 
 def _led(image: MetadataImage, partition: PartitionImage) -> PartitionImage:
     leader = _leader(image, partition)
-    isr = partition.isr
-    if leader != NO_LEADER:
-        isr = [member for member in isr if member == leader or image.is_active(member)]
-    if leader == partition.leader and isr == partition.isr:
-        return partition
-    return partition.led_by(leader, isr)
+    return partition if leader == partition.leader else partition.led_by(leader, partition.isr)
 
 
 def _leader(image: MetadataImage, partition: PartitionImage) -> int:
