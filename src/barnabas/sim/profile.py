@@ -77,6 +77,7 @@ def draw_profile(random: Random, emphasis: str | None = None) -> Profile:
             return replace(
                 profile,
                 nodes=3,
+                voters=min(3, profile.voters),
                 replication_factor=3,
                 faults={"power_loss": 6, "kill_leader": 4, "kill": 2, "wipe": 1},
                 restarts_ms=(1, 50, 400, 2_000),
