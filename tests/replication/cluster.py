@@ -87,6 +87,10 @@ class Door:
         return 1 << 30
 
 
+class Lifecycle:
+    is_cut_off = False
+
+
 class Line:
     """A connection: answers come in the order of the requests."""
 
@@ -163,6 +167,7 @@ class Node:
         self.clock = cluster.clock
         self.config = BrokerConfig(cluster.settings)
         self.door = Door()
+        self.lifecycle = Lifecycle()
         self.rack = cluster.racks.get(node_id)
         self.image = MetadataImage()
         self.epoch = -1

@@ -8,7 +8,7 @@ in one, one is looked at. A fetch without a session uses a session that lives fo
 from asyncio import AbstractEventLoop, Future, TimerHandle
 from collections.abc import Iterable
 
-from barnabas.broker.fetch_entry import Entry, Key
+from barnabas.broker.fetch_entry import NO_REPLICA, Entry, Key
 from barnabas.broker.partition import Partition
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import FetchPartition, PartitionData
@@ -135,11 +135,15 @@ class FetchSession:
                 got_records = True
                 served.append(entry)
             told = (data.high_watermark, data.log_start_offset)
-            is_news = data.records or data.error_code or entry.is_urgent
-            if everything or is_news or told != entry.told:
+            is_urgent = (
+                data.error_code != 0
+                or data.diverging_epoch is not None
+                or data.preferred_read_replica != NO_REPLICA
+            )
+            if everything or data.records or is_urgent or told != entry.told:
                 entry.told = told
                 answers.append((entry, data))
-            if not data.error_code and not entry.has_records and not entry.is_urgent:
+            if not is_urgent and not entry.has_records:
                 self._news.pop(entry, None)
         for entry in served:
             self._news.pop(entry, None)
