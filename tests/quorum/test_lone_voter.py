@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.broker.quorum import writer
+from barnabas.broker.quorum.storage import NoRoom
 from barnabas.log import Log, LogConfig, OsDisk, StorageError
 from barnabas.metadata.records import encode_metadata_record
 from barnabas.records.batch import parse_header
@@ -133,3 +135,40 @@ def test_a_disk_that_fails_stops_the_replica_loudly(
 
     asyncio.run(play())
     assert [record.levelname for record in caplog.records] == ["CRITICAL"]
+
+
+def test_a_full_disk_only_makes_proposals_wait(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_RETRY_S", 0.01)
+
+    async def scenario(members: Members) -> None:
+        member = members[1]
+        await member.start()
+        await until(lambda: member.quorum.is_leader)
+        attempts = []
+        write = member.quorum._storage.write
+
+        def full(_: object) -> None:
+            attempts.append(1)
+            raise NoRoom("no space left")
+
+        member.quorum._storage.write = full  # type: ignore[method-assign]
+        proposals = [member.quorum.propose([change(name)]) for name in "ab"]
+        await until(lambda: len(attempts) > 3)
+        assert member.quorum.is_leader
+        assert member.quorum.no_room == "no space left"
+        assert not any(proposal.done() for proposal in proposals)
+        member.quorum._storage.write = write  # type: ignore[method-assign]
+        for proposal in proposals:
+            await proposal
+        assert member.state.keys() == {"a", "b"}
+        assert member.quorum.no_room is None
+        # One that is told to stop does not wait for room.
+        member.quorum._storage.write = full  # type: ignore[method-assign]
+        member.quorum.propose([change("c")])
+        await until(lambda: member.quorum.no_room)
+
+    run(alone(tmp_path), scenario)
+    said = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert said == ["the metadata log waits for room on the disk: no space left"] * 2

@@ -61,8 +61,9 @@ class Quorum:
         `on_leadership` gets the epoch once this node leads in it and everything before has been
         given to `on_commit`, and None as soon as it does not lead any more. `on_leader_change` is
         called when `leader_id` or `epoch` has changed. `on_failure` is called once, when the
-        replica has stopped because its disk failed: the node must stop too. `snapshot` gives the
-        records that make the state as it is after the last `on_commit`.
+        replica has stopped because its disk failed: the node must stop too. (One that is full has
+        not failed: everything waits until there is room.) `snapshot` gives the records that make
+        the state as it is after the last `on_commit`.
         """
         self.loop = loop
         self.clock = clock
@@ -161,7 +162,8 @@ class Quorum:
     async def close(self) -> None:
         """Stop, after handing leadership over if there is somebody to have it."""
         if self._shell is None:
-            self._storage.abandon()
+            # Behind what the start may have under way there.
+            await self.loop.run_in_executor(self._executor, self._storage.abandon)
             return
         await self._shell.stop()
         try:
