@@ -47,3 +47,22 @@ def test_closing_what_is_not_there() -> None:
     sessions = FetchSessions(5, Random(1))
     sessions.close(7)
     assert sessions.use(7, 1, -1) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_a_follower_has_one_session_that_nobody_takes_away() -> None:
+    sessions = FetchSessions(2, Random(1))
+    first = sessions.open(replica_id=5)
+    other = sessions.open(replica_id=6)
+    for _ in range(5):
+        opened(sessions)
+    assert sessions.use(first.session_id, 1, 5) is first
+    assert sessions.use(first.session_id, 2, 6) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert sessions.use(first.session_id, 2, -1) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    second = sessions.open(replica_id=5)
+    assert sessions.use(first.session_id, 2, 5) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert sessions.use(second.session_id, 1, 5) is second
+    sessions.close(first.session_id, 5)
+    assert sessions.use(second.session_id, 2, 5) is second
+    sessions.close(second.session_id, 5)
+    assert sessions.use(second.session_id, 3, 5) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert sessions.use(other.session_id, 1, 6) is other

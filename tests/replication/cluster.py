@@ -47,7 +47,11 @@ from barnabas.wire.messages.fetch import (
     FetchTopic,
     PartitionData,
 )
-from barnabas.wire.messages.list_offsets import ListOffsetsRequest
+from barnabas.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 from barnabas.wire.messages.metadata_records import (
     BrokerEndpoint,
     BrokerRegistrationChangeRecord,
@@ -449,6 +453,13 @@ class Cluster:
         )
         response = await self.ask(node_id, request, version)
         return response.responses[0].partitions[0]  # type: ignore[no-any-return]
+
+    async def latest(self, node_id: int, version: int = 11) -> tuple[int, int]:
+        """Error code and offset."""
+        topic = ListOffsetsTopic(TOPIC, [ListOffsetsPartition(0, -1, -1)])
+        response = await self.ask(node_id, ListOffsetsRequest(-1, 0, [topic]), version)
+        answer = response.topics[0].partitions[0]
+        return answer.error_code, answer.offset
 
     async def stored(self, node_id: int, index: int = 0) -> list[bytes | None]:
         """What a consumer can read at a node."""

@@ -2,12 +2,16 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from barnabas.log import Log, OsDisk
+from barnabas.log.storage import File
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.metadata_records import RemoveTopicRecord
 from tests.broker.verbs import values_of
-from tests.replication.cluster import TOPIC, Cluster, run
+from tests.replication.cluster import TOPIC, TOPIC_ID, Cluster, run
 
 
 def ends(cluster: Cluster, index: int = 0) -> list[int]:
@@ -308,9 +312,6 @@ def test_replicas_move(tmp_path: Path) -> None:
 
 def test_a_topic_made_anew_while_a_node_was_away(tmp_path: Path) -> None:
     async def test(cluster: Cluster) -> None:
-        from barnabas.wire.messages.metadata_records import RemoveTopicRecord
-        from tests.replication.cluster import TOPIC_ID
-
         cluster.create([1, 2, 3])
         for _ in range(5):
             await cluster.produce(1, b"old")
@@ -375,3 +376,153 @@ def test_many_partitions_and_a_new_one_do_not_wait_for_a_long_poll(tmp_path: Pat
         assert cluster.loop.time() - started < 1.0
 
     run(tmp_path, test, settings={"replica.fetch.wait.max.ms": "5000"})
+
+
+def test_a_new_leader_does_not_know_yet_what_is_committed(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        cluster.create([1, 2, 3])
+        await cluster.produce(1, b"a")
+        await cluster.until(lambda: marks(cluster) == [1] * 3)
+        cluster.cuts = {(2, 1), (3, 1)}
+        for node_id in (2, 3):
+            cluster.nodes[node_id].wires.lines[1].cut()
+        await cluster.produce(1, b"b", acks=1)
+        cluster.fail_over(1, [1, 2, 3])  # in another epoch
+        assert await cluster.latest(1) == (ErrorCode.OFFSET_NOT_AVAILABLE, -1)
+        assert await cluster.latest(1, version=4) == (ErrorCode.LEADER_NOT_AVAILABLE, -1)
+        cluster.cuts.clear()
+        await cluster.until(lambda: marks(cluster) == [2] * 3)
+        assert await cluster.latest(1) == (0, 2)
+        assert await cluster.latest(2) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+
+    run(tmp_path, test)
+
+
+class Full(OsDisk):
+    """A disk on which logs do not grow."""
+
+    is_full = False
+
+    def open(self, path: str, *, create: bool = False) -> File:
+        file = super().open(path, create=create)
+        write = file.write
+
+        def guarded(data: bytes, at: int) -> None:
+            if self.is_full:
+                raise OSError(28, "No space left on device")
+            write(data, at)
+
+        class Guarded:
+            def __getattr__(self, name: str) -> Any:
+                return getattr(file, name)
+
+        guard: Any = Guarded()
+        guard.write = guarded
+        return guard  # type: ignore[no-any-return]
+
+
+def test_a_follower_with_a_full_disk_leaves_and_returns(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        disk = Full()
+        await cluster.stop(3)
+        cluster.start(3, disk=disk)
+        cluster.create([1, 2, 3], [1, 3, 2])
+        await cluster.produce(1, b"a")
+        disk.is_full = True
+        answer = await cluster.produce(1, b"b")
+        assert answer.error_code == 0, "without the third, after a while"
+        assert cluster.isr() == [1, 2]
+        calls = cluster.nodes[3].wires.calls
+        await asyncio.sleep(0.3)
+        assert cluster.nodes[3].wires.calls - calls < 10, "it does not try without a pause"
+        disk.is_full = False
+        await cluster.until(lambda: cluster.isr() == [1, 2, 3])
+        assert await cluster.stored(3) == [b"a", b"b"]
+
+    run(tmp_path, test)
+
+
+def test_a_leader_that_sends_garbage_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = Log.read
+    broken = False
+
+    def damaged(*args: Any, **kwargs: Any) -> memoryview:
+        data = bytearray(read(*args, **kwargs))
+        if data and broken:
+            data[-1] ^= 1
+        return memoryview(data)
+
+    monkeypatch.setattr(Log, "read", damaged)
+
+    async def test(cluster: Cluster) -> None:
+        nonlocal broken
+        cluster.create([1, 2])
+        await cluster.produce(1, b"a")
+        broken = True
+        await cluster.produce(1, b"b", acks=1)
+        await asyncio.sleep(0.1)
+        assert ends(cluster) == [2, 1]
+        broken = False
+        await cluster.until(lambda: ends(cluster) == [2, 2])
+
+    run(tmp_path, test, nodes=2)
+
+
+@pytest.mark.parametrize("version", [7, 12])
+def test_an_answer_that_waits_ends_with_the_leadership_or_the_topic(
+    tmp_path: Path, version: int
+) -> None:
+    async def test(cluster: Cluster) -> None:
+        cluster.create([1, 2, 3])
+        await cluster.stop(3)
+        waiting = asyncio.ensure_future(cluster.produce(1, b"a", version=version))
+        await asyncio.sleep(0.02)
+        cluster.fail_over(2, [2])
+        assert (await waiting).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        cluster.fail_over(1, [1, 2, 3])
+        waiting = asyncio.ensure_future(cluster.produce(1, b"a", version=version))
+        await asyncio.sleep(0.02)
+        cluster.agree(RemoveTopicRecord(TOPIC_ID))
+        answer = await waiting
+        assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert answer.base_offset == -1
+
+    run(tmp_path, test)
+
+
+def test_replicas_that_moved_while_a_node_was_away(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        cluster.create([1, 2], [2, 1])
+        await cluster.produce(1, b"a")
+        await cluster.stop(2)
+        cluster.change(isr=[1], replicas=[1, 3], leader=1)
+        cluster.agreed = cluster.image.snapshot()
+        cluster.start(2)
+        partitions = cluster.nodes[2].partitions
+        assert partitions.get(TOPIC, 0) is None
+        assert partitions.get(TOPIC, 1) is not None
+        partitions.set_strays_aside(keep=set())
+        await cluster.until(lambda: not list((tmp_path / "2").glob("t-0*")))
+        assert (tmp_path / "2" / "t-1").exists()
+
+    run(tmp_path, test)
+
+
+def test_a_replica_on_a_disk_that_refuses_is_opened_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("barnabas.broker.partitions._TRY_AGAIN_S", 0.05)
+
+    async def test(cluster: Cluster) -> None:
+        blocked = tmp_path / "3" / "t-0"
+        blocked.write_text("in the way")
+        cluster.create([1, 2, 3])
+        assert cluster.nodes[3].partitions.get(TOPIC, 0) is None
+        cluster.nodes[3].partitions.set_strays_aside(keep=set())
+        blocked.unlink()
+        await cluster.until(lambda: cluster.nodes[3].partitions.get(TOPIC, 0) is not None)
+        assert (await cluster.produce(1, b"a")).error_code == 0
+
+    run(tmp_path, test)
