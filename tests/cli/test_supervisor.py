@@ -1,12 +1,8 @@
 """`barnabas server --nodes`: real nodes under a real supervisor, which is killed as well."""
 
-import os
 import re
 import signal
 import socket
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,63 +11,7 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.support.broker import wait_until
-
-
-class Supervised:
-    """A supervisor and what it has printed so far."""
-
-    def __init__(self, directory: Path, *arguments: str) -> None:
-        kept = {name: v for name, v in os.environ.items() if not name.startswith("BARNABAS_")}
-        command = [sys.executable, "-m", "barnabas", "server", "--listen", "127.0.0.1:0"]
-        self.process = subprocess.Popen(
-            [*command, "--data", str(directory / "data"), *arguments],
-            env=kept,
-            cwd=directory,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-        self.output = ""
-        self._reader = threading.Thread(target=self._read)
-        self._reader.start()
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.output += line.decode()
-
-    def wait_for(self, pattern: str, times: int = 1) -> "re.Match[str]":
-        def found() -> bool:
-            return len(re.findall(pattern, self.output)) >= times
-
-        wait_until(lambda: found() or not self.alive, 40, f"{pattern} is not in: {self.output}")
-        assert found(), self.output
-        match = re.search(pattern, self.output)
-        assert match is not None
-        return match
-
-    @property
-    def alive(self) -> bool:
-        return self.process.poll() is None
-
-    def ready(self) -> str:
-        """Wait for the banner; the bootstrap servers."""
-        return self.wait_for(r"\d+ nodes?, bootstrap servers (\S+) ")[1]
-
-    def nodes(self) -> dict[int, psutil.Process]:
-        """The processes of the nodes by their numbers."""
-        found = {}
-        for child in psutil.Process(self.process.pid).children():
-            line = " ".join(child.cmdline())
-            number = re.search(r"node\.id=(\d+)", line)
-            if number and child.status() != psutil.STATUS_ZOMBIE:
-                found[int(number[1])] = child
-        return found
-
-    def end(self) -> int:
-        code = self.process.wait(40)
-        self._reader.join()
-        return code
+from tests.support.supervised import Supervised
 
 
 @pytest.fixture
@@ -80,12 +20,7 @@ def supervised(tmp_path: Path) -> Iterator[list[Supervised]]:
     running: list[Supervised] = []
     yield running
     for each in running:
-        children = list(each.nodes().values()) if each.alive else []
-        each.process.kill()
-        for child in children:
-            if child.is_running():
-                child.kill()
-        each.end()
+        each.kill()
 
 
 def test_a_node_that_is_killed_is_started_again(
@@ -150,3 +85,45 @@ def test_it_can_be_stopped_while_it_starts(supervised: list[Supervised], tmp_pat
     cluster.process.send_signal(signal.SIGTERM)
     assert cluster.end() == 0
     assert "Traceback" not in cluster.output
+
+
+def test_three_nodes_form_a_cluster_and_stop_one_after_the_other(
+    supervised: list[Supervised], tmp_path: Path
+) -> None:
+    cluster = Supervised(tmp_path, "--nodes", "3")
+    supervised.append(cluster)
+    bootstrap = cluster.ready()
+    assert bootstrap.count(",") == 2
+    assert cluster.nodes().keys() == {1, 2, 3}
+    assert sorted(each.name for each in (tmp_path / "data").iterdir()) == [
+        "node-1",
+        "node-2",
+        "node-3",
+    ]
+    cli = Cli(bootstrap)
+    cli.ok("topics", "create", "t")
+    cli.ok("produce", "t", stdin="kept\n")
+    cluster.process.send_signal(signal.SIGTERM)
+    assert cluster.end() == 0
+    stops = re.findall(r"(node-\d) \| Barnabas is stopping", cluster.output)
+    assert stops == ["node-3", "node-2", "node-1"]
+    assert "ERROR" not in cluster.output
+    assert "Traceback" not in cluster.output
+
+    again = Supervised(tmp_path, "--nodes", "3")
+    supervised.append(again)
+    assert Cli(again.ready()).ok("consume", "t", "--no-follow") == "kept\n"
+
+
+def test_no_node_of_three_outlives_a_supervisor_that_is_killed(
+    supervised: list[Supervised], tmp_path: Path
+) -> None:
+    cluster = Supervised(tmp_path, "--nodes", "3")
+    supervised.append(cluster)
+    cluster.ready()
+    nodes = list(cluster.nodes().values())
+    assert len(nodes) == 3
+    cluster.process.kill()
+    cluster.process.wait()
+    _, alive = psutil.wait_procs(nodes, timeout=20)
+    assert not alive

@@ -5,6 +5,7 @@ and listen on consecutive ports, or on free ones if port 0 is asked for.
 """
 
 import contextlib
+import random
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from barnabas.broker.voters import Voter, format_voters
 from barnabas.log.directory import META_FILE
 
 _NAME = "node-"
+_LISTENING_PORTS = range(10_240, 32_768)
 _NUMBERED = ("node.id", VOTERS)
 
 
@@ -113,9 +115,20 @@ def _ports(listen: Address, count: int) -> list[int]:
         if last > 65535:
             raise ConfigError(f"listeners={listen}: {count} nodes need ports up to {last}")
         return list(range(listen.port, last + 1))
-    # All are held at the same time, so that none is found twice.
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("", 0))
-        return sorted(each.getsockname()[1] for each in sockets)
+    return _free_ports(count)
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports that nobody listens at, below those that systems give to outgoing connections.
+
+    One of those could be taken while a node is started again, even by another node that tries to
+    reach it.
+    """
+    ports: set[int] = set()
+    for port in random.sample(_LISTENING_PORTS, len(_LISTENING_PORTS)):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("", port))
+            ports.add(port)
+        if len(ports) == count:
+            return sorted(ports)
+    raise ConfigError(f"there are no {count} free ports: name the first one with --listen")

@@ -1,0 +1,252 @@
+"""`barnabas cluster` with three real nodes, and a fourth that comes and goes."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barnabas.client.cluster import Cluster
+from barnabas.client.quorum import describe_quorum
+from tests.cli.conftest import Cli
+from tests.support.broker import wait_until
+from tests.support.supervised import Supervised
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Supervised]:
+    cluster = Supervised(
+        tmp_path_factory.mktemp("cluster"),
+        *("--nodes", "3", "--set", "offsets.topic.num.partitions=3"),
+        *("--set", "auto.leader.rebalance.enable=false"),
+    )
+    cluster.ready()
+    yield cluster
+    cluster.kill()
+
+
+@pytest.fixture
+def cli(nodes: Supervised) -> Iterator[Cli]:
+    command = Cli(nodes.ready())
+    yield command
+    command.end()
+    wait_until(lambda: command.run("cluster", "status").returncode == 0, 30, "not healthy again")
+
+
+def partitions(cli: Cli, topic: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = cli.json("topics", "describe", topic)[0]["partitions"]
+    return rows
+
+
+def leaders(cli: Cli, topic: str) -> list[int]:
+    return [row["leader"] for row in partitions(cli, topic)]
+
+
+def status(cli: Cli) -> Any:
+    return json.loads(cli.run("cluster", "status", "--json").stdout)
+
+
+def test_a_healthy_cluster(cli: Cli, name: str) -> None:
+    cli.ok("topics", "create", name, "--partitions", "6", "--replication-factor", "3")
+    found = status(cli)
+    assert found["healthy"]
+    assert found["problems"] == []
+    assert [node["state"] for node in found["nodes"]] == ["up"] * 3
+    assert [node["role"] for node in found["nodes"]] == ["voter"] * 3
+    assert sum(node["controller"] for node in found["nodes"]) == 1
+    assert len(found["quorum"]["voters"]) == 3
+    text = cli.ok("cluster", "status")
+    assert text.startswith(f"cluster {found['cluster_id']}: healthy\n")
+    assert "quorum: led by node" in text
+    assert sorted(leaders(cli, name)) == [1, 1, 2, 2, 3, 3]
+    assert cli.ok("topics", "describe", "--under-replicated") == ""
+
+
+def test_more_replicas_than_nodes_are_refused(cli: Cli, name: str) -> None:
+    error = cli.fails(1, "topics", "create", name, "--replication-factor", "4")
+    assert "between 1 and the number of brokers" in error
+
+
+def test_a_node_that_is_down_is_seen(nodes: Supervised, cli: Cli, name: str) -> None:
+    cli.ok("topics", "create", name, "--partitions", "3", "-c", "min.insync.replicas=3")
+    nodes.nodes()[2].suspend()
+    try:
+        wait_until(lambda: "node 2 is fenced" in status(cli)["problems"], 20, "not fenced")
+        wait_until(
+            lambda: all(row["under_replicated"] for row in partitions(cli, name)), 20, "in sync"
+        )
+        found = status(cli)
+        assert not found["healthy"]
+        assert [name, 0] in found["partitions"]["under_replicated"]
+        assert [name, 0] in found["partitions"]["below_min_isr"]
+        assert found["nodes"][1]["leaders"] == 0
+        done = cli.run("cluster", "status")
+        assert done.returncode == 1
+        assert b"below min.insync.replicas=3" in done.stdout
+        shown = cli.ok("topics", "describe", name, "--under-replicated")
+        assert shown.count("under-replicated") == 3
+    finally:
+        nodes.nodes()[2].resume()
+
+
+def test_replicas_are_moved_and_their_number_changes(cli: Cli, name: str) -> None:
+    cli.ok("topics", "create", name, "--partitions", "2", "--replication-factor", "1")
+    cli.ok("produce", name, "--partition", "0", stdin="a\nb\n")
+    assert cli.json("cluster", "move", f"{name}:0", "--to", "3,1") == {
+        "partitions": 1,
+        "cancelled": False,
+        "done": True,
+    }
+    moved = partitions(cli, name)[0]
+    assert (moved["leader"], moved["replicas"], sorted(moved["isr"])) == (3, [3, 1], [1, 3])
+    assert moved["end_offset"] == 2
+    cli.ok("cluster", "move", name, "--to", "1,2,3")
+    assert [row["replicas"] for row in partitions(cli, name)] == [[1, 2, 3], [2, 3, 1]]
+    assert leaders(cli, name) == [1, 2]
+    assert cli.ok("consume", name, "--no-follow") == "a\nb\n"
+
+
+def test_moves_that_make_no_sense_are_refused(cli: Cli, name: str) -> None:
+    cli.ok("topics", "create", name)
+    assert "no node 9" in cli.fails(1, "cluster", "move", name, "--to", "1,9")
+    assert "none of the partitions" in cli.fails(2, "cluster", "move", f"{name}:7", "--to", "1")
+    assert "named twice" in cli.fails(2, "cluster", "move", name, "--to", "1,1")
+    assert "either --to" in cli.fails(2, "cluster", "move", name)
+    assert "either --to" in cli.fails(2, "cluster", "move", name, "--to", "1", "--cancel")
+    assert "say what to move" in cli.fails(2, "cluster", "move", "--to", "1")
+    assert "does not exist" in cli.fails(1, "cluster", "move", "nowhere", "--to", "1")
+
+
+def test_a_move_to_a_node_that_is_down_waits_and_can_be_called_off(
+    nodes: Supervised, cli: Cli, name: str
+) -> None:
+    cli.ok("topics", "create", name, "--replication-factor", "1")
+    (row,) = partitions(cli, name)
+    home = row["leader"]
+    other = home % 3 + 1
+    nodes.nodes()[other].suspend()
+    try:
+        wait_until(lambda: f"node {other} is fenced" in status(cli)["problems"], 20, "not fenced")
+        cli.ok("cluster", "move", name, "--to", str(other), "--no-wait")
+        assert status(cli)["partitions"]["moving"] == [[name, 0]]
+        assert cli.json("cluster", "move", name, "--cancel")["partitions"] == 1
+        assert status(cli)["partitions"]["moving"] == []
+        assert partitions(cli, name)[0]["replicas"] == [home]
+    finally:
+        nodes.nodes()[other].resume()
+
+
+def test_a_drained_node_leads_nothing_until_all_is_spread_again(cli: Cli, name: str) -> None:
+    cli.ok("topics", "create", name, "--partitions", "6")
+    cli.ok("cluster", "drain", "2")
+    assert 2 not in leaders(cli, name)
+    assert status(cli)["nodes"][1]["leaders"] == 0
+    assert status(cli)["nodes"][1]["replicas"] > 0
+    cli.ok("cluster", "add-node", "2", "--rebalance")
+    counts = [node["leaders"] for node in status(cli)["nodes"]]
+    assert max(counts) - min(counts) <= 1
+
+
+def test_what_only_a_drained_node_keeps_is_named(cli: Cli, name: str) -> None:
+    cli.ok("topics", "create", name, "--replication-factor", "1")
+    (row,) = partitions(cli, name)
+    error = cli.run("cluster", "drain", str(row["leader"]))
+    assert error.returncode == 1
+    assert f"{name}-0".encode() in error.stderr
+    cli.ok("topics", "delete", name)
+    cli.ok("cluster", "add-node", str(row["leader"]), "--rebalance")
+
+
+def test_leadership_goes_back_to_the_preferred_replicas(
+    nodes: Supervised, cli: Cli, name: str
+) -> None:
+    cli.ok("topics", "create", name, "--partitions", "3")
+    before = leaders(cli, name)
+    nodes.nodes()[1].send_signal(signal.SIGTERM)
+    wait_until(lambda: 1 not in leaders(cli, name), 20, "leadership has not moved")
+    wait_until(lambda: status(cli)["healthy"], 30, "node 1 has not come back")
+    if leaders(cli, name) != before:  # a node that comes back may get its own at once
+        cli.ok("cluster", "elect", name)
+        assert leaders(cli, name) == before
+    cli.ok("cluster", "rebalance-leaders")
+    assert cli.json("cluster", "rebalance-leaders") == []
+
+
+def test_an_unclean_election_is_confirmed_and_not_held_where_there_is_a_leader(
+    cli: Cli, name: str
+) -> None:
+    cli.ok("topics", "create", name)
+    refused = cli.run("cluster", "elect", name, "--unclean", stdin="n\n")
+    assert refused.returncode == 1
+    assert b"will be lost" in refused.stderr
+    assert cli.json("cluster", "elect", name, "--unclean", "--yes") == []
+
+
+def test_a_node_joins_and_leaves(nodes: Supervised, cli: Cli, name: str, tmp_path: Path) -> None:
+    cli.ok("topics", "create", name, "--partitions", "8")
+    assert "there is no node 4" in cli.fails(1, "cluster", "add-node", "4")
+    voters = ",".join(f"{n}@{at}" for n, at in enumerate(cli.bootstrap.split(","), 1))
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "barnabas", "server", "--id", "4", "--voters", voters),
+            *("--listen", "127.0.0.1:0", "--data", str(tmp_path / "node-4")),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        assert process.stdout is not None
+        assert b"is ready on" in process.stdout.readline()
+        assert {node["node"]: node["role"] for node in status(cli)["nodes"]}[4] == "observer"
+        joined = cli.json("cluster", "add-node", "4", "--rebalance")
+        assert joined["votes"]
+        assert joined["moved_partitions"] > 0
+        found = status(cli)
+        assert [voter["node"] for voter in found["quorum"]["voters"]] == [1, 2, 3, 4]
+        counts = [node["replicas"] for node in found["nodes"]]
+        assert max(counts) - min(counts) <= 1
+
+        leaving = cli.start("cluster", "remove-node", "4")
+        assert leaving.stderr is not None
+        assert b"stop it now" in leaving.stderr.readline()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+        assert b"is out of the cluster" in leaving.communicate(timeout=20)[1]
+        assert leaving.returncode == 0
+    finally:
+        process.kill()
+        process.communicate()
+    found = status(cli)
+    assert [node["node"] for node in found["nodes"]] == [1, 2, 3]
+    assert [voter["node"] for voter in found["quorum"]["voters"]] == [1, 2, 3]
+    assert {node for row in partitions(cli, name) for node in row["replicas"]} == {1, 2, 3}
+
+
+def test_a_node_that_others_cannot_replace_does_not_leave_by_accident(cli: Cli, name: str) -> None:
+    cli.ok("topics", "create", name, "--replication-factor", "3")
+    assert "--fewer-replicas" in cli.fails(1, "cluster", "remove-node", "3")
+    assert "there is no node 7" in cli.fails(1, "cluster", "remove-node", "7")
+    assert "there is no node 7" in cli.fails(1, "cluster", "drain", "7")
+
+
+def test_watching_goes_on_until_it_is_interrupted(cli: Cli) -> None:
+    watching = cli.start("cluster", "status", "--watch", "--interval", "0.1", "--json")
+    assert watching.stdout is not None
+    lines = [watching.stdout.readline() for _ in range(3)]
+    assert all(b'"healthy": true' in line for line in lines)
+    watching.send_signal(signal.SIGINT)
+    assert watching.wait(10) == 130
+
+
+def test_the_quorum_is_described_through_any_node(cli: Cli) -> None:
+    async def ask(bootstrap: str) -> int:
+        async with Cluster(bootstrap) as cluster:
+            return (await describe_quorum(cluster)).leader_id
+
+    found = {asyncio.run(ask(address)) for address in cli.bootstrap.split(",")}
+    assert len(found) == 1
