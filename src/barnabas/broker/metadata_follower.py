@@ -51,6 +51,7 @@ class MetadataFollower:
         self._todo: deque[Callable[[], int]] = deque()
         """What is left to do, each saying how many partitions it was about."""
         self._scheduled: Handle | None = None
+        self._is_working = False
         self._waiting: list[Future[None]] = []
         self.is_held = True
         """Until the node is registered, nothing but the image follows."""
@@ -71,7 +72,7 @@ class MetadataFollower:
             self._reconfigured(topic.name)
         self._flush_changed()
         self._followers.broker_reconfigured()
-        self._followers.brokers_changed()
+        self._todo.append(self._brokers_changed)
         self._work()
 
     def commit(self, records: list[MetadataRecord], end_offset: int) -> None:
@@ -106,7 +107,8 @@ class MetadataFollower:
         self.end_offset = end_offset
         self._flush_changed()
         if brokers_changed:
-            self._followers.brokers_changed()
+            # Last: a new leader sees who is gone only if it leads already.
+            self._todo.append(self._brokers_changed)
         self._work()
 
     def release(self) -> None:
@@ -138,6 +140,10 @@ class MetadataFollower:
             self._followers.topic_changed(topic, indexes)
         return len(indexes)
 
+    def _brokers_changed(self) -> int:
+        self._followers.brokers_changed()
+        return 0
+
     def _removed(self, topic: TopicImage) -> None:
         def remove() -> int:
             self._followers.topic_removed(topic)
@@ -162,15 +168,18 @@ class MetadataFollower:
 
     def _work(self) -> None:
         """Do a slice, and leave the rest to the next turn of the event loop."""
-        if self._scheduled is not None:
-            return
-        self._slice()
+        if self._scheduled is None and not self._is_working:
+            self._slice()
 
     def _slice(self) -> None:
         self._scheduled = None
+        self._is_working = True
         done = 0
-        while self._todo and done < _SLICE_PARTITIONS:
-            done += self._todo.popleft()()
+        try:
+            while self._todo and done < _SLICE_PARTITIONS:
+                done += self._todo.popleft()()
+        finally:
+            self._is_working = False
         if self._todo:
             self._scheduled = self._loop.call_soon(self._slice)
             return
