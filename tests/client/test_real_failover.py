@@ -1,0 +1,132 @@
+"""The client beside a real cluster whose nodes are killed, frozen and stopped in turn."""
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from typing import Any
+
+import pytest
+
+from barnabas.client.brokers import describe_cluster
+from barnabas.client.cluster import Cluster
+from barnabas.client.group_consumer import GroupConsumer
+from barnabas.client.metadata import TopicPartition
+from barnabas.client.offsets import LATEST, list_offsets
+from barnabas.client.producer import Producer
+from barnabas.client.topics import create_topic
+from tests.support.supervised import Supervised
+
+PARTITIONS = 3
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Supervised]:
+    cluster = Supervised(
+        tmp_path_factory.mktemp("failover"),
+        *("--nodes", "3", "--set", "offsets.topic.num.partitions=3"),
+        *("--set", "min.insync.replicas=2", "--set", "group.initial.rebalance.delay.ms=0"),
+    )
+    cluster.ready()
+    yield cluster
+    cluster.kill()
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(main, 120))
+
+
+async def all_up(cluster: Cluster) -> None:
+    async with asyncio.timeout(40):
+        while True:
+            brokers = (await describe_cluster(cluster)).brokers
+            if len(brokers) == 3 and not any(broker.fenced for broker in brokers):
+                return
+            await asyncio.sleep(0.1)
+
+
+async def killed(nodes: Supervised, node_id: int) -> None:
+    nodes.nodes()[node_id].kill()
+
+
+async def stopped(nodes: Supervised, node_id: int) -> None:
+    nodes.nodes()[node_id].send_signal(signal.SIGTERM)
+
+
+async def frozen(nodes: Supervised, node_id: int) -> None:
+    process = nodes.nodes()[node_id]
+    process.suspend()
+    await asyncio.sleep(5)
+    process.resume()
+
+
+class Reader:
+    """A member of a group that reads until it has seen everything."""
+
+    def __init__(self, cluster: Cluster, topic: str) -> None:
+        self.values: dict[int, list[bytes]] = {index: [] for index in range(PARTITIONS)}
+        self.stopping = asyncio.Event()
+        self._source = GroupConsumer(
+            cluster, f"g-{topic}", [topic], session_timeout_ms=10_000, commit_interval_ms=200
+        )
+        self.task = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        async with self._source as source:
+            while not self.stopping.is_set():
+                for fetched in await source.poll(100):
+                    values = [record.value or b"" for record in fetched.records]
+                    self.values[fetched.partition.partition] += values
+                    source.mark(fetched.partition, fetched.records[-1].offset + 1)
+
+    @property
+    def count(self) -> int:
+        return sum(len(values) for values in self.values.values())
+
+
+@pytest.mark.parametrize("hurt", [killed, stopped, frozen], ids=lambda each: each.__name__)
+def test_nothing_is_lost_or_stored_twice(
+    nodes: Supervised, hurt: Callable[[Supervised, int], Awaitable[None]]
+) -> None:
+    topic = f"t-{hurt.__name__}"
+
+    async def main() -> None:
+        async with Cluster(nodes.ready()) as cluster:
+            await all_up(cluster)
+            await create_topic(cluster, topic, partitions=PARTITIONS, replication_factor=3)
+            reader = Reader(cluster, topic)
+            sent = 0
+            async with Producer(cluster, linger_ms=1) as producer:
+                trouble = asyncio.create_task(make_trouble(cluster))
+                while not trouble.done():
+                    await producer.send(topic, b"%d" % sent, partition=sent % PARTITIONS)
+                    sent += 1
+                    await asyncio.sleep(0.002)
+                await trouble
+            assert producer.count.failed == 0, producer.count.first_error
+            assert producer.count.delivered == sent
+            async with asyncio.timeout(60):
+                while reader.count < sent and not reader.task.done():
+                    await asyncio.sleep(0.05)
+            reader.stopping.set()
+            await reader.task
+            wanted = {
+                index: [b"%d" % i for i in range(index, sent, PARTITIONS)]
+                for index in range(PARTITIONS)
+            }
+            # What was not committed before a rebalance is read again, but nothing is skipped.
+            for index, values in reader.values.items():
+                assert list(dict.fromkeys(values)) == wanted[index]
+            names = [TopicPartition(topic, index) for index in range(PARTITIONS)]
+            ends = await list_offsets(cluster, dict.fromkeys(names, LATEST))
+            assert {name.partition: end.offset for name, end in ends.items()} == {
+                index: len(values) for index, values in wanted.items()
+            }
+
+    async def make_trouble(cluster: Cluster) -> None:
+        for node_id in (1, 2, 3):
+            await asyncio.sleep(0.5)
+            await hurt(nodes, node_id)
+            await asyncio.sleep(1.0)
+            await all_up(cluster)
+
+    run(main())
