@@ -387,8 +387,8 @@ REQUESTS: list[tuple[Make, Check]] = [
     ),
     (_alter_partition, lambda r: r.error_code == ErrorCode.STALE_BROKER_EPOCH),
     (
-        lambda *_: BrokerRegistrationRequest(9),  # without a listener
-        lambda r: r.error_code == ErrorCode.INVALID_REGISTRATION,
+        lambda *_: BrokerRegistrationRequest(9, "another cluster"),
+        lambda r: r.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID,
     ),
     (
         lambda *_: BrokerHeartbeatRequest(9),

@@ -60,9 +60,14 @@ def test_the_log_says_it_but_not_for_every_attempt(
 
 def test_no_room_for_a_topic(client: RawClient, topic: str, node: BrokerProcess) -> None:
     request = CreateTopicsRequest([CreatableTopic(topic, 1, 1)])
+    create_topic(client, f"{topic}-before")
     with no_room(node):
-        assert client.ask(request).topics[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
-    assert client.ask(request).topics[0].error_code == 0
+        answer = client.ask(request).topics[0]
+        assert answer.error_code == ErrorCode.REQUEST_TIMED_OUT
+        assert "waits for room on its disk" in answer.error_message
+        assert stored(client, f"{topic}-before") == []
+    # What was decided comes to be when there is room.
+    assert client.ask(request).topics[0].error_code == ErrorCode.TOPIC_ALREADY_EXISTS
     assert produced(client, topic, batch(b"a")) == 0
 
 

@@ -1,12 +1,16 @@
 """The controller, on the node that leads the metadata log and for as long as it does.
 
 A decision is replayed into the controller's own image at once, so that the next one can build on
-it, and its answer is given when its records are committed. If they are not, that image is wrong:
-the controller is thrown away, and this node gives up leading.
+it, and its answer is given when its records are committed; one without records, when all that it
+may have built on is. If something is not committed, or a decision fails half-way, that image is
+wrong: the controller is thrown away, and this node gives up leading.
+
+Who decides does not wait for ever. What was not agreed on in time may still come to be, for
+instance when there is room on the disk again.
 """
 
 import logging
-from asyncio import AbstractEventLoop, Future, TimerHandle
+from asyncio import AbstractEventLoop, Future, TimerHandle, shield, wait_for
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
@@ -24,6 +28,10 @@ AnswerT = TypeVar("AnswerT")
 
 class NotController(Exception):  # noqa: N818 - an expected outcome
     """This node is not the controller, or has just ceased to be it."""
+
+
+class NotAgreed(Exception):  # noqa: N818 - an expected outcome
+    """It was decided, and is not agreed on yet. Whether it will be is open."""
 
 
 class ActiveController:
@@ -70,25 +78,43 @@ class ActiveController:
         self._connections.clear()
         self._disarm()
 
-    async def decide(self, decide: Callable[[Controller, int], Decision[AnswerT]]) -> AnswerT:
-        """Have something decided, and return the answer once it is agreed. Raises NotController."""
+    async def decide(
+        self,
+        decide: Callable[[Controller, int], Decision[AnswerT]],
+        timeout_ms: int,
+        *,
+        at_once: bool = False,
+    ) -> AnswerT:
+        """Have something decided, and return the answer once it is agreed.
+
+        With `at_once`, an answer that changes nothing does not wait for changes under way.
+        Raises `NotController` or `NotAgreed`.
+        """
         controller = self._controller
         if controller is None:
             raise NotController
-        decision = decide(controller, self._clock.steady_ms())
-        agreed = self._propose(decision)
-        self._arm()
-        if agreed is not None:
+        decision, agreed = self._carry_out(controller, decide)
+        if (decision.records or not at_once) and not _is_agreed(agreed):
             try:
-                await agreed
+                # Should whoever asked go away, it is agreed on all the same.
+                await wait_for(shield(agreed), timeout_ms / 1000)
+            except TimeoutError:
+                raise NotAgreed(self._why_not()) from None
             except (NotLeader, OutcomeUnknown):
                 raise NotController from None
         return decision.answer
 
+    def _why_not(self) -> str:
+        if self._quorum.no_room is not None:
+            return f"the controller waits for room on its disk: {self._quorum.no_room}"
+        return "not agreed on yet: a majority of the voters must be up"
+
     def heard_from(self, broker_id: int, connection: Connection) -> None:
-        """A broker has called; should that connection break, it has probably died."""
-        self._connections[broker_id] = connection
-        connection.on_lost = lambda: self._lost(broker_id, connection)
+        """A broker that is registered has called; should that connection break, it has probably
+        died."""
+        if self._controller is not None and self._connections.get(broker_id) is not connection:
+            self._connections[broker_id] = connection
+            connection.on_lost = lambda: self._lost(broker_id, connection)
 
     def _lost(self, broker_id: int, connection: Connection) -> None:
         if self._controller is None or self._connections.get(broker_id) is not connection:
@@ -99,19 +125,33 @@ class ActiveController:
 
     # -- carrying out ----------------------------------------------------------------------------
 
-    def _propose(self, decision: "Decision[AnswerT]") -> "Future[None] | None":
+    def _carry_out(
+        self, controller: Controller, decide: Callable[[Controller, int], Decision[AnswerT]]
+    ) -> "tuple[Decision[AnswerT], Future[None]]":
+        """Decide and propose, both or neither."""
+        is_whole = False
+        try:
+            decision = decide(controller, self._clock.steady_ms())
+            agreed = self._quorum.propose(decision.records)
+            is_whole = True
+        finally:
+            if not is_whole:  # a bug: the error goes on to where bugs are reported
+                self._give_up("a decision has failed")
         for warning in decision.warnings:
             logger.warning("%s", warning)
-        if not decision.records:
-            return None
-        agreed = self._quorum.propose(decision.records)
-        agreed.add_done_callback(self._settled)
-        return agreed
+        if decision.records:
+            agreed.add_done_callback(self._settled)
+        self._arm()
+        return decision, agreed
 
     def _settled(self, agreed: "Future[None]") -> None:
         if agreed.cancelled() or agreed.exception() is None or self._controller is None:
             return
-        logger.warning("what was decided could not be agreed on: %s", agreed.exception())
+        self._give_up(f"what was decided could not be agreed on: {agreed.exception()}")
+
+    def _give_up(self, reason: str) -> None:
+        """What the controller believes is not what is agreed."""
+        logger.error("this node gives up being the controller: %s", reason)
         self.stopped()
         self._quorum.resign()
 
@@ -130,5 +170,8 @@ class ActiveController:
     def _tick(self) -> None:
         self._timer = None
         if self._controller is not None:
-            self._propose(self._controller.tick(self._clock.steady_ms()))
-            self._arm()
+            self._carry_out(self._controller, Controller.tick)
+
+
+def _is_agreed(agreed: "Future[None]") -> bool:
+    return agreed.done() and not agreed.cancelled() and agreed.exception() is None

@@ -62,6 +62,8 @@ class ControllerApi:
     """The answer when nothing could be decided."""
     error_of: Callable[[Any], int]
     """The error of the whole answer, or of its first part: enough to know a refusal."""
+    at_once: bool = False
+    """Whether an answer that changes nothing is given while changes are under way."""
 
 
 def _timeless(decide: Callable[[Controller, Any], Decision[Any]]) -> Decide:
@@ -193,6 +195,7 @@ CONTROLLER_APIS: dict[type[Request[Any]], ControllerApi] = {
         Controller.heartbeat,
         _refusal(BrokerHeartbeatResponse),
         _error,
+        at_once=True,  # whoever is alive must hear so, even while nothing can be agreed on
     ),
     UnregisterBrokerRequest: ControllerApi(
         _timeless(Controller.unregister_broker),

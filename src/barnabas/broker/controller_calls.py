@@ -1,11 +1,14 @@
-"""How a node reaches the controller, wherever that is."""
+"""How a node reaches the controller, wherever that is.
 
-import logging
-from asyncio import sleep
+A question is asked again until somebody answers it: the controller may be about to move. So one
+that changes something may be carried out, and then found to be carried out already.
+"""
+
+from asyncio import FIRST_COMPLETED, AbstractEventLoop, Future, sleep, wait
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from barnabas.broker.active_controller import ActiveController, NotController
+from barnabas.broker.active_controller import ActiveController, NotAgreed, NotController
 from barnabas.broker.clock import Clock
 from barnabas.broker.controller_apis import CONTROLLER_APIS
 from barnabas.broker.peers import Peers, PeerUnavailable
@@ -14,13 +17,13 @@ from barnabas.controller.decision import Decision
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request, Response
 
-logger = logging.getLogger(__name__)
-
 ResponseT = TypeVar("ResponseT", bound=Response)
 
 _RETRY_S = 0.02
 _RETRY_MAX_S = 0.25
 _CALL_TIMEOUT_MS = 5_000
+AGREE_TIMEOUT_MS = 4_000
+"""Shorter, so that who asks from another node hears what is the matter."""
 DEFAULT_TIMEOUT_MS = 15_000
 
 LANE = "control"
@@ -36,6 +39,7 @@ class ControllerCalls:
     def __init__(
         self,
         node_id: int,
+        loop: AbstractEventLoop,
         clock: Clock,
         peers: Peers,
         controller: ActiveController,
@@ -48,15 +52,26 @@ class ControllerCalls:
         self._controller = controller
         self._leader_id = leader_id
         self._metadata_end_offset = metadata_end_offset
+        self._loop = loop
+        self._leader_changed: Future[None] = loop.create_future()
 
-    async def decide_here(self, request: Request[ResponseT]) -> ResponseT:
-        """Have this node's controller decide. Raises NotController."""
+    def leader_changed(self) -> None:
+        """Another node leads the metadata log: whoever waits for the former one need not."""
+        self._leader_changed.set_result(None)
+        self._leader_changed = self._loop.create_future()
+
+    async def decide_here(
+        self, request: Request[ResponseT], timeout_ms: int = AGREE_TIMEOUT_MS
+    ) -> ResponseT:
+        """Have this node's controller decide. Raises `NotController` or `NotAgreed`."""
         api = CONTROLLER_APIS[type(request)]
 
         def decide(controller: Controller, now_ms: int) -> Decision[Any]:
             return api.decide(controller, request, now_ms, self._metadata_end_offset())
 
-        answer: ResponseT = await self._controller.decide(decide)
+        answer: ResponseT = await self._controller.decide(
+            decide, min(timeout_ms, AGREE_TIMEOUT_MS), at_once=api.at_once
+        )
         return answer
 
     async def call(
@@ -87,13 +102,30 @@ class ControllerCalls:
         leader_id = self._leader_id()
         try:
             if leader_id == self._node_id:
-                return await self.decide_here(request)
+                return await self.decide_here(request, timeout_ms)
             if leader_id is None:
                 return None
-            response = await self._peers.call(
-                leader_id, request, request.MAX_VERSION, timeout_ms=timeout_ms, lane=lane
-            )
+            response = await self._ask(leader_id, request, timeout_ms, lane)
+        except NotAgreed as reason:
+            raise ControllerUnavailable(str(reason)) from None
         except (NotController, PeerUnavailable):
+            return None
+        if response is None:
             return None
         error = CONTROLLER_APIS[type(request)].error_of(response)
         return None if error == ErrorCode.NOT_CONTROLLER else response
+
+    async def _ask(
+        self, node_id: int, request: Request[ResponseT], timeout_ms: int, lane: str
+    ) -> ResponseT | None:
+        """Ask a node; None if another is the controller now. Raises `PeerUnavailable`."""
+        leader_changed = self._leader_changed
+        answer = self._peers.call(
+            node_id, request, request.MAX_VERSION, timeout_ms=timeout_ms, lane=lane
+        )
+        try:
+            either: set[Future[Any]] = {answer, leader_changed}
+            await wait(either, return_when=FIRST_COMPLETED)
+            return answer.result() if answer.done() else None
+        finally:
+            answer.cancel()

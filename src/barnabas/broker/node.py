@@ -121,6 +121,7 @@ class Node:
         self.controller = ActiveController(loop, clock, self.quorum, self._new_controller)
         self.calls = ControllerCalls(
             self.node_id,
+            loop,
             clock,
             self.peers,
             self.controller,
@@ -238,6 +239,7 @@ class Node:
         self.departures.lost(node_id)
 
     def _leader_changed(self) -> None:
+        self.calls.leader_changed()
         self.lifecycle.wake()
 
     def _leadership(self, epoch: int | None) -> None:

@@ -13,7 +13,7 @@ sent on again: two nodes that each take the other for the controller would pass 
 
 from typing import Any
 
-from barnabas.broker.active_controller import NotController
+from barnabas.broker.active_controller import NotAgreed, NotController
 from barnabas.broker.controller_apis import CONTROLLER_APIS
 from barnabas.broker.controller_calls import DEFAULT_TIMEOUT_MS, ControllerUnavailable
 from barnabas.broker.dispatch import RequestContext
@@ -27,11 +27,13 @@ from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
 
 async def handle(node: Node, request: Request[Any], context: RequestContext) -> Response:
     api = CONTROLLER_APIS[type(request)]
+    if isinstance(request, BrokerRegistrationRequest) and request.cluster_id != node.cluster_id:
+        return api.refuse(request, ErrorCode.INCONSISTENT_CLUSTER_ID, "")
     try:
         if is_peer(context.client_id):
-            if isinstance(request, BrokerHeartbeatRequest | BrokerRegistrationRequest):
-                node.controller.heard_from(request.broker_id, context.connection)
             response: Response = await node.calls.decide_here(request)
+            if isinstance(request, BrokerHeartbeatRequest) and not api.error_of(response):
+                node.controller.heard_from(request.broker_id, context.connection)
         else:
             timeout_ms = getattr(request, "timeout_ms", DEFAULT_TIMEOUT_MS)
             response = await node.calls.call(
@@ -41,5 +43,5 @@ async def handle(node: Node, request: Request[Any], context: RequestContext) -> 
         return response
     except NotController:
         return api.refuse(request, ErrorCode.NOT_CONTROLLER, "another node is the controller")
-    except ControllerUnavailable as error:
+    except (NotAgreed, ControllerUnavailable) as error:
         return api.refuse(request, ErrorCode.REQUEST_TIMED_OUT, str(error))
