@@ -173,3 +173,10 @@ def test_replicas_that_can_serve_a_consumer() -> None:
     assert state.replicas_with(5) == [(2, 20)]
     assert state.replicas_with(20) == [(2, 20)]
     assert state.replicas_with(4) == state.replicas_with(21) == []
+
+
+def test_a_new_leader_speaks_for_members_whom_it_has_not_heard_yet() -> None:
+    state = leading(1, 2, 3, epochs={1: 11, 2: None, 3: 13})
+    change = state.propose(10, 10, now_ms=0)
+    assert change is not None
+    assert change.isr == (IsrMember(1, 11), IsrMember(3, 13))

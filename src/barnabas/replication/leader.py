@@ -235,11 +235,16 @@ class LeaderState:
         return (*stay, *join)
 
     def _broker_epoch(self, node_id: int) -> int:
-        if node_id == self._node_id:
-            epoch = self._broker_epoch_of(node_id)
-            return UNKNOWN_EPOCH if epoch is None else epoch
+        """Of whom the leader speaks: who has fetched, or, where nobody has yet, who is registered.
+
+        The latter can only be about one that stays. If it had come back without its records, it
+        would have left the set, and the proposal be refused for its partition epoch.
+        """
         progress = self.followers.get(node_id)
-        return UNKNOWN_EPOCH if progress is None else progress.broker_epoch
+        if progress is not None and progress.broker_epoch != UNKNOWN_EPOCH:
+            return progress.broker_epoch
+        epoch = self._broker_epoch_of(node_id)
+        return UNKNOWN_EPOCH if epoch is None else epoch
 
     def refused(self, change: IsrChange) -> None:
         """The controller has turned the proposal down, surely and for good."""
