@@ -4,6 +4,7 @@ from asyncio import AbstractEventLoop, TimerHandle
 from collections import deque
 from collections.abc import Callable
 from math import inf
+from sys import float_info
 
 from barnabas.wire.errors import ErrorCode
 
@@ -53,12 +54,19 @@ class CommitWaits:
             self._due = deadline
             self._timer = self._loop.call_at(deadline, self._expire)
 
-    def _expire(self) -> None:
+    def expire_all(self) -> None:
+        """Let whoever does not wait for ever wait no longer."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._expire(float_info.max)
+
+    def _expire(self, upto: float | None = None) -> None:
         self._timer, self._due = None, inf
-        now = self._loop.time()
+        if upto is None:
+            upto = self._loop.time()
         waiting, self._waiting = self._waiting, deque()
         for wait in waiting:
-            if wait[1] <= now:
+            if wait[1] <= upto:
                 wait[2](ErrorCode.REQUEST_TIMED_OUT)
             else:
                 self._waiting.append(wait)

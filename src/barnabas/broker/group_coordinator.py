@@ -40,11 +40,14 @@ class GroupCoordinator:
         clock: Clock,
         random: Random,
         image: Callable[[], MetadataImage],
+        is_cut_off: Callable[[], bool] = lambda: False,
     ) -> None:
+        """While `is_cut_off`, others may look after the groups that this node looked after."""
         self._loop = loop
         self._clock = clock
         self._random = random
         self._image = image
+        self._is_cut_off = is_cut_off
         self._config = group_config(config)
         self._commit_timeout_ms = config.number("offsets.commit.timeout.ms")
         self._shards: dict[int, LedShard] = {}
@@ -62,7 +65,7 @@ class GroupCoordinator:
         if topic is None:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         shard = self._shards.get(partition_of_group(group_id, len(topic.partitions)))
-        if shard is None:
+        if shard is None or self._is_cut_off():
             return ErrorCode.NOT_COORDINATOR
         return shard.error or shard
 

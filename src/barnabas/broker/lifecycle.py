@@ -36,8 +36,12 @@ class Lifecycle:
         metadata_offset: Callable[[], int],
         heartbeat_interval_ms: int,
         session_timeout_ms: int,
+        on_cut_off: Callable[[], None],
     ) -> None:
-        """`registration` makes the request, given the epoch that is vouched for."""
+        """`registration` makes the request, given the epoch that is vouched for.
+
+        `on_cut_off` is called when no controller has answered for as long as a session lasts.
+        """
         self._loop = loop
         self._clock = clock
         self._calls = calls
@@ -46,6 +50,8 @@ class Lifecycle:
         self._metadata_offset = metadata_offset
         self._interval_s = heartbeat_interval_ms / 1000
         self._session_timeout_ms = session_timeout_ms
+        self._on_cut_off = on_cut_off
+        self._heard_of_ms = clock.steady_ms()
         self._vouched_epoch = UNKNOWN_EPOCH
         self._task: Task[None] | None = None
         self._wake = Event()
@@ -55,6 +61,15 @@ class Lifecycle:
         self.unfenced = Event()
         self.may_leave = Event()
         """Set when the controller has taken everything this node led from it."""
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether others may lead by now what this node believes to lead.
+
+        The controller shuts out whoever it has not heard of for a session. It heard of this node
+        when the last heartbeat that it answered was sent, or later.
+        """
+        return self._clock.steady_ms() - self._heard_of_ms > self._session_timeout_ms
 
     def start(self) -> None:
         """Begin to register. Raises `StorageError`."""
@@ -94,6 +109,8 @@ class Lifecycle:
                 )
             except ControllerUnavailable:
                 pause = _RETRY_S
+                if self.is_cut_off:
+                    self._on_cut_off()
                 if self._leaving:  # nobody is there to hand anything over
                     self.may_leave.set()
             await self._pause(pause)
@@ -125,7 +142,9 @@ class Lifecycle:
             self._leaving,
         )
         timeout_ms = _LEAVING_TIMEOUT_MS if self._leaving else self._session_timeout_ms
+        sent_ms = self._clock.steady_ms()
         response = await self._calls.call(request, timeout_ms=timeout_ms, lane=LANE)
+        self._heard_of_ms = sent_ms
         return self._heard(response)
 
     def _heard(self, response: BrokerHeartbeatResponse) -> float:

@@ -146,6 +146,7 @@ class Node:
             clock=clock,
             node_id=self.node_id,
             on_follower_ready=self.isr_changes.look,
+            is_cut_off=lambda: self.lifecycle.is_cut_off,
             threads=environment.threads,
         )
         self.fetchers = ReplicaFetchers(
@@ -156,7 +157,9 @@ class Node:
             flush=self.flusher.flush,
             remove=self.partitions.run_later,
         )
-        self.groups = GroupCoordinator(loop, config, clock, self.random, lambda: self.image)
+        self.groups = GroupCoordinator(
+            loop, config, clock, self.random, lambda: self.image, lambda: self.lifecycle.is_cut_off
+        )
         self.partitions.leaders_changed += [self.fetchers.apply, self.groups.leader_changed]
         self.lifecycle = Lifecycle(
             loop,
@@ -167,6 +170,7 @@ class Node:
             metadata_offset=lambda: self.follower.end_offset,
             heartbeat_interval_ms=config.number("broker.heartbeat.interval.ms"),
             session_timeout_ms=config.number("broker.session.timeout.ms"),
+            on_cut_off=self.partitions.cut_off,
         )
 
     # -- the cluster -----------------------------------------------------------------------------

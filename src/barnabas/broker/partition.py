@@ -51,6 +51,10 @@ class ReplicaWatcher(Watcher, Protocol):
     def high_watermark_moved(self, partition: "Partition") -> None: ...
 
 
+def never() -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionHost:
     """What the partitions of a node share."""
@@ -65,6 +69,8 @@ class PartitionHost:
     """Called after an append to a partition whose topic sets `flush.*`."""
     on_follower_ready: Callable[["Partition"], None]
     """Called when a follower may join the in-sync set."""
+    is_cut_off: Callable[[], bool] = never
+    """Whether another node may lead by now what this one believes to lead."""
 
 
 class Partition:
@@ -185,7 +191,7 @@ class Partition:
         Raises `InvalidBatch`, `AppendRefused` or `StorageError`; then nothing of it is stored.
         """
         leading = self.leading
-        if leading is None:
+        if leading is None or self._host.is_cut_off():
             raise self._not_leader()
         limits = self.limits
         view = records if isinstance(records, memoryview) else memoryview(records or b"")
@@ -222,7 +228,7 @@ class Partition:
         Raises `AppendRefused` or another `StorageError`.
         """
         leading = self.leading
-        if leading is None:
+        if leading is None or self._host.is_cut_off():
             raise self._not_leader()
         if self.lacks_replicas:
             raise AppendRefused(
@@ -406,6 +412,11 @@ class Partition:
         flushes, self._flushes = self._flushes, []
         for future in flushes:
             future.cancel()
+
+    def cut_off(self) -> None:
+        """What waits to be committed may be so, or not: this node would not hear of it."""
+        if self._waits is not None:
+            self._waits.expire_all()
 
     def give_up(self) -> None:
         """What waits to be committed will not be: the disk has failed."""

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from barnabas.broker.append_limits import AppendLimits
 from barnabas.broker.clock import Clock
 from barnabas.broker.config import BrokerConfig
-from barnabas.broker.partition import Partition, PartitionHost
+from barnabas.broker.partition import Partition, PartitionHost, never
 from barnabas.log import (
     METADATA_FILE,
     DataDirectory,
@@ -60,10 +60,12 @@ class Partitions:
         clock: Clock,
         node_id: int,
         on_follower_ready: Callable[[Partition], None] = _nothing,
+        is_cut_off: Callable[[], bool] = never,
         threads: Callable[[int, str], Executor] = ThreadPoolExecutor,
     ) -> None:
         """`on_append` is called after each append to a partition that has to be flushed, and
-        `on_follower_ready` when a leader sees that the in-sync set should change."""
+        `on_follower_ready` when a leader sees that the in-sync set should change. While
+        `is_cut_off`, others may lead what this node believes to lead."""
         self._config = config
         self.image = image
         """What `apply` and `reconfigure` go by; replaced as a whole when a snapshot is loaded."""
@@ -83,12 +85,13 @@ class Partitions:
             self._broker_epoch_of,
             on_append,
             on_follower_ready,
+            is_cut_off,
         )
         self.by_name: dict[str, Replicas] = {}
         self.by_id: dict[bytes, Replicas] = {}
         self.by_encoded_name: dict[bytes, Replicas] = {}
-        self.led: set[Partition] = set()
-        """Those that this node leads."""
+        self.led: dict[Partition, None] = {}
+        """Those that this node leads, in the order in which it began to."""
         self.leaders_changed: list[Callable[[Partition], None]] = []
         """Called with a partition in which another epoch has begun, and with one that is gone."""
 
@@ -117,6 +120,11 @@ class Partitions:
     def _broker_epoch_of(self, node_id: int) -> int | None:
         broker = self.image.brokers.get(node_id)
         return broker.epoch if broker is not None and broker.is_active else None
+
+    def cut_off(self) -> None:
+        """Nobody can say whether what waits will be committed: let them ask whoever leads now."""
+        for partition in tuple(self.led):
+            partition.cut_off()
 
     # -- in step with the image --------------------------------------------------------------------
 
@@ -168,9 +176,9 @@ class Partitions:
     def _assign(self, partition: Partition, image: PartitionImage) -> None:
         led_anew = partition.apply(image)
         if partition.is_leader:
-            self.led.add(partition)
+            self.led[partition] = None
         else:
-            self.led.discard(partition)
+            self.led.pop(partition, None)
         if led_anew:
             self._tell(partition)
 
@@ -235,7 +243,7 @@ class Partitions:
     def _remove(self, partition: Partition, error: ErrorCode) -> None:
         """Raises `StorageError` if the directory stays where it is; the replica is gone anyhow."""
         partition.retire(error)
-        self.led.discard(partition)
+        self.led.pop(partition, None)
         self._tell(partition)
         partition.log.abandon()
         self.run_later(self._data.delete_partition(partition.topic, partition.index))

@@ -7,6 +7,9 @@ as read_uncommitted, as there are no transactions.
 A consumer reads what is committed. From version 11 on it may do so at a follower, and a leader
 sends one that names its rack to an in-sync follower on that rack. Followers read up to the end of
 the leader's log; their offsets, and from version 12 on their epochs, say how far they are.
+
+A node that is cut off from the controller says so to consumers that have read all it has: others
+may go on without it, and a client that is told nothing would not look for them for minutes.
 """
 
 from itertools import groupby
@@ -126,7 +129,8 @@ def _answer(
     if session.replica_id == NO_REPLICA_ID:
         max_bytes = min(max_bytes, node.config.number("fetch.max.bytes"))
     _find_lost(node, session)
-    answers = session.read(max_bytes, everything=everything)
+    cut_off = session.replica_id == NO_REPLICA_ID and node.lifecycle.is_cut_off
+    answers = session.read(max_bytes, everything=everything or cut_off)
     if request.isolation_level != _READ_COMMITTED:
         for _, data in answers:
             data.aborted_transactions = None
@@ -144,6 +148,11 @@ def _answer(
                 if image is not None:
                     data.current_leader = LeaderIdAndEpoch(image.leader, image.leader_epoch)
     _add_endpoints(node, response, context)
+    if cut_off:
+        # What is committed can be read here still. Who has read it all should look for the leader.
+        for _, data in answers:
+            if not data.records and data.error_code == ErrorCode.NONE:
+                data.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
     return response
 
 
