@@ -203,7 +203,7 @@ class World(SmallCluster):
         states = request.topics[0].partitions[0].new_isr_with_epochs
         expected = 0
         for state in states:
-            if state.broker_id == partition.leader:
+            if state.broker_id in partition.isr:
                 continue
             _, state.broker_epoch = progress.get(state.broker_id, (0, state.broker_epoch))
             broker = self.agreed.brokers.get(state.broker_id)

@@ -89,8 +89,9 @@ def _checked_isr(
         )
     _check_recovery(partition, wanted, members)
     for member in members:
-        # The leader is who it says it is, and may hand over while it shuts down.
-        if member != broker_id and not _is_eligible(image, member, epochs.get(member)):
+        # Who was in sync stays so: had it lost anything since, the set would have changed with its
+        # return. A new leader, which has not heard of it yet, can take out who is gone at once.
+        if member not in partition.isr and not _is_eligible(image, member, epochs.get(member)):
             raise Refusal(ErrorCode.INELIGIBLE_REPLICA, f"broker {member} can't be in sync")
     return [replica for replica in partition.replicas if replica in members]
 
