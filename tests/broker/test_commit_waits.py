@@ -46,6 +46,24 @@ def test_each_has_a_patience_of_its_own() -> None:
     asyncio.run(test())
 
 
+def test_nobody_but_who_waits_for_ever_waits_on() -> None:
+    async def test() -> None:
+        waits, heard = CommitWaits(asyncio.get_running_loop()), Heard()
+        wait(waits, heard, "long", 1, 5_000)
+        wait(waits, heard, "for ever", 1, None)
+        wait(waits, heard, "short", 2, 30)
+        waits.expire_all()
+        timed_out = [("long", ErrorCode.REQUEST_TIMED_OUT), ("short", ErrorCode.REQUEST_TIMED_OUT)]
+        assert heard == timed_out
+        wait(waits, heard, "next", 3, 30)
+        await asyncio.sleep(0.06)
+        assert heard[2:] == [("next", ErrorCode.REQUEST_TIMED_OUT)]
+        waits.release(9, ErrorCode.NONE)
+        assert heard[3:] == [("for ever", ErrorCode.NONE)]
+
+    asyncio.run(test())
+
+
 def test_who_waits_may_wait_again_at_once() -> None:
     async def test() -> None:
         waits, heard = CommitWaits(asyncio.get_running_loop()), Heard()

@@ -84,7 +84,7 @@ def hurt(cluster: ClusterProcesses, partitions: int = 3, **options: object) -> I
         workload.wait_for_progress()
         yield workload
         workload.wait_for_progress()
-        cluster.wait_until_in_sync()
+        cluster.wait_until_whole()
         violations = workload.finish()
         print(workload.summary())
         assert violations == [], f"{len(violations)} violations in: {workload.summary()}"

@@ -83,8 +83,7 @@ def roll(cluster: ClusterProcesses, pause_s: float = 0.5) -> None:
     """Restart all nodes in order, each when the one before is back in sync."""
     for node in cluster.nodes.values():
         node.restart()
-        cluster.wait_until_formed()
-        cluster.wait_until_in_sync()
+        cluster.wait_until_whole()
         time.sleep(pause_s)
 
 

@@ -62,7 +62,7 @@ class Chaos:
             self._note("mended")
             self._cluster.start()
             workload.wait_for_progress(60)
-            self._cluster.wait_until_in_sync()
+            self._cluster.wait_until_whole()
 
     def _note(self, text: str) -> None:
         self.journal.append(f"{time.monotonic() - self._began:.1f} s: {text}")

@@ -24,7 +24,7 @@ def test_a_leader(networked: ClusterProcesses, way: dict[str, bool]) -> None:
         with cut_off(networked, networked.leader_of(TOPIC), **way):
             time.sleep(SESSION_S)
             workload.wait_for_progress()
-        networked.wait_until_in_sync()
+        networked.wait_until_whole()
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_the_controller(networked: ClusterProcesses, way: dict[str, bool]) -> No
         with cut_off(networked, networked.controller(), **way):
             time.sleep(SESSION_S)
             workload.wait_for_progress()
-        networked.wait_until_in_sync()
+        networked.wait_until_whole()
 
 
 def test_a_leader_and_a_follower_whom_the_third_hears(networked: ClusterProcesses) -> None:
@@ -47,4 +47,4 @@ def test_a_leader_and_a_follower_whom_the_third_hears(networked: ClusterProcesse
         with cut_between(networked, leader, follower):
             time.sleep(SESSION_S)
             workload.wait_for_progress()
-        networked.wait_until_in_sync()
+        networked.wait_until_whole()

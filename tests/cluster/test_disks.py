@@ -12,9 +12,10 @@ def test_a_full_follower(disks: dict[int, SmallDisk], cluster: ClusterProcesses)
         leader = cluster.leader_of(TOPIC)
         follower = next(i for i in cluster.nodes if i != leader.node_id)
         with full(disks[follower]):
+            time.sleep(5)
             workload.wait_for_progress()
         cluster.start()
-        cluster.wait_until_in_sync()
+        cluster.wait_until_whole()
 
 
 def test_a_full_leader(disks: dict[int, SmallDisk], cluster: ClusterProcesses) -> None:
@@ -24,7 +25,7 @@ def test_a_full_leader(disks: dict[int, SmallDisk], cluster: ClusterProcesses) -
             time.sleep(5)
         cluster.start()
         workload.wait_for_progress()
-        cluster.wait_until_in_sync()
+        cluster.wait_until_whole()
 
 
 def test_a_wiped_follower(cluster: ClusterProcesses) -> None:
@@ -33,7 +34,7 @@ def test_a_wiped_follower(cluster: ClusterProcesses) -> None:
         follower = next(node for node in cluster.nodes.values() if node is not leader)
         with wiped(cluster, follower):
             workload.wait_for_progress()
-        cluster.wait_until_in_sync()
+        cluster.wait_until_whole()
 
 
 def test_wiped_leaders_one_after_the_other(cluster: ClusterProcesses) -> None:
@@ -43,4 +44,4 @@ def test_wiped_leaders_one_after_the_other(cluster: ClusterProcesses) -> None:
             with wiped(cluster, node):
                 pass
             workload.wait_for_progress()
-            cluster.wait_until_in_sync()
+            cluster.wait_until_whole()

@@ -43,7 +43,7 @@ def test_a_leader_that_was_deposed_in_its_sleep_acknowledges_nothing(
             if answer.error_code == 0:  # then it must be there at the end: the checker looks
                 now = time.monotonic()
                 history.acked.append(Acked(value, 0, answer.base_offset, sent_at, now))
-            cluster.wait_until_in_sync()
+            cluster.wait_until_whole()
 
 
 def test_a_follower(cluster: ClusterProcesses) -> None:
@@ -53,7 +53,7 @@ def test_a_follower(cluster: ClusterProcesses) -> None:
         with frozen(follower):
             time.sleep(SESSION_S)
             workload.wait_for_progress()
-        cluster.wait_until_in_sync()
+        cluster.wait_until_whole()
 
 
 def test_the_controller(cluster: ClusterProcesses) -> None:
@@ -61,4 +61,4 @@ def test_the_controller(cluster: ClusterProcesses) -> None:
         with frozen(cluster.controller()):
             time.sleep(SESSION_S)
             workload.wait_for_progress()
-        cluster.wait_until_in_sync()
+        cluster.wait_until_whole()

@@ -12,7 +12,7 @@ def test_leaders_in_a_row(cluster: ClusterProcesses) -> None:
         for partition in (0, 1, 2):
             with killed(cluster, cluster.leader_of(TOPIC, partition)):
                 workload.wait_for_progress()
-            cluster.wait_until_in_sync()
+            cluster.wait_until_whole()
 
 
 def test_the_controller(cluster: ClusterProcesses) -> None:
@@ -20,7 +20,7 @@ def test_the_controller(cluster: ClusterProcesses) -> None:
         for _ in range(2):
             with killed(cluster, cluster.controller()):
                 workload.wait_for_progress()
-            cluster.wait_until_in_sync()
+            cluster.wait_until_whole()
 
 
 def test_all_at_once(cluster: ClusterProcesses) -> None:

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+from base64 import urlsafe_b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ from barnabas.wire.messages.create_topics import (
 from barnabas.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     PartitionData,
+    PartitionResult,
     TopicData,
 )
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -86,6 +88,13 @@ class NodeProcess(BrokerProcess):
         assert not self.alive, "the node is running"
         for path in self.data.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    @property
+    def directory_id(self) -> bytes:
+        """What tells its disk from one that it had before."""
+        text = (self.data / "meta.properties").read_text()
+        (line,) = (line for line in text.splitlines() if line.startswith("directory.id="))
+        return urlsafe_b64decode(line.partition("=")[2] + "==")
 
     def ask(self, request: Request[Any], version: int | None = None) -> Any:
         """Raises OSError if it does not answer soon."""
@@ -249,18 +258,20 @@ class ClusterProcesses:
 
     def controller(self, timeout_s: float = 15) -> NodeProcess:
         """The active controller: the leader of the metadata log."""
-        topic = TopicData("__cluster_metadata", [PartitionData(0)])
 
         def found() -> NodeProcess | None:
-            newest = (-1, -1)
-            for answer in self._answers(DescribeQuorumRequest([topic])):
-                for of_topic in answer.topics:
-                    for p in of_topic.partitions:
-                        newest = max(newest, (p.leader_epoch, p.leader_id))
-            node = self.nodes.get(newest[1])
+            quorum = self._quorum()
+            node = None if quorum is None else self.nodes.get(quorum.leader_id)
             return node if node is not None and node.alive else None
 
         return _await(found, timeout_s, "there is no controller")
+
+    def _quorum(self) -> PartitionResult | None:
+        """The quorum as the node sees it that knows the newest epoch."""
+        topic = TopicData("__cluster_metadata", [PartitionData(0)])
+        answers = self._answers(DescribeQuorumRequest([topic]))
+        found = [p for answer in answers for topic in answer.topics for p in topic.partitions]
+        return max(found, key=lambda p: p.leader_epoch, default=None)
 
     def create_topic(
         self, topic: str, partitions: int = 1, replicas: int = 3, **configs: str
@@ -297,6 +308,25 @@ class ClusterProcesses:
             return len(seen) == len(expected) and all(expected <= ids for ids in seen)
 
         wait_until(formed, timeout_s, "the nodes don't see each other")
+
+    def wait_until_whole(self, timeout_s: float = 60) -> None:
+        """Until all is as if nothing had happened: all nodes there, in sync, and voters again.
+
+        Whoever hurts another node sooner may take a majority of the voters with it.
+        """
+        self.wait_until_formed(timeout_s)
+        self.wait_until_in_sync(timeout_s)
+        wait_until(self._all_vote, timeout_s, "not all nodes are voters")
+
+    def _all_vote(self) -> bool:
+        """Whether each node has a vote with the disk that it has now, and has the newest entry."""
+        partition = self._quorum()
+        if partition is None:
+            return False
+        voters = {(v.replica_id, v.replica_directory_id): v for v in partition.current_voters}
+        expected = {(node.node_id, node.directory_id) for node in self.nodes.values()}
+        least = partition.high_watermark
+        return voters.keys() == expected and all(v.log_end_offset >= least for v in voters.values())
 
     def wait_until_in_sync(self, timeout_s: float = 60) -> None:
         """Until all replicas of all partitions are in their in-sync sets."""
