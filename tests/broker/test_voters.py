@@ -69,3 +69,11 @@ def test_a_voter_has_to_listen_where_the_others_look_for_it() -> None:
 
 def test_a_node_that_does_not_vote_listens_anywhere() -> None:
     assert len(configured(7, "h7:0")) == 3
+
+
+def test_but_where_the_others_find_it() -> None:
+    with pytest.raises(ConfigError, match=r"give advertised.listeners=HOST:PORT"):
+        configured(7, "0.0.0.0:9092")
+    assert len(configured(7, "0.0.0.0:9092", "h7:9092")) == 3
+    alone = BrokerConfig({"node.id": "7", "listeners": "0.0.0.0:9092"})
+    assert configured_voters(alone) == []

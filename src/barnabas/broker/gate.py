@@ -24,7 +24,8 @@ class Gate:
         self._loop = loop
         self._dispatch = dispatch
         self._door = door
-        self._waiting: list[tuple[bytes, Connection, Future[Answer]]] = []
+        self._waiting: dict[Future[Answer], tuple[bytes, Connection]] = {}
+        """In the order in which they came; who goes away is forgotten."""
         self._is_open = False
 
     def new_connection(self) -> Connection:
@@ -35,17 +36,18 @@ class Gate:
         self._is_open = True
         for connection in self._door.connections:
             connection.use(self._dispatch)
-        for frame, connection, answer in self._waiting:
+        waiting, self._waiting = self._waiting, {}
+        for answer, (frame, connection) in waiting.items():
             if not answer.cancelled():
                 self._serve(frame, connection, answer)
-        self._waiting.clear()
 
     def _admit(self, frame: memoryview, connection: Connection) -> "Answer | Future[Answer]":
         header = decode_request_header(Reader(frame))
         if is_peer(header.client_id or "") or header.api_key in _ALWAYS_SERVED:
             return self._dispatch(frame, connection)
         answer: Future[Answer] = self._loop.create_future()
-        self._waiting.append((bytes(frame), connection, answer))
+        self._waiting[answer] = (bytes(frame), connection)
+        answer.add_done_callback(lambda answer: self._waiting.pop(answer, None))
         return answer
 
     def _serve(self, frame: bytes, connection: Connection, answer: "Future[Answer]") -> None:

@@ -196,6 +196,9 @@ class MetadataFollower:
             await future
 
     def close(self) -> None:
+        """Do no more; who waits need not."""
         if self._scheduled is not None:
             self._scheduled.cancel()
         self._todo.clear()
+        for future in self._waiting:
+            future.cancel()

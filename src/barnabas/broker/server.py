@@ -21,6 +21,7 @@ from barnabas.broker.net.listeners import Address, parse_address
 from barnabas.broker.node import Node
 from barnabas.broker.routes import routes
 from barnabas.broker.upkeep import upkeep
+from barnabas.broker.voters import configured_voters
 from barnabas.log import DataDirectory, DirectoryLocked, DirectoryMismatch, StorageError
 
 logger = logging.getLogger(__name__)
@@ -44,6 +45,7 @@ class Server:
         """Open the data, listen, and return the address clients are told. Raises `ConfigError`."""
         config = self._config
         loop = self._environment.loop
+        configured_voters(config)
         listen = parse_address(config.text("listeners") or "", "listeners")
         advertised = config.text("advertised.listeners")
         told = None if advertised is None else parse_address(advertised, "advertised.listeners")

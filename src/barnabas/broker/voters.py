@@ -43,6 +43,13 @@ def configured_voters(config: BrokerConfig) -> list[Voter]:
                 f"node {node_id} and listens at {listen}; give the port with --listen, or "
                 "another number with --id"
             )
+    elif voters and config.text("advertised.listeners") is None:
+        listen = parse_address(config.text("listeners") or "", "listeners")
+        if listen.is_wildcard:
+            raise ConfigError(
+                f"listeners={listen}: the other nodes have to be told where to find this one; "
+                "give advertised.listeners=HOST:PORT, or --advertise"
+            )
     return voters
 
 

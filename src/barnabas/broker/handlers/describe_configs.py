@@ -1,9 +1,14 @@
-"""DescribeConfigs, versions 1-4: settings of topics and brokers, and where each comes from."""
+"""DescribeConfigs, versions 1-4: settings of topics and brokers, and where each comes from.
+
+What a broker was started with is known to that broker alone, so it is asked.
+"""
 
 from collections.abc import Iterable
 
+from barnabas.broker.controller_calls import LANE
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
+from barnabas.broker.peers import PeerUnavailable, is_peer
 from barnabas.controller.configs import (
     DescribedConfig,
     TopicDefaults,
@@ -22,13 +27,45 @@ from barnabas.wire.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
+_ASK_TIMEOUT_MS = 3_000
 
-def handle(
-    node: Node, request: DescribeConfigsRequest, _: RequestContext
+
+async def handle(
+    node: Node, request: DescribeConfigsRequest, context: RequestContext
 ) -> DescribeConfigsResponse:
+    is_sent_on = is_peer(context.client_id)
     return DescribeConfigsResponse(
-        results=[_describe(node, resource, request) for resource in request.resources]
+        results=[
+            _describe(node, resource, request)
+            if is_sent_on or (other := _other_broker(node, resource)) is None
+            else await _ask(node, other, resource, request)
+            for resource in request.resources
+        ]
     )
+
+
+def _other_broker(node: Node, resource: DescribeConfigsResource) -> int | None:
+    name = resource.resource_name
+    if resource.resource_type != BROKER_RESOURCE or not name.isdecimal():
+        return None
+    return int(name) if int(name) in node.image.brokers.keys() - {node.node_id} else None
+
+
+async def _ask(
+    node: Node, broker_id: int, resource: DescribeConfigsResource, request: DescribeConfigsRequest
+) -> DescribeConfigsResult:
+    question = DescribeConfigsRequest(
+        [resource], request.include_synonyms, request.include_documentation
+    )
+    try:
+        answer = await node.peers.call(
+            broker_id, question, question.MAX_VERSION, timeout_ms=_ASK_TIMEOUT_MS, lane=LANE
+        )
+        return answer.results[0]
+    except PeerUnavailable as error:
+        return DescribeConfigsResult(
+            ErrorCode.REQUEST_TIMED_OUT, str(error), resource.resource_type, resource.resource_name
+        )
 
 
 def _describe(
@@ -63,7 +100,7 @@ def _configs(node: Node, resource: DescribeConfigsResource) -> Iterable[Describe
         if name not in ("", str(node.node_id)):
             raise Refusal(
                 ErrorCode.INVALID_REQUEST,
-                f"there is no broker {name!r}; this one is {node.node_id}",
+                f"there is no broker {name!r}",
             )
         return described_broker_configs(node.image, settings)
     raise Refusal(
