@@ -3,9 +3,16 @@
 A record is committed when all in-sync replicas have it, be it in memory only. So a machine may lose
 power, or its disk, as long as every partition keeps another in-sync replica that is intact. Killing
 processes loses nothing and is always allowed.
+
+A machine that lost something counts as not intact until a process that was started afterwards has
+registered: with that, the controller learns of it. Until then it may even join in-sync sets, by
+requests that were under way.
 """
 
+from collections import defaultdict
+
 from barnabas.broker.node import Node
+from barnabas.sim.history import Violation
 
 Key = tuple[bytes, int]
 
@@ -16,32 +23,48 @@ class Guarantee:
     def __init__(self) -> None:
         self._offset = -1
         self._isr: dict[Key, tuple[int, ...]] = {}
-        self._lost: set[tuple[Key, int]] = set()
-        """Replicas that lost data while they were in sync, and count as in sync still."""
+        self._newest: dict[int, bytes] = {}
+        """The incarnation of the process that ran last on each node,"""
+        self._registered: dict[int, bytes] = {}
+        """of the one that is registered,"""
+        self._before_a_loss: defaultdict[int, set[bytes]] = defaultdict(set)
+        """and of those whose data was lost since."""
 
     def learn(self, node: Node) -> None:
         """Take over a node's metadata if it is the newest so far."""
+        self._newest[node.node_id] = node._incarnation_id
         offset = node.quorum.end_offset
         if offset <= self._offset:
             return
         self._offset = offset
+        self._registered = {
+            broker.id: broker.incarnation_id for broker in node.image.brokers.values()
+        }
         self._isr = {
             (topic.topic_id, partition.index): tuple(partition.isr)
             for topic in node.image.topics.values()
             for partition in topic.partitions
         }
-        self._lost = {(key, replica) for key, replica in self._lost if replica in self._of(key)}
+        for key, isr in self._isr.items():
+            if not any(map(self._is_intact, isr)):
+                topic = node.image.topics_by_id[key[0]].name
+                raise Violation(
+                    f"{topic}-{key[1]}: of the in-sync set {isr} nobody has everything any more, "
+                    "though somebody had when the others lost it"
+                )
 
-    def _of(self, key: Key) -> tuple[int, ...]:
-        return self._isr.get(key, ())
+    def _is_intact(self, node_id: int) -> bool:
+        return self._registered.get(node_id) not in self._before_a_loss[node_id]
 
     def may_lose(self, node_id: int) -> bool:
         """Whether everything committed is safe even if this node's data is gone."""
         return all(
-            node_id not in isr
-            or any(other != node_id and (key, other) not in self._lost for other in isr)
-            for key, isr in self._isr.items()
+            any(other != node_id and self._is_intact(other) for other in isr)
+            for isr in self._isr.values()
+            if node_id in isr
         )
 
     def loses(self, node_id: int) -> None:
-        self._lost |= {(key, node_id) for key, isr in self._isr.items() if node_id in isr}
+        for incarnations in (self._newest, self._registered):
+            if node_id in incarnations:
+                self._before_a_loss[node_id].add(incarnations[node_id])
