@@ -14,7 +14,7 @@ from barnabas.cli.local_nodes import LocalNode
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0
 GOOD_FOR_S = 60.0
-"""A node that has run for so long is taken for well: its next pause is the first one again."""
+"""A node that has run for so long, or has stopped in order, was well: the first pause will do."""
 
 _READY = b" is ready on "
 _STOP_TIMEOUT_S = 60.0
@@ -62,7 +62,8 @@ class NodeProcess:
                 if not self.ready.is_set() and code != 0:
                     self.start_error = code
                     return
-                crashes = 1 if loop.time() - started >= GOOD_FOR_S else crashes + 1
+                was_well = code == 0 or loop.time() - started >= GOOD_FOR_S
+                crashes = 1 if was_well else crashes + 1
                 pause = pause_before_start(crashes)
                 self._say(f"{self.node.name} {_ended(code)}; starting it again in {pause:g} s")
                 with contextlib.suppress(TimeoutError):
