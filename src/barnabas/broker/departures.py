@@ -5,9 +5,10 @@ decided. Told of the old leader once more, it waits long before it asks again. S
 names a broker whose connections have just broken waits until the matter is settled, a second at
 most.
 
-A broker that is gone stays in the list of brokers for a while. librdkafka drops everything it has
+A broker that is gone stays in the list of brokers for a moment. librdkafka drops everything it has
 for a broker that is missing there, in-flight messages and the news of their new leader included,
-and then needs a second to find its way.
+and then needs a second to find its way. But not for long: as long as it is told of a broker it
+remembers its failed attempts to connect, and waits up to ten seconds before the next.
 """
 
 from asyncio import AbstractEventLoop, Future, TimerHandle
@@ -18,7 +19,7 @@ from barnabas.metadata.image import BrokerImage, MetadataImage
 
 _SETTLED_AFTER_MS = 1_000
 _LOOK_AGAIN_S = 0.05
-_LISTED_FOR_MS = 10_000
+_LISTED_FOR_MS = 1_000
 
 
 class Departures:
