@@ -41,7 +41,8 @@ NOT_FORMED = ErrorCode.BROKER_NOT_AVAILABLE
 _LANE = "raft"
 _ASK_TIMEOUT_MS = 1_000
 _ROUND_MS = 100
-_SILENT_MS = 5_000
+_SILENT_S = 3
+_SAY_EVERY_S = 30
 """How often to say what is being waited for."""
 
 
@@ -70,7 +71,7 @@ class Formation:
 
     async def run(self) -> Membership:
         """Until there is a cluster and this node is in it."""
-        waited_ms = 0
+        say_at = self._loop.time() + _SILENT_S
         while True:
             first = await self._ask_all()
             if isinstance(first, Membership):
@@ -81,11 +82,14 @@ class Formation:
                     return second
                 if second == first:
                     return self._found(second)
-            if waited_ms % _SILENT_MS == 0 and waited_ms:
-                missing = ", ".join(str(node) for node in self._others if node not in first)
-                logger.info("waiting for the cluster to begin; silent: %s", missing or "nobody")
+            if self._loop.time() >= say_at:
+                say_at = self._loop.time() + _SAY_EVERY_S
+                missing = [str(node) for node in self._others if node not in first]
+                logger.info(
+                    "waiting for %s: a new cluster begins once all its voters are up",
+                    "node " + ", ".join(missing) if missing else "the others",
+                )
             await self._pause()
-            waited_ms += _ROUND_MS
 
     def _found(self, directories: dict[int, bytes]) -> Membership:
         directories = {**directories, self._me.node_id: self._me.directory_id}
@@ -112,16 +116,20 @@ class Formation:
             for node_id in self._others
         }
         joined: Membership | None = None
-        for node_id, question in questions.items():
-            try:
-                answer = await question
-                if joined is None:
-                    joined = await self._membership(node_id, answer)
-            except PeerUnavailable:
-                continue
-            directory_id = _own_directory(node_id, answer)
-            if directory_id is not None:
-                directories[node_id] = directory_id
+        try:
+            for node_id, question in questions.items():
+                try:
+                    answer = await question
+                    if joined is None:
+                        joined = await self._membership(node_id, answer)
+                except PeerUnavailable:
+                    continue
+                directory_id = _own_directory(node_id, answer)
+                if directory_id is not None:
+                    directories[node_id] = directory_id
+        finally:
+            for question in questions.values():
+                question.cancel()  # nobody is left to hear of it when this is interrupted
         return directories if joined is None else joined
 
     async def _membership(self, node_id: int, answer: DescribeQuorumResponse) -> Membership | None:
