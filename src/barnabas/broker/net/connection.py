@@ -201,8 +201,14 @@ class Connection(BufferedProtocol):
         received = self._received
         max_bytes = self._door.max_request_bytes
         answers = self._answers
+        parked_bytes = sum(map(_ready_bytes, answers)) if answers else 0
         written: list[Buffer] = []
-        while self._writable and not self._closing and (not answers or self._has_room()):
+        while (
+            self._writable
+            and not self._closing
+            and len(answers) < MAX_PARKED
+            and parked_bytes < MAX_PARKED_BYTES
+        ):
             try:
                 frame = received.next_frame(max_bytes)
                 if frame is None:
@@ -221,18 +227,19 @@ class Connection(BufferedProtocol):
                 answer.add_done_callback(self._answered)
             elif answers:
                 answers.append(answer)
+                parked_bytes += _ready_bytes(answer)
             elif answer is not None:
-                written += answer
-                # More than one buffer: records by reference, which may be many megabytes.
-                if len(answer) > 1 or len(written) > _WRITE_TOGETHER:
-                    self._write(written)
+                self._collect(written, answer)
         self._write(written)
-        self._set_reading(self._writable and (not answers or self._has_room()))
+        has_room = len(answers) < MAX_PARKED and parked_bytes < MAX_PARKED_BYTES
+        self._set_reading(self._writable and has_room)
 
-    def _has_room(self) -> bool:
-        """Whether one more answer may have to wait behind those that do."""
-        answers = self._answers
-        return len(answers) < MAX_PARKED and sum(map(_ready_bytes, answers)) < MAX_PARKED_BYTES
+    def _collect(self, written: list[Buffer], answer: list[Buffer]) -> None:
+        """Have `answer` written, sooner or later together with others."""
+        written += answer
+        # More than one buffer: records by reference, which may be many megabytes.
+        if len(answer) > 1 or len(written) > _WRITE_TOGETHER:
+            self._write(written)
 
     def _write(self, buffers: list[Buffer]) -> None:
         if not buffers or self._transport is None:
@@ -255,18 +262,21 @@ class Connection(BufferedProtocol):
     def _answered(self, _: "Future[Answer]") -> None:
         """Send every answer that has come and has no unanswered request before it."""
         answers = self._answers
+        written: list[Buffer] = []
         while answers:
             answer = answers[0]
             if isinstance(answer, Future):
                 if not answer.done():
                     break
                 if answer.cancelled() or answer.exception() is not None:
+                    self._write(written)
                     self.close()
                     return
                 answer = answer.result()
             answers.popleft()
             if answer is not None:
-                self._write(answer)
+                self._collect(written, answer)
+        self._write(written)
         if self._received.pending or not self._reading:
             self._handle_frames()
 
