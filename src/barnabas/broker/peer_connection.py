@@ -1,19 +1,18 @@
 """One connection to another node: requests out, answers in, matched by their order."""
 
-import asyncio
-import struct
-from asyncio import AbstractEventLoop, Future, TimerHandle, Transport
+from asyncio import AbstractEventLoop, BufferedProtocol, Future, TimerHandle, Transport
+from asyncio.transports import BaseTransport
 from collections import deque
 from typing import Generic, Protocol, TypeVar, cast
 
 from barnabas.broker.clock import Clock
+from barnabas.broker.peer_frames import FrameSizeError, PeerFrames
 from barnabas.wire.framing import correlation_id_of, decode_response, encode_request
 from barnabas.wire.message import Request, Response
 from barnabas.wire.primitives import WireError
 
 ResponseT = TypeVar("ResponseT", bound=Response)
 
-_LENGTH = struct.Struct(">i")
 _MAX_RESPONSE_BYTES = 256 << 20
 _IDLE_MS = 60_000
 """An unused connection ends here before the other side ends it, which would look like a crash."""
@@ -64,13 +63,13 @@ class Lane(Protocol):
     def lost(self, reason: str, *, by_peer: bool) -> None: ...
 
 
-class PeerConnection(asyncio.Protocol):
+class PeerConnection(BufferedProtocol):
     """The protocol object that the event loop calls."""
 
     def __init__(self, lane: Lane) -> None:
         self._lane = lane
         self._transport: Transport | None = None
-        self._received = bytearray()
+        self._frames = PeerFrames(_MAX_RESPONSE_BYTES)
         self._unanswered: deque[tuple[int, Call[Response]]] = deque()
         self._last_correlation_id = 0
         self._used_ms = 0
@@ -102,7 +101,7 @@ class PeerConnection(asyncio.Protocol):
 
     # -- called by the event loop ------------------------------------------------------------------
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+    def connection_made(self, transport: BaseTransport) -> None:
         self._transport = cast("Transport", transport)
         self._used_ms = self._lane.clock.steady_ms()
         self._watch_idleness(_IDLE_MS)
@@ -111,23 +110,17 @@ class PeerConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._end("the connection was lost" + (f": {exc}" if exc else ""), by_peer=True)
 
-    def data_received(self, data: bytes) -> None:
-        received = self._received
-        received += data
-        at = 0
-        while len(received) - at >= _LENGTH.size and not self._is_over:
-            (size,) = _LENGTH.unpack_from(received, at)
-            if not _LENGTH.size <= size <= _MAX_RESPONSE_BYTES:
-                self._end(f"a frame of {size} bytes makes no sense", by_peer=False)
-                return
-            end = at + _LENGTH.size + size
-            if end > len(received):
-                break
-            # A copy of its own, writable: whoever stores the records writes into it.
-            self._take(received[at + _LENGTH.size : end])
-            at = end
-        if at:
-            del received[:at]
+    def get_buffer(self, sizehint: int) -> memoryview:
+        del sizehint
+        return self._frames.free()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._frames.received(nbytes)
+        try:
+            while not self._is_over and (frame := self._frames.next_frame()) is not None:
+                self._take(frame)
+        except FrameSizeError as error:
+            self._end(f"a frame of {error} bytes makes no sense", by_peer=False)
 
     # -- the rest ----------------------------------------------------------------------------------
 

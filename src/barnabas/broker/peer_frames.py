@@ -1,0 +1,69 @@
+"""The answers that come over a connection to another node, each in a buffer of its own.
+
+Whoever gets an answer keeps it for as long as it likes, and writes into it. Small ones are copied
+out of a buffer that is used again and again. A large one gets a buffer as soon as its length is
+known, and the socket writes straight into that, so that megabytes of records are never moved.
+"""
+
+from struct import Struct
+
+_LENGTH = Struct(">i")
+_SHARED_BYTES = 32 * 1024
+
+
+class FrameSizeError(ValueError):
+    """A frame has a length that makes no sense."""
+
+
+class PeerFrames:
+    """Takes bytes in as they come, and hands whole frames out."""
+
+    __slots__ = ("_end", "_filled", "_large", "_max_bytes", "_shared", "_start", "_view")
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._shared = bytearray(_SHARED_BYTES)
+        self._view = memoryview(self._shared)
+        self._start = self._end = 0
+        self._large: bytearray | None = None
+        self._filled = 0
+
+    def free(self) -> memoryview:
+        """Room for the socket to write into; never empty."""
+        if self._large is not None:
+            return memoryview(self._large)[self._filled :]
+        if self._start:
+            pending = self._shared[self._start : self._end]
+            self._shared[: len(pending)] = pending
+            self._start, self._end = 0, len(pending)
+        return self._view[self._end :]
+
+    def received(self, count: int) -> None:
+        if self._large is not None:
+            self._filled += count
+        else:
+            self._end += count
+
+    def next_frame(self) -> bytearray | None:
+        """The next frame without its length, or None until more has come. Raises FrameSizeError."""
+        if self._large is not None:
+            if self._filled < len(self._large):
+                return None
+            frame, self._large = self._large, None
+            return frame
+        start = self._start + _LENGTH.size
+        have = self._end - start
+        if have < 0:
+            return None
+        (size,) = _LENGTH.unpack_from(self._shared, self._start)
+        if not 0 < size <= self._max_bytes:
+            raise FrameSizeError(size)
+        if size <= have:
+            self._start = start + size
+            return self._shared[start : self._start]
+        if size > _SHARED_BYTES - _LENGTH.size:
+            self._large = bytearray(size)
+            self._large[:have] = self._view[start : self._end]
+            self._filled = have
+            self._start = self._end = 0
+        return None
