@@ -95,9 +95,16 @@ def test_a_replica_that_is_just_being_added_is_no_problem() -> None:
 
 def test_a_quorum_without_a_leader_is_a_problem(capsys: pytest.CaptureFixture[str]) -> None:
     found = status({}, quorum=None, problem="no leader is known")
-    assert found.problems == ["the quorum does not answer: no leader is known"]
+    assert found.problems == ["no controller answers: no leader is known"]
     print_status(found, as_json=False)
-    assert capsys.readouterr().out.startswith("cluster c: the quorum does not answer")
+    assert capsys.readouterr().out.startswith("cluster c: no controller answers")
+
+
+def test_a_voter_that_has_long_been_behind_is_a_problem() -> None:
+    late = quorum(1, 2)
+    late.voters[1] = late.voters[1]._replace(last_caught_up_timestamp=1, last_fetch_timestamp=1)
+    late.voters[0] = late.voters[0]._replace(last_caught_up_timestamp=8_001)
+    assert status({}, quorum=late).problems == ["voter 2 is 8 s behind"]
 
 
 def test_troubled_partitions_are_shown_with_what_is_wrong(

@@ -16,6 +16,11 @@ UP = "up"
 FENCED = "fenced"
 MISSING = "not registered"
 
+PATIENCE_MS = 4_000
+"""How long to try: who looks at a cluster in trouble wants to know what there is to know."""
+
+_SILENT_MS = 5_000
+
 VOTER = "voter"
 OBSERVER = "observer"
 
@@ -55,7 +60,7 @@ class QuorumStatus:
 
 @dataclass(slots=True)
 class ClusterStatus:
-    """All of it; `quorum` is None when no leader answers, for the reason in `problems`."""
+    """All of it; `quorum` is None when no controller answers, for the reason in `problems`."""
 
     cluster_id: str
     nodes: list[NodeStatus]
@@ -79,16 +84,14 @@ async def collect(cluster: Cluster) -> ClusterStatus:
     topics = await cluster.refresh(None)
     why_not: str | None = None
     quorum: QuorumDescription | None = None
+    moving: dict[TopicPartition, Reassignment] = {}
     try:
+        moving = await list_reassignments(cluster)
         quorum = await describe_quorum(cluster)
     except ProtocolMismatch:
         pass  # another Kafka, which keeps its quorum to itself
     except BarnabasError as error:
         why_not = str(error)
-    try:
-        moving = await list_reassignments(cluster)
-    except BarnabasError:
-        moving = {}  # without a controller, which is said already
     under = _under_replicated(topics)
     return summarize(described, topics, quorum, moving, await _min_isr(cluster, under), why_not)
 
@@ -207,7 +210,13 @@ def _voter(voter: QuorumReplica, quorum: QuorumDescription, now: int) -> VoterSt
 def _problems(status: ClusterStatus, quorum_problem: str | None) -> list[str]:
     problems = [f"node {node.node_id} is {node.state}" for node in status.nodes if node.state != UP]
     if quorum_problem is not None:
-        problems.append(f"the quorum does not answer: {quorum_problem}")
+        problems.append(f"no controller answers: {quorum_problem}")
+    if status.quorum is not None:
+        problems += [
+            f"voter {voter.node_id} is {voter.behind_ms // 1000} s behind"
+            for voter in status.quorum.voters
+            if voter.behind_ms is not None and voter.behind_ms >= _SILENT_MS
+        ]
     counted = [
         (len(status.offline), "without a leader"),
         (len(status.below_min_isr), "below min.insync.replicas"),

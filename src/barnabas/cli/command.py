@@ -57,7 +57,9 @@ class Session:
     bootstrap: str
     as_json: bool
 
-    def connect(self, *, retry_timeout_ms: int = 30_000) -> "Cluster":
+    def connect(
+        self, *, retry_timeout_ms: int = 30_000, request_timeout_ms: int = 30_000
+    ) -> "Cluster":
         """The cluster, to be used as an async context manager."""
         from barnabas.client.cluster import Cluster
 
@@ -65,6 +67,7 @@ class Session:
             self.bootstrap,
             client_id="barnabas-cli",
             retry_timeout_ms=retry_timeout_ms,
+            request_timeout_ms=request_timeout_ms,
             on_retry=WaitingNotice(),
         )
 

@@ -4,21 +4,22 @@ import asyncio
 import sys
 from typing import NoReturn
 
-from barnabas.cli.cluster_status import ClusterStatus, collect
+from barnabas.cli.cluster_status import PATIENCE_MS, ClusterStatus, collect
 from barnabas.cli.command import Session
 from barnabas.cli.output import Cell, print_json, print_line, print_table, say
 from barnabas.client.errors import BarnabasError
 from barnabas.client.metadata import TopicPartition
 
 _SHOWN = 20
-_RETRY_TIMEOUT_MS = 2_000
 
 
 async def watch_status(session: Session, interval: float) -> NoReturn:
     """Print the status until somebody interrupts; a cluster that is away is waited for."""
     while True:
         try:
-            async with session.connect(retry_timeout_ms=_RETRY_TIMEOUT_MS) as cluster:
+            async with session.connect(
+                retry_timeout_ms=PATIENCE_MS, request_timeout_ms=PATIENCE_MS
+            ) as cluster:
                 while True:
                     found = await collect(cluster)
                     if not session.as_json and sys.stdout.isatty():

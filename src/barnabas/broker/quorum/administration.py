@@ -44,10 +44,12 @@ def describe_quorum(
     if shell is None:
         return describe_nobody(quorum.me)
     if shell.raft.is_leader:
-        offset_ms = quorum.clock.now_ms() - shell.steady_ms()
+        now_ms = quorum.clock.now_ms()
+        offset_ms = now_ms - shell.steady_ms()
         return describe_leader(
             shell.raft.status(),
             quorum.voters,
+            now_ms,
             lambda at_ms: at_ms + offset_ms if at_ms >= 0 else -1,
         )
     local = describe_member(shell.raft.status(), quorum.voters)

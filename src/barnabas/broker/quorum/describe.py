@@ -62,12 +62,16 @@ def describe_member(status: QuorumStatus, voters: VoterSet) -> DescribeQuorumRes
 
 
 def describe_leader(
-    status: QuorumStatus, voters: VoterSet, to_time: Callable[[int], int]
+    status: QuorumStatus, voters: VoterSet, now_ms: int, to_time: Callable[[int], int]
 ) -> DescribeQuorumResponse:
-    """`to_time` makes a time of day of a time on the leader's steady clock."""
+    """`to_time` makes a time of day of a time on the leader's steady clock.
+
+    The leader itself always has everything now, so that the others can be held against that.
+    """
 
     def state(replica: ReplicaStatus) -> ReplicaState:
-        fetched_ms = to_time(replica.last_fetch_ms)
+        is_leader = replica.key.node_id == status.leader_id
+        fetched_ms = now_ms if is_leader else to_time(replica.last_fetch_ms)
         has_all = replica.log_end_offset >= status.high_watermark
         return ReplicaState(
             *replica.key, replica.log_end_offset, fetched_ms, fetched_ms if has_all else -1
