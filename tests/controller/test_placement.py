@@ -151,3 +151,13 @@ def test_growing_while_moving() -> None:
     cluster.move([3, 4])
     assert grow(cluster, 2) == 0
     assert len(cluster.partition(1).replicas) == 2
+
+
+def test_who_is_down_for_a_while_counts_for_the_default() -> None:
+    """Else a topic made during a restart would have a replica less for ever."""
+    cluster = SmallCluster(3)
+    cluster.kill(3)
+    cluster.create_topic(CreatableTopic("t", 1, -1))
+    partition = cluster.partition()
+    assert sorted(partition.replicas) == [1, 2, 3]
+    assert sorted(partition.isr) == [1, 2]

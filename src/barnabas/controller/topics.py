@@ -179,7 +179,8 @@ def _new_partitions(
     if factor == -1:
         factor = policy.default_replication_factor
     if factor == -1:
-        factor = min(DEFAULT_REPLICATION_FACTOR, max(1, placement.active_count))
+        # Who is down for a while counts: it gets its replicas when it is back.
+        factor = min(DEFAULT_REPLICATION_FACTOR, max(1, placement.broker_count))
     placement.check(factor)
     placement.begin_topic()
     return [
