@@ -45,7 +45,7 @@ def local_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     config = BrokerConfig({"num.partitions": "2"})
     node = Node(config, data, Environment.real(loop), pytest.fail)
     loop.run_until_complete(node.start())
-    assert loop.run_until_complete(node.auto_create(["t"])) == {"t": 0}
+    assert loop.run_until_complete(node.topic_creation.create(["t"])) == {"t": 0}
     yield node
     loop.run_until_complete(node.close())
     loop.close()

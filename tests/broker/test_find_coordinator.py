@@ -24,6 +24,8 @@ class FakeNode:
     def __init__(self, image: MetadataImage, *, creates: MetadataImage | None = None) -> None:
         self.image = image
         self._creates = creates
+        self.topic_creation = self.cluster = self
+        self.departures = SimpleNamespace(settled=lambda: None)
 
     async def ensure_offsets_topic(self) -> None:
         if self._creates is None:

@@ -56,8 +56,8 @@ class Pair:
         config = BrokerConfig({"log.message.timestamp.after.max.ms": str(2**62)})
         node = Node(config, data, Environment.real(loop), pytest.fail)
         loop.run_until_complete(node.start())
-        loop.run_until_complete(node.auto_create([TOPIC]))
-        loop.run_until_complete(node.ensure_offsets_topic())
+        loop.run_until_complete(node.topic_creation.create([TOPIC]))
+        loop.run_until_complete(node.topic_creation.ensure_offsets_topic())
         for name in (TOPIC, CONSUMER_OFFSETS):
             topic = node.image.topics[name]
             node.partitions.by_id[TOPIC_ID if name == TOPIC else bytes(16)] = (

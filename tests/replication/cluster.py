@@ -211,6 +211,7 @@ class Node:
         )
         self.partitions.leaders_changed.append(self.fetchers.apply)
         self.isr_changes.start(self.partitions.led)
+        self.cluster = self
         self._dispatcher = Dispatcher(self, ROUTES)
 
     def endpoint_of(self, node_id: int, _: object) -> Address | None:

@@ -1,4 +1,9 @@
-"""This node's membership: registering with the controller, heartbeats, and a clean farewell."""
+"""This node's membership: registering with the controller, heartbeats, and a clean farewell.
+
+Whoever is the controller, one question after the other goes to it, and each is asked until somebody
+answers. Without answers for as long as a session lasts the node is cut off: it goes on asking, but
+leads nothing meanwhile as far as it can tell.
+"""
 
 import logging
 from asyncio import AbstractEventLoop, Event, Task, wait_for
@@ -7,6 +12,7 @@ from collections.abc import Callable
 from barnabas.broker.clock import Clock
 from barnabas.broker.controller_calls import ControllerCalls, ControllerUnavailable
 from barnabas.broker.trust import UNKNOWN_EPOCH, DiskTrust
+from barnabas.log import StorageError
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.broker_heartbeat import (
     BrokerHeartbeatRequest,
@@ -20,6 +26,16 @@ LANE = "heartbeat"
 _RETRY_S = 0.1
 _LEAVING_TIMEOUT_MS = 1_000
 """How long a node that wants to go looks for a controller."""
+_REGISTER_TIMEOUT_MS = 5_000
+"""After which the log says again what is being waited for."""
+_REMIND_S = 30.0
+
+_REFUSALS = {
+    ErrorCode.DUPLICATE_BROKER_REGISTRATION: "another node runs under this id, with other data; "
+    "stop that one, or give this one another --id",
+    ErrorCode.INCONSISTENT_CLUSTER_ID: "the voters belong to another cluster than this node's "
+    "data; start it with a new data directory, or name other voters",
+}
 
 
 class Lifecycle:
@@ -32,25 +48,34 @@ class Lifecycle:
         calls: ControllerCalls,
         trust: DiskTrust,
         *,
+        node_id: int,
         registration: Callable[[int], BrokerRegistrationRequest],
         metadata_offset: Callable[[], int],
         heartbeat_interval_ms: int,
         session_timeout_ms: int,
         on_cut_off: Callable[[], None],
+        on_failure: Callable[[str], None],
+        silent_voters: Callable[[], list[int]],
     ) -> None:
         """`registration` makes the request, given the epoch that is vouched for.
 
-        `on_cut_off` is called when no controller has answered for as long as a session lasts.
+        `on_cut_off` is called when no controller has answered for as long as a session lasts, and
+        `on_failure` when heartbeats have ended by a bug: then the node must end too.
         """
         self._loop = loop
         self._clock = clock
         self._calls = calls
         self._trust = trust
+        self._node_id = node_id
         self._registration = registration
         self._metadata_offset = metadata_offset
         self._interval_s = heartbeat_interval_ms / 1000
         self._session_timeout_ms = session_timeout_ms
         self._on_cut_off = on_cut_off
+        self._on_failure = on_failure
+        self._silent_voters = silent_voters
+        self._refused = ErrorCode.NONE
+        self._refused_at = 0.0
         self._heard_of_ms = clock.steady_ms()
         self._vouched_epoch = UNKNOWN_EPOCH
         self._task: Task[None] | None = None
@@ -75,6 +100,13 @@ class Lifecycle:
         """Begin to register. Raises `StorageError`."""
         self._vouched_epoch = self._trust.vouched_epoch()
         self._task = self._loop.create_task(self._run())
+        self._task.add_done_callback(self._ended)
+
+    def _ended(self, task: "Task[None]") -> None:
+        if not task.cancelled():
+            logger.critical("heartbeats have ended", exc_info=task.exception())
+            self.may_leave.set()
+            self._on_failure("heartbeats have ended")
 
     def wake(self) -> None:
         """There may be a new controller, or news for it: do not wait for the next heartbeat."""
@@ -113,6 +145,9 @@ class Lifecycle:
                     self._on_cut_off()
                 if self._leaving:  # nobody is there to hand anything over
                     self.may_leave.set()
+            except StorageError as error:  # no room, most likely: so it can not be let in yet
+                logger.error("this node can't take part: %s", error)
+                pause = 1.0
             await self._pause(pause)
 
     async def _pause(self, seconds: float) -> None:
@@ -123,19 +158,31 @@ class Lifecycle:
 
     async def _register(self) -> float:
         request = self._registration(self._vouched_epoch)
-        response = await self._calls.call(request, lane=LANE)
+        try:
+            response = await self._calls.call(request, timeout_ms=_REGISTER_TIMEOUT_MS, lane=LANE)
+        except ControllerUnavailable as error:
+            silent = ", ".join(map(str, self._silent_voters()))
+            logger.warning("waiting to be registered: %s; silent: %s", error, silent or "nobody")
+            raise
         if response.error_code:
-            error = ErrorCode(response.error_code)
-            logger.warning("the controller does not register this node: %s", error.name)
+            self._say_refused(ErrorCode(response.error_code))
             return _RETRY_S * 5
+        self._refused = ErrorCode.NONE
+        # Before anything is written under this epoch.
         self._trust.registered(response.broker_epoch)
         self.epoch = self._vouched_epoch = response.broker_epoch
         logger.info("registered with epoch %d", self.epoch)
         return 0
 
+    def _say_refused(self, error: ErrorCode) -> None:
+        if error != self._refused or self._loop.time() > self._refused_at + _REMIND_S:
+            self._refused, self._refused_at = error, self._loop.time()
+            why = _REFUSALS.get(error, error.name)
+            logger.warning("the controller does not register this node: %s", why)
+
     async def _heartbeat(self) -> float:
         request = BrokerHeartbeatRequest(
-            self._registration(self.epoch).broker_id,
+            self._node_id,
             self.epoch,
             self._metadata_offset(),
             False,
@@ -153,6 +200,7 @@ class Lifecycle:
             if error in (ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED):
                 logger.warning("registering again: %s", error.name)
                 self.epoch = UNKNOWN_EPOCH
+                self.is_fenced = True
                 self.unfenced.clear()
             return _RETRY_S
         if response.is_fenced != self.is_fenced:

@@ -2,11 +2,12 @@
 
 import logging
 from asyncio import sleep
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from barnabas.broker.active_controller import ActiveController
+from barnabas.broker.cluster_view import ClusterView
 from barnabas.broker.config import BrokerConfig
-from barnabas.broker.controller_calls import ControllerCalls, ControllerUnavailable
+from barnabas.broker.controller_calls import ControllerCalls
 from barnabas.broker.departures import Departures
 from barnabas.broker.environment import Environment
 from barnabas.broker.fetch_sessions import FetchSessions
@@ -15,39 +16,27 @@ from barnabas.broker.group_coordinator import GroupCoordinator
 from barnabas.broker.isr_changes import IsrChanges
 from barnabas.broker.lifecycle import Lifecycle
 from barnabas.broker.metadata_follower import Followers, MetadataFollower
-from barnabas.broker.net.connection import Connection
 from barnabas.broker.net.door import ConnectionDoor
-from barnabas.broker.net.listeners import Address
 from barnabas.broker.partitions import Partitions
 from barnabas.broker.peers import Peers, peer_client_id
+from barnabas.broker.producer_ids import ProducerIds
 from barnabas.broker.quorum.quorum import Quorum
 from barnabas.broker.replica_fetchers import ReplicaFetchers
 from barnabas.broker.topic_answers import TopicAnswers
+from barnabas.broker.topic_creation import TopicCreation
 from barnabas.broker.trust import DiskTrust
 from barnabas.broker.voters import parse_voters
 from barnabas.controller.controller import Controller
 from barnabas.controller.controller_config import ControllerConfig
 from barnabas.log import DataDirectory, StorageError
-from barnabas.metadata.image import (
-    CLUSTER_METADATA,
-    CONSUMER_OFFSETS,
-    INTERNAL_TOPICS,
-    BrokerImage,
-    MetadataImage,
-    TopicImage,
-)
+from barnabas.metadata.image import CLUSTER_METADATA, MetadataImage, TopicImage
 from barnabas.raft import RaftConfig
-from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest, Listener
-from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
 logger = logging.getLogger(__name__)
 
 _TURNS_TO_ANSWER = 3
 """Turns of the event loop that a decided answer takes to its socket: encoding, order, writing."""
-_CREATED_SEEN_S = 2.0
-"""How long to wait for a topic to be seen here that the controller has created."""
 
 
 class Node:
@@ -70,11 +59,11 @@ class Node:
         self.random = environment.random
         self.node_id = data.node_id
         self.rack = config.text("broker.rack")
-        self.advertised = Address("localhost", 0)
         self.image = MetadataImage()
         self.executor = environment.threads(2, "disk")
         # Apart from the others: whoever waits for a flush shall not wait for a compaction.
         self._flushing = environment.threads(4, "flush")
+        self._metadata_thread = environment.threads(1, "metadata")
         self.flusher = Flusher(loop, self._flushing, clock)
         self.door = ConnectionDoor(loop, config)
         self.topic_answers = TopicAnswers(self.image)
@@ -82,11 +71,13 @@ class Node:
             config.number("max.incremental.fetch.session.cache.slots"), self.random
         )
         self._incarnation_id = self.random.randbytes(16)
-        self._producer_ids = iter(range(0))
         named = parse_voters(config.text("controller.quorum.voters"))
-        self._voters = {voter.id: voter.address for voter in named}
         self.peers = Peers(
-            loop, clock, self._address_of, self._peer_lost, peer_client_id(self.node_id)
+            loop,
+            clock,
+            self._address_of,
+            self._peer_lost,
+            peer_client_id(self.node_id),
         )
         self.departures = Departures(loop, clock, self.image, self.peers.is_connected)
         self.follower = MetadataFollower(
@@ -107,7 +98,7 @@ class Node:
             loop=loop,
             clock=clock,
             random=self.random,
-            executor=environment.threads(1, "metadata"),
+            executor=self._metadata_thread,
             peers=self.peers,
             voters=[(voter.id, voter.address.host, voter.address.port) for voter in named],
             config=RaftConfig(),
@@ -117,6 +108,14 @@ class Node:
             on_leader_change=self._leader_changed,
             on_failure=lambda error: on_failure(str(error)),
             snapshot=self.image.snapshot,
+        )
+        self.cluster = ClusterView(
+            self.node_id,
+            self.image,
+            self.quorum,
+            self.departures,
+            {voter.id: voter.address for voter in named},
+            self.peers.is_connected,
         )
         self.controller = ActiveController(loop, clock, self.quorum, self._new_controller)
         self.calls = ControllerCalls(
@@ -128,6 +127,8 @@ class Node:
             lambda: self.quorum.leader_id,
             lambda: self.quorum.high_watermark,
         )
+        self.topic_creation = TopicCreation(loop, self.calls, self.image, self.follower)
+        self.producer_ids = ProducerIds(self.node_id, self.calls, lambda: self.lifecycle.epoch)
         self.isr_changes = IsrChanges(
             loop,
             node_id=self.node_id,
@@ -166,11 +167,14 @@ class Node:
             clock,
             self.calls,
             DiskTrust(environment.disk, data.path, environment.boot_id),
+            node_id=self.node_id,
             registration=self._registration,
             metadata_offset=lambda: self.follower.end_offset,
             heartbeat_interval_ms=config.number("broker.heartbeat.interval.ms"),
             session_timeout_ms=config.number("broker.session.timeout.ms"),
             on_cut_off=self.partitions.cut_off,
+            on_failure=on_failure,
+            silent_voters=lambda: self.cluster.silent_voters,
         )
 
     # -- the cluster -----------------------------------------------------------------------------
@@ -178,36 +182,6 @@ class Node:
     @property
     def cluster_id(self) -> str:
         return self.quorum.cluster_id
-
-    @property
-    def controller_id(self) -> int:
-        """Who clients may take for the controller: any node sends their requests on."""
-        leader_id = self.quorum.leader_id
-        is_live = leader_id in self.image.brokers and not self.image.brokers[leader_id].fenced
-        return leader_id if leader_id is not None and is_live else self.node_id
-
-    def brokers(self, connection: Connection) -> Iterator[tuple[BrokerImage, Address]]:
-        """Every broker, and where the client behind `connection` is told to find it."""
-        for broker in self.image.brokers.values():
-            if broker.id == self.node_id and self.advertised.is_wildcard:
-                yield broker, Address(connection.local_host, self.advertised.port)
-            else:
-                yield broker, _address(broker)
-
-    def listed_brokers(self, connection: Connection) -> list[tuple[BrokerImage, Address]]:
-        return [found for found in self.brokers(connection) if self.departures.is_listed(found[0])]
-
-    def endpoint_of(self, broker_id: int, connection: Connection) -> Address | None:
-        """Where a client finds this broker; None if it is not up."""
-        found = self.listed_brokers(connection)
-        return next((address for broker, address in found if broker.id == broker_id), None)
-
-    def _address_of(self, node_id: int) -> tuple[str, int] | None:
-        broker = self.image.brokers.get(node_id)
-        if broker is not None:
-            address = _address(broker)
-            return address.host, address.port
-        return self.quorum.address_of(node_id)
 
     def _new_controller(self, now_ms: int) -> Controller:
         config = self.config
@@ -225,19 +199,19 @@ class Node:
         )
 
     def _registration(self, vouched_epoch: int) -> BrokerRegistrationRequest:
-        host = self.advertised.host
-        if self.advertised.is_wildcard:
-            named = self._voters.get(self.node_id)
-            host = named.host if named is not None else "localhost"
+        address = self.cluster.own_address
         return BrokerRegistrationRequest(
             broker_id=self.node_id,
             cluster_id=self.cluster_id,
             incarnation_id=self._incarnation_id,
-            listeners=[Listener("PLAINTEXT", host, self.advertised.port, 0)],
+            listeners=[Listener("PLAINTEXT", address.host, address.port, 0)],
             rack=self.rack,
             log_dirs=[self.data.directory_id],
             previous_broker_epoch=vouched_epoch,
         )
+
+    def _address_of(self, node_id: int) -> tuple[str, int] | None:
+        return self.cluster.address_of(node_id)
 
     def _peer_lost(self, node_id: int) -> None:
         self.departures.lost(node_id)
@@ -289,62 +263,6 @@ class Node:
         """Wait until this node has done what follows from all that it knows to be agreed."""
         await self.follower.in_step()
 
-    # -- topics ------------------------------------------------------------------------------------
-
-    async def auto_create(self, names: list[str]) -> dict[str, int]:
-        """Create topics a client asked for by name; the error code of each."""
-        errors: dict[str, int] = {}
-        # Internal topics are asked for one by one, the others together.
-        internal = [[name] for name in names if name in INTERNAL_TOPICS]
-        for group in [*internal, [name for name in names if name not in INTERNAL_TOPICS]]:
-            errors |= await self._create(group)
-        await self._seen([name for name, error in errors.items() if error == 0])
-        return errors
-
-    async def _create(self, names: list[str]) -> dict[str, int]:
-        if not names:
-            return {}
-        request = CreateTopicsRequest([CreatableTopic(name, -1, -1) for name in names])
-        try:
-            response = await self.calls.call(request)
-        except ControllerUnavailable:
-            return dict.fromkeys(names, ErrorCode.LEADER_NOT_AVAILABLE)
-        return {
-            result.name: 0
-            if result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS
-            else result.error_code
-            for result in response.topics
-        }
-
-    async def ensure_offsets_topic(self) -> ErrorCode:
-        """Have the topic of the groups created unless it is there."""
-        if CONSUMER_OFFSETS in self.image.topics:
-            return ErrorCode.NONE
-        errors = await self.auto_create([CONSUMER_OFFSETS])
-        return ErrorCode(errors[CONSUMER_OFFSETS])
-
-    async def _seen(self, names: list[str]) -> None:
-        """Wait a while for topics that exist to be known here, so that a client hears of them."""
-        deadline = self.loop.time() + _CREATED_SEEN_S
-        while any(name not in self.image.topics for name in names):
-            if self.loop.time() > deadline:
-                return
-            await sleep(0.005)
-        await self.in_step()
-
-    async def next_producer_id(self) -> int:
-        """An id no producer has had. Raises `ControllerUnavailable`."""
-        while True:
-            producer_id = next(self._producer_ids, None)
-            if producer_id is not None:
-                return producer_id
-            request = AllocateProducerIdsRequest(self.node_id, self.lifecycle.epoch)
-            block = await self.calls.call(request)
-            if block.error_code:
-                raise ControllerUnavailable(ErrorCode(block.error_code).name)
-            first = block.producer_id_start
-            self._producer_ids = iter(range(first, first + block.producer_id_len))
-
     # -- beginning and end -------------------------------------------------------------------------
 
     async def start(self) -> None:
@@ -386,16 +304,14 @@ class Node:
         self.peers.close()
         self.follower.close()
         await self.flusher.close()
-        self._flushing.shutdown(wait=True)
-        self.executor.shutdown(wait=True)
-        self.partitions.close()
+        for threads in (self._flushing, self.executor, self._metadata_thread):
+            threads.shutdown(wait=True)
+        if self.partitions.close():
+            self._vouch_for_the_disk()
+        self.data.close()
+
+    def _vouch_for_the_disk(self) -> None:
         try:
             self.lifecycle.closed_well()
         except StorageError as error:
             logger.error("the next start can't trust this disk: %s", error)
-        self.data.close()
-
-
-def _address(broker: BrokerImage) -> Address:
-    _, host, port = broker.endpoints[0]
-    return Address(host, port)

@@ -293,14 +293,15 @@ class Partitions:
         except OSError:
             return False
 
-    def close(self) -> None:
-        """Flush and close every log, so that the next start needs no scan.
+    def close(self) -> bool:
+        """Flush and close every log, so that the next start needs no scan; whether all went well.
 
         The flushes run side by side: one after the other, a thousand partitions take seconds.
         """
         flushes: list[tuple[Partition, FlushJob]] = []
+        failed: list[Partition] = []
         for partition in self:
-            with _logged(partition):
+            with _logged(partition, failed):
                 job = partition.log.prepare_flush(everything=True)
                 if job is not None:
                     flushes.append((partition, job))
@@ -308,11 +309,12 @@ class Partitions:
             for _ in pool.map(lambda flush: flush[1].run(), flushes):
                 pass
         for partition, job in flushes:
-            with _logged(partition):
+            with _logged(partition, failed):
                 partition.log.complete_flush(job)
         for partition in self:
-            with _logged(partition):
+            with _logged(partition, failed):
                 partition.close()
+        return not failed
 
     def _settings(self, configs: dict[str, str]) -> tuple[LogConfig, AppendLimits]:
         """What a topic that sets `configs` obeys."""
@@ -342,9 +344,10 @@ def _warn(topic: str, index: int, recovery: RecoveryReport) -> None:
 
 
 @contextmanager
-def _logged(partition: Partition) -> Iterator[None]:
+def _logged(partition: Partition, failed: list[Partition]) -> Iterator[None]:
     """A log that can't be closed well is scanned at the next start; the others still are."""
     try:
         yield
     except StorageError as error:
+        failed.append(partition)
         logger.error("%s-%d was not closed well: %s", partition.topic, partition.index, error)

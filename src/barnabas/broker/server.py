@@ -53,7 +53,7 @@ class Server:
         port = sockets[0].getsockname()[1]
         self.data = _open_data(config, self._environment)
         self.node = node = Node(config, self.data, self._environment, self._failed)
-        node.advertised = told or Address(listen.host, port)
+        node.cluster.advertised = told or Address(listen.host, port)
         gate = Gate(loop, Dispatcher(node, routes()).dispatch, node.door)
         for bound in sockets:
             self._listeners.append(await loop.create_server(gate.new_connection, sock=bound))

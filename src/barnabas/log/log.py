@@ -609,7 +609,7 @@ class Log:
         scans, as after a crash.
         """
         try:
-            if self._torn:
+            if self._torn or self._failure is not None:
                 self._mend()
             for segment in self._segments:
                 segment.spill_indexes()

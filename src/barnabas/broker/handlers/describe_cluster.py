@@ -22,10 +22,10 @@ def handle(
             error_message="only brokers (endpoint type 1) can be described here",
             endpoint_type=request.endpoint_type,
         )
-    brokers = node.brokers(context.connection)
+    brokers = node.cluster.brokers(context.connection)
     return DescribeClusterResponse(
         cluster_id=node.cluster_id,
-        controller_id=node.controller_id,
+        controller_id=node.cluster.controller_id,
         brokers=[
             DescribeClusterBroker(broker.id, address.host, address.port, broker.rack, broker.fenced)
             for broker, address in brokers

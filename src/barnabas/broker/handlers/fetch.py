@@ -165,6 +165,6 @@ def _add_endpoints(node: Node, response: FetchResponse, context: RequestContext)
         if data.current_leader is not None
     }
     for leader_id in sorted(leaders):
-        address = node.endpoint_of(leader_id, context.connection)
+        address = node.cluster.endpoint_of(leader_id, context.connection)
         if address is not None:
             response.node_endpoints.append(NodeEndpoint(leader_id, address.host, address.port))

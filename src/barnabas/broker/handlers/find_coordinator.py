@@ -54,7 +54,7 @@ async def _check(node: Node, key_type: int) -> tuple[ErrorCode, str | None]:
         await settled
     if CONSUMER_OFFSETS not in node.image.topics:
         try:
-            await node.ensure_offsets_topic()
+            await node.topic_creation.ensure_offsets_topic()
         except StorageError as error:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)
     return ErrorCode.NONE, None
@@ -65,7 +65,7 @@ def _coordinator(node: Node, group_id: str, context: RequestContext) -> Coordina
     if topic is None:  # it is being created, and this node has not heard of it yet
         return _refused(group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE, "there is no such topic yet")
     partition = topic.partitions[partition_of_group(group_id, len(topic.partitions))]
-    endpoint = node.endpoint_of(partition.leader, context.connection)
+    endpoint = node.cluster.endpoint_of(partition.leader, context.connection)
     if endpoint is None:
         return _refused(
             group_id,

@@ -25,7 +25,7 @@ async def handle(
             producer_id=request.producer_id, producer_epoch=request.producer_epoch + 1
         )
     try:
-        producer_id = await node.next_producer_id()
+        producer_id = await node.producer_ids.next()
         return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
     except ControllerUnavailable:
         return InitProducerIdResponse(

@@ -42,7 +42,7 @@ async def _answer_later(
     missing: list[str],
     settled: "Future[None] | None",
 ) -> MetadataResponse:
-    created = await node.auto_create(missing) if missing else {}
+    created = await node.topic_creation.create(missing) if missing else {}
     if settled is not None:
         await settled
     return _answer(node, request, context, created)
@@ -54,10 +54,10 @@ def _answer(
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(broker.id, address.host, address.port, broker.rack)
-            for broker, address in node.listed_brokers(context.connection)
+            for broker, address in node.cluster.listed_brokers(context.connection)
         ],
         cluster_id=node.cluster_id,
-        controller_id=node.controller_id,
+        controller_id=node.cluster.controller_id,
         topics=_topics(node, request, context.version, created),
         cluster_authorized_operations=(
             ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED

@@ -137,7 +137,7 @@ def _tell_leaders(node: Node, response: ProduceResponse, context: RequestContext
                     answer.current_leader = LeaderIdAndEpoch(image.leader, image.leader_epoch)
                     leaders.add(image.leader)
     for leader_id in sorted(leaders):
-        address = node.endpoint_of(leader_id, context.connection)
+        address = node.cluster.endpoint_of(leader_id, context.connection)
         if address is not None:
             response.node_endpoints.append(NodeEndpoint(leader_id, address.host, address.port))
 
