@@ -20,6 +20,7 @@ from barnabas.metadata.image import BrokerImage, MetadataImage
 _SETTLED_AFTER_MS = 1_000
 _LOOK_AGAIN_S = 0.05
 _LISTED_FOR_MS = 1_000
+_SILENT_FOR_MS = 10_000
 
 
 class Departures:
@@ -45,8 +46,16 @@ class Departures:
         self._lost_ms[node_id] = self._clock.steady_ms()
 
     def silent(self) -> Iterable[int]:
-        """Nodes that have ended a connection and to which there is none now."""
-        return [node_id for node_id in self._lost_ms if not self._is_connected(node_id)]
+        """Nodes that have just ended a connection and to which there is none now.
+
+        If it is long ago, it may have been one that was not used for minutes.
+        """
+        latest_ms = self._clock.steady_ms() - _SILENT_FOR_MS
+        return [
+            node_id
+            for node_id, lost_ms in self._lost_ms.items()
+            if lost_ms > latest_ms and not self._is_connected(node_id)
+        ]
 
     def brokers_changed(self) -> None:
         """The image has other brokers, or others that are fenced."""

@@ -40,6 +40,8 @@ class Followers:
     topic_reconfigured: Callable[[str], None]
     broker_reconfigured: Callable[[], None]
     brokers_changed: Callable[[], None]
+    failed: Callable[[str], None]
+    """What is agreed could not be followed, by a bug: the node is not to be trusted any more."""
 
 
 class MetadataFollower:
@@ -175,11 +177,15 @@ class MetadataFollower:
         self._scheduled = None
         self._is_working = True
         done = 0
+        is_whole = False
         try:
             while self._todo and done < _SLICE_PARTITIONS:
                 done += self._todo.popleft()()
+            is_whole = True
         finally:
             self._is_working = False
+            if not is_whole:  # the error goes on to where bugs are reported
+                self._followers.failed("what is agreed could not be followed")
         if self._todo:
             self._scheduled = self._loop.call_soon(self._slice)
             return

@@ -89,6 +89,7 @@ class Node:
                 self._topic_reconfigured,
                 self._reconfigure_broker,
                 self._brokers_changed,
+                on_failure,
             ),
         )
         self.quorum = Quorum(

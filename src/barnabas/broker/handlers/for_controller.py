@@ -23,6 +23,7 @@ from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request, Response
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
+from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 
 
 async def handle(node: Node, request: Request[Any], context: RequestContext) -> Response:
@@ -39,9 +40,18 @@ async def handle(node: Node, request: Request[Any], context: RequestContext) -> 
             response = await node.calls.call(
                 request, timeout_ms=max(1_000, min(timeout_ms, DEFAULT_TIMEOUT_MS))
             )
+            if isinstance(response, CreateTopicsResponse):
+                await node.topic_creation.seen(_created(request, response))
             await node.in_step()
         return response
     except NotController:
         return api.refuse(request, ErrorCode.NOT_CONTROLLER, "another node is the controller")
     except (NotAgreed, ControllerUnavailable) as error:
         return api.refuse(request, ErrorCode.REQUEST_TIMED_OUT, str(error))
+
+
+def _created(request: Request[Any], response: CreateTopicsResponse) -> list[str]:
+    """Topics that whoever asked for them may look for here at once."""
+    if isinstance(request, CreateTopicsRequest) and request.validate_only:
+        return []
+    return [topic.name for topic in response.topics if not topic.error_code]
