@@ -59,6 +59,16 @@ def test_only_changes_are_recorded(image: MetadataImage) -> None:
     assert image.configs == {}
 
 
+def test_throttles_can_be_taken_back_but_not_set(image: MetadataImage) -> None:
+    for resource, name in (
+        (ONE, "leader.replication.throttled.rate"),
+        (T, "follower.replication.throttled.replicas"),
+    ):
+        assert change(image, resource, (name, OPERATION_DELETE, None)) == []
+        with pytest.raises(Refusal):
+            change(image, resource, (name, OPERATION_SET, "1"))
+
+
 def test_replacing_takes_back_what_is_not_named(image: MetadataImage) -> None:
     change(image, T, ("retention.ms", OPERATION_SET, "5"), ("flush.ms", OPERATION_SET, "6"))
     again = ("flush.ms", OPERATION_SET, "6")

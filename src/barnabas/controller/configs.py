@@ -28,6 +28,18 @@ OPERATION_DELETE = 1
 OPERATION_APPEND = 2
 OPERATION_SUBTRACT = 3
 
+_THROTTLES = frozenset(
+    {
+        "leader.replication.throttled.rate",
+        "follower.replication.throttled.rate",
+        "leader.replication.throttled.replicas",
+        "follower.replication.throttled.replicas",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    }
+)
+"""Moves are not throttled here, so these can't be set. Kafka's own tool takes them back after
+every move, though, set or not."""
+
 
 @dataclass(frozen=True, slots=True)
 class Synonym:
@@ -179,6 +191,8 @@ def alter_configs(
     for change in changes:
         config = table.get(change.name)
         if config is None:
+            if change.operation == OPERATION_DELETE and change.name in _THROTTLES:
+                continue
             raise Refusal(
                 ErrorCode.INVALID_CONFIG,
                 f"there is no setting {change.name!r} here{did_you_mean(change.name, table)}",
