@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from barnabas.broker.replica_entry import ReplicaEntry
 from barnabas.log import Log, OsDisk
 from barnabas.log.storage import File
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.fetch import EpochEndOffset, FetchPartition
 from barnabas.wire.messages.metadata_records import RemoveTopicRecord
 from tests.broker.verbs import values_of
 from tests.replication.cluster import TOPIC, TOPIC_ID, Cluster, run
@@ -526,3 +528,51 @@ def test_a_replica_on_a_disk_that_refuses_is_opened_later(
         assert (await cluster.produce(1, b"a")).error_code == 0
 
     run(tmp_path, test)
+
+
+def test_who_asks_a_leader_that_does_not_know_it_yet_keeps_what_it_has(tmp_path: Path) -> None:
+    """It has more than the new leader, and asks before that one has heard that it leads.
+
+    What was asked stays in the session; when it is looked at again, nobody has compared the logs.
+    """
+
+    async def test(cluster: Cluster) -> None:
+        cluster.create([1, 2, 3])
+        await cluster.produce(1, b"a")
+        for node_id in (2, 3):
+            await cluster.until(lambda n=node_id: cluster.nodes[n].partition().high_watermark == 1)
+        await cluster.stop(3)
+        await cluster.produce(1, b"b", acks=1)
+        await cluster.until(lambda: ends(cluster) == [2, 2])
+        cluster.start(3)
+        follower, leader = cluster.nodes[2].partition(), cluster.nodes[3].partition()
+        assert (follower.log.log_end_offset, leader.log.log_end_offset) == (2, 1)
+        entry = ReplicaEntry((TOPIC_ID, 0), leader, 2, cluster.nodes[2].epoch)
+        asked = FetchPartition(0, 1, 2, 0, 0, 1 << 20)
+        entry.update(asked)
+        assert entry.error is ErrorCode.UNKNOWN_LEADER_EPOCH
+        cluster.fail_over(3, [3, 2])
+        assert entry.error is not ErrorCode.OFFSET_OUT_OF_RANGE
+        entry.update(asked)
+        assert entry.read(1 << 20, min_one=True).diverging_epoch == EpochEndOffset(0, 1)
+        assert follower.log.log_end_offset >= 1
+        await cluster.until(lambda: ends(cluster)[1:] == [1, 1])
+
+    run(tmp_path, test)
+
+
+def test_an_offset_alone_makes_nobody_throw_records_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test(cluster: Cluster) -> None:
+        cluster.create([1, 2])
+        await cluster.produce(1, b"a")
+        await cluster.produce(1, b"b")
+        monkeypatch.setattr(ReplicaEntry, "error", ErrorCode.OFFSET_OUT_OF_RANGE)
+        await cluster.produce(1, b"c", acks=1)
+        await asyncio.sleep(0.1)
+        assert ends(cluster) == [3, 2]
+        monkeypatch.undo()
+        await cluster.until(lambda: ends(cluster) == [3, 3])
+
+    run(tmp_path, test, nodes=2)

@@ -29,9 +29,11 @@ class ReplicaEntry(Entry):
     def update(self, asked: FetchPartition) -> None:
         super().update(asked)
         self._diverging = None
-        self._refusal = ErrorCode.NONE
+        # Whoever may not be answered yet is told so until it asks again: only then are its log and
+        # this one compared, and without that it would seem to ask for what there never was.
+        self._refusal = self.access_error
         partition = self.partition
-        if partition is None or self.access_error is not ErrorCode.NONE:
+        if partition is None or self._refusal is not ErrorCode.NONE:
             return
         try:
             self._diverging = divergence(

@@ -187,8 +187,11 @@ class ReplicaFetcher:
         partition = followed.partition
         end, start = partition.log.log_end_offset, partition.log.log_start_offset
         try:
-            if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and data.log_start_offset >= 0:
-                start_at(partition, data.log_start_offset)
+            out_of_range = data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+            # A leader that starts behind the end here has deleted what comes next. Any other has
+            # something to compare with: nothing is thrown away because of an offset alone.
+            if out_of_range and (data.log_start_offset > end or (start == end and end > 0)):
+                start_at(partition, max(0, data.log_start_offset))
             elif data.error_code:
                 self._back_off(followed)
                 return
