@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 
 _TURNS_TO_ANSWER = 3
 """Turns of the event loop that a decided answer takes to its socket: encoding, order, writing."""
+_COMPANY_S = 10.0
+"""How long a node of a new cluster waits for the others."""
 
 
 class Node:
@@ -277,6 +279,15 @@ class Node:
         await self.in_step()
         self.isr_changes.start(self.partitions.led)
         self.partitions.set_strays_aside(keep={CLUSTER_METADATA})
+        await self._company()
+
+    async def _company(self) -> None:
+        """Wait until every voter has been here once: a topic made earlier had too few replicas."""
+        deadline = self.loop.time() + _COMPANY_S
+        while self.loop.time() < deadline:
+            if all(key.node_id in self.image.brokers for key in self.quorum.voters.keys):
+                return
+            await sleep(0.02)
 
     async def leave(self) -> None:
         """Hand over what is led here, if somebody is there to take it."""
