@@ -170,7 +170,7 @@ class ActiveController:
     def _tick(self) -> None:
         self._timer = None
         if self._controller is not None:
-            self._carry_out(self._controller, Controller.tick)
+            self._carry_out(self._controller, lambda controller, now_ms: controller.tick(now_ms))
 
 
 def _is_agreed(agreed: "Future[None]") -> bool:

@@ -1,0 +1,306 @@
+"""A node's membership: it registers, stays, is shut out, comes back and leaves."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barnabas.broker.controller_calls import ControllerUnavailable
+from barnabas.broker.lifecycle import Lifecycle
+from barnabas.broker.trust import UNKNOWN_EPOCH, DiskTrust
+from barnabas.log import OsDisk, StorageError
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from barnabas.wire.messages.broker_registration import (
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+)
+
+SESSION_MS = 3_000
+
+
+class FakeClock:
+    now = 0
+
+    def steady_ms(self) -> int:
+        return self.now
+
+
+class Stage:
+    """A lifecycle, and a controller that answers as the test says."""
+
+    def __init__(self, path: Path) -> None:
+        self.clock = FakeClock()
+        self.registrations: list[int] = []
+        self.heartbeats: list[BrokerHeartbeatRequest] = []
+        self.epochs = iter(range(10, 100))
+        self.refusal = ErrorCode.NONE
+        self.unavailable: Exception | None = None
+        self.beat = BrokerHeartbeatResponse(is_caught_up=True, is_fenced=False)
+        self.cut_off = 0
+        self.failures: list[str] = []
+        self.trust = DiskTrust(OsDisk(), str(path), "boot")
+        self.lifecycle = self.new()
+
+    def new(self) -> Lifecycle:
+        return Lifecycle(
+            asyncio.get_running_loop(),
+            self.clock,  # type: ignore[arg-type]
+            self,  # type: ignore[arg-type]
+            self.trust,
+            node_id=1,
+            registration=lambda epoch: BrokerRegistrationRequest(1, previous_broker_epoch=epoch),
+            metadata_offset=lambda: 42,
+            heartbeat_interval_ms=10,
+            session_timeout_ms=SESSION_MS,
+            on_cut_off=self._cut_off,
+            on_failure=self.failures.append,
+            silent_voters=lambda: [2, 3],
+        )
+
+    def _cut_off(self) -> None:
+        self.cut_off += 1
+
+    async def call(self, request: Any, *, timeout_ms: int, lane: str) -> Any:
+        await asyncio.sleep(0)
+        if self.unavailable is not None:
+            raise self.unavailable
+        if isinstance(request, BrokerRegistrationRequest):
+            self.registrations.append(request.previous_broker_epoch)
+            if self.refusal:
+                return BrokerRegistrationResponse(error_code=self.refusal)
+            return BrokerRegistrationResponse(broker_epoch=next(self.epochs))
+        self.heartbeats.append(request)
+        return self.beat
+
+    async def started(self) -> Lifecycle:
+        self.lifecycle.start()
+        await until(self.lifecycle.unfenced.is_set)
+        return self.lifecycle
+
+
+async def until(condition: Callable[[], object]) -> None:
+    for _ in range(2_000):
+        if condition():
+            return
+        await asyncio.sleep(0.001)
+    raise AssertionError("it has not come true")
+
+
+def play(path: Path, scenario: Callable[[Stage], Coroutine[Any, Any, None]]) -> None:
+    async def run() -> None:
+        stage = Stage(path)
+        await scenario(stage)
+        await stage.lifecycle.stop()
+
+    asyncio.run(run())
+
+
+def test_it_registers_and_goes_on(tmp_path: Path) -> None:
+    async def scenario(stage: Stage) -> None:
+        assert stage.lifecycle.epoch == UNKNOWN_EPOCH
+        lifecycle = await stage.started()
+        assert (lifecycle.epoch, lifecycle.is_fenced) == (10, False)
+        assert stage.registrations == [UNKNOWN_EPOCH], "a new disk vouches for nothing"
+        await until(lambda: len(stage.heartbeats) > 3)
+        heartbeat = stage.heartbeats[-1]
+        assert (heartbeat.broker_id, heartbeat.broker_epoch) == (1, 10)
+        assert heartbeat.current_metadata_offset == 42
+        assert stage.trust.vouched_epoch() == 10, "written before the first record is"
+        assert not stage.failures
+
+    play(tmp_path, scenario)
+
+
+def test_it_is_ready_when_it_is_let_in(tmp_path: Path) -> None:
+    async def scenario(stage: Stage) -> None:
+        stage.beat = BrokerHeartbeatResponse(is_fenced=True)
+        stage.lifecycle.start()
+        await until(lambda: len(stage.heartbeats) > 2)
+        assert not stage.lifecycle.unfenced.is_set()
+        stage.beat = BrokerHeartbeatResponse(is_fenced=False)
+        await until(stage.lifecycle.unfenced.is_set)
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.parametrize(
+    "error", [ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED]
+)
+def test_who_is_not_known_any_more_registers_again(tmp_path: Path, error: ErrorCode) -> None:
+    async def scenario(stage: Stage) -> None:
+        lifecycle = await stage.started()
+        stage.beat = BrokerHeartbeatResponse(error_code=error)
+        await until(lambda: not lifecycle.unfenced.is_set())
+        assert lifecycle.is_fenced
+        stage.beat = BrokerHeartbeatResponse(is_fenced=False)
+        await until(lifecycle.unfenced.is_set)
+        assert lifecycle.epoch > 10
+        # Its process has not ended: it has all that it had.
+        assert stage.registrations[:2] == [UNKNOWN_EPOCH, 10]
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ErrorCode.DUPLICATE_BROKER_REGISTRATION, "give this one another --id"),
+        (ErrorCode.INCONSISTENT_CLUSTER_ID, "belong to another cluster"),
+        (ErrorCode.INVALID_REGISTRATION, "INVALID_REGISTRATION"),
+    ],
+)
+def test_a_refusal_is_explained_once_and_not_final(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    error: ErrorCode,
+    said: str,
+) -> None:
+    monkeypatch.setattr("barnabas.broker.lifecycle._RETRY_S", 0.001)
+
+    async def scenario(stage: Stage) -> None:
+        stage.refusal = error
+        stage.lifecycle.start()
+        await until(lambda: len(stage.registrations) > 3)
+        stage.refusal = ErrorCode.NONE
+        await until(stage.lifecycle.unfenced.is_set)
+
+    play(tmp_path, scenario)
+    warnings = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    assert len(warnings) == 1
+    assert said in warnings[0]
+
+
+def test_without_a_controller_it_says_whom_it_waits_for(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(stage: Stage) -> None:
+        stage.unavailable = ControllerUnavailable("no controller")
+        stage.lifecycle.start()
+        await until(lambda: caplog.records)
+        assert "no controller; silent: 2, 3" in caplog.records[0].getMessage()
+        stage.unavailable = None
+        await until(stage.lifecycle.unfenced.is_set)
+
+    play(tmp_path, scenario)
+
+
+def test_a_node_that_hears_nothing_for_a_session_is_cut_off(tmp_path: Path) -> None:
+    async def scenario(stage: Stage) -> None:
+        lifecycle = await stage.started()
+        stage.unavailable = ControllerUnavailable("no controller")
+        stage.clock.now += SESSION_MS
+        await asyncio.sleep(0.03)
+        assert not lifecycle.is_cut_off
+        assert stage.cut_off == 0
+        stage.clock.now += 1
+        assert lifecycle.is_cut_off
+        lifecycle.wake()
+        await until(lambda: stage.cut_off)
+        stage.unavailable = None
+        lifecycle.wake()
+        await until(lambda: not lifecycle.is_cut_off)
+
+    play(tmp_path, scenario)
+
+
+def test_an_answer_counts_from_when_it_was_asked_for(tmp_path: Path) -> None:
+    async def scenario(stage: Stage) -> None:
+        lifecycle = await stage.started()
+        call = stage.call
+
+        async def slow(request: Any, **options: Any) -> Any:
+            stage.clock.now += SESSION_MS + 1
+            return await call(request, **options)
+
+        stage.call = slow  # type: ignore[method-assign]
+        beats = len(stage.heartbeats)
+        lifecycle.wake()
+        await until(lambda: len(stage.heartbeats) > beats + 1)
+        assert lifecycle.is_cut_off, "the controller may have given up after it answered"
+
+    play(tmp_path, scenario)
+
+
+def test_news_do_not_wait_for_the_next_heartbeat(tmp_path: Path) -> None:
+    async def scenario(stage: Stage) -> None:
+        lifecycle = await stage.started()
+        lifecycle._interval_s = 60
+        await asyncio.sleep(0.03)
+        beats = len(stage.heartbeats)
+        lifecycle.wake()
+        await until(lambda: len(stage.heartbeats) > beats)
+
+    play(tmp_path, scenario)
+
+
+def test_a_disk_that_can_not_remember_the_epoch_keeps_the_node_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(stage: Stage) -> None:
+        def full(*_: object) -> None:
+            raise StorageError("no space left")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(DiskTrust, "registered", full)
+            stage.lifecycle.start()
+            await until(lambda: stage.registrations)
+            await asyncio.sleep(0.01)
+            assert stage.lifecycle.epoch == UNKNOWN_EPOCH
+            assert not stage.heartbeats
+        stage.lifecycle.wake()
+        await until(stage.lifecycle.unfenced.is_set)
+        assert stage.trust.vouched_epoch() == stage.lifecycle.epoch == 11
+
+    play(tmp_path, scenario)
+
+
+def test_a_node_leaves_when_it_may(tmp_path: Path) -> None:
+    async def scenario(stage: Stage) -> None:
+        lifecycle = await stage.started()
+        leaving = asyncio.ensure_future(lifecycle.leave(5_000))
+        await until(lambda: stage.heartbeats[-1].want_shut_down)
+        assert not leaving.done()
+        stage.beat = BrokerHeartbeatResponse(is_fenced=True, should_shut_down=True)
+        await asyncio.wait_for(leaving, 1)
+        lifecycle.closed_well()
+        assert DiskTrust(OsDisk(), str(tmp_path), "another boot").vouched_epoch() == 10
+
+    play(tmp_path, scenario)
+
+
+def test_a_node_leaves_when_nobody_is_there_or_nobody_hurries(tmp_path: Path) -> None:
+    async def scenario(stage: Stage) -> None:
+        lifecycle = await stage.started()
+        await asyncio.wait_for(lifecycle.leave(20), 1)
+        assert not lifecycle.may_leave.is_set()
+        stage.unavailable = ControllerUnavailable("no controller")
+        lifecycle.wake()
+        await asyncio.wait_for(lifecycle.leave(60_000), 1)
+
+    play(tmp_path, scenario)
+
+
+def test_who_was_never_registered_vouches_for_nothing(tmp_path: Path) -> None:
+    async def scenario(stage: Stage) -> None:
+        stage.lifecycle.closed_well()
+        assert not list(tmp_path.iterdir())
+
+    play(tmp_path, scenario)
+
+
+def test_a_bug_that_ends_the_heartbeats_ends_the_node(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(stage: Stage) -> None:
+        lifecycle = await stage.started()
+        stage.unavailable = ValueError("a bug")
+        await until(lambda: stage.failures)
+        assert stage.failures == ["heartbeats have ended"]
+        await asyncio.wait_for(lifecycle.leave(60_000), 1)
+
+    play(tmp_path, scenario)
+    assert "CRITICAL" in [record.levelname for record in caplog.records]
