@@ -43,9 +43,12 @@ def test_operations_are_told_when_asked_for(client: RawClient, topic: str) -> No
     assert client.ask(DescribeClusterRequest(True)).cluster_authorized_operations > 0
 
 
-def test_only_brokers_can_be_described(client: RawClient) -> None:
+def test_voters_are_told_as_controllers(client: RawClient) -> None:
     answer = client.ask(DescribeClusterRequest(endpoint_type=2))
-    assert answer.error_code == ErrorCode.MISMATCHED_ENDPOINT_TYPE
+    assert (answer.endpoint_type, answer.controller_id) == (2, 42)
+    assert [voter.broker_id for voter in answer.brokers] == [42]
+    answer = client.ask(DescribeClusterRequest(endpoint_type=3))
+    assert answer.error_code == ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
 
 
 def test_what_lies_on_the_disk(client: RawClient, topic: str, node: BrokerProcess) -> None:

@@ -1,4 +1,7 @@
-"""DescribeCluster, versions 0-2: the brokers and who is controller."""
+"""DescribeCluster, versions 0-2: the brokers, or those that vote, and who is controller.
+
+Voters are brokers here, at the same address: a tool may ask any of them for the controllers.
+"""
 
 from barnabas.broker.authorized_operations import NOT_ASKED, ON_CLUSTER
 from barnabas.broker.dispatch import RequestContext
@@ -10,20 +13,24 @@ from barnabas.wire.messages.describe_cluster import (
     DescribeClusterResponse,
 )
 
-_BROKERS = 1
+_BROKERS, _CONTROLLERS = 1, 2
 
 
 def handle(
     node: Node, request: DescribeClusterRequest, context: RequestContext
 ) -> DescribeClusterResponse:
-    if request.endpoint_type != _BROKERS:
+    if request.endpoint_type not in (_BROKERS, _CONTROLLERS):
         return DescribeClusterResponse(
-            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
-            error_message="only brokers (endpoint type 1) can be described here",
+            error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+            error_message="there are brokers (endpoint type 1) and controllers (2)",
             endpoint_type=request.endpoint_type,
         )
     brokers = node.cluster.brokers(context.connection)
+    if request.endpoint_type == _CONTROLLERS:
+        voters = {key.node_id for key in node.quorum.voters.keys}
+        brokers = (found for found in brokers if found[0].id in voters)
     return DescribeClusterResponse(
+        endpoint_type=request.endpoint_type,
         cluster_id=node.cluster_id,
         controller_id=node.cluster.controller_id,
         brokers=[
