@@ -26,6 +26,7 @@ class FakeNode:
         self._creates = creates
         self.topic_creation = self.cluster = self
         self.departures = SimpleNamespace(settled=lambda: None)
+        self.lifecycle = SimpleNamespace(is_cut_off=False)
 
     async def ensure_offsets_topic(self) -> None:
         if self._creates is None:

@@ -8,7 +8,7 @@ from tests.support.cluster import ClusterProcesses, SmallDisk
 
 
 def test_a_full_follower(disks: dict[int, SmallDisk], cluster: ClusterProcesses) -> None:
-    with hurt(cluster) as workload:
+    with hurt(cluster, partitions=1) as workload:
         leader = cluster.leader_of(TOPIC)
         follower = next(i for i in cluster.nodes if i != leader.node_id)
         with full(disks[follower]):

@@ -5,7 +5,7 @@ table, so nothing is advertised that is not served.
 """
 
 import logging
-from asyncio import Future, get_running_loop
+from asyncio import AbstractEventLoop, Future, get_running_loop
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -27,6 +27,8 @@ from barnabas.wire.messages.api_versions import (
 from barnabas.wire.primitives import Reader, WireError
 
 logger = logging.getLogger(__name__)
+
+_FAREWELL_S = 0.01
 
 NodeT = TypeVar("NodeT")
 
@@ -61,6 +63,13 @@ class RequestContext:
     @property
     def client_host(self) -> str:
         return self.connection.client_host
+
+    def send_away(self, loop: AbstractEventLoop) -> None:
+        """Close the connection, after the answer: the client shall ask another node.
+
+        What it is told here may be out of date, and clients like to ask whom they asked last.
+        """
+        loop.call_later(_FAREWELL_S, self.connection.close)
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,6 +153,8 @@ def _answer(
         for _, data in answers:
             if not data.records and data.error_code == ErrorCode.NONE:
                 data.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if not any(data.records for _, data in answers):
+            context.send_away(node.loop)
     return response
 
 

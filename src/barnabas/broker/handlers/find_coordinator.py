@@ -26,6 +26,9 @@ async def handle(
 ) -> FindCoordinatorResponse:
     keys = request.coordinator_keys if context.version >= _SEVERAL_KEYS else [request.key]
     error, message = await _check(node, request.key_type)
+    if node.lifecycle.is_cut_off:
+        error, message = ErrorCode.COORDINATOR_NOT_AVAILABLE, "no controller can be reached"
+        context.send_away(node.loop)
     coordinators = [
         _refused(key, error, message) if error else _coordinator(node, key, context) for key in keys
     ]

@@ -66,6 +66,8 @@ def handle(
         return None
     if failed:
         _tell_leaders(node, response, context)
+        if node.lifecycle.is_cut_off:
+            context.send_away(node.loop)
     return _answer_when_committed(node, response, waiting, request.timeout_ms)
 
 
