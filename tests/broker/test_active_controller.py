@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from barnabas.broker.active_controller import ActiveController, NotAgreed, NotController
+from barnabas.broker.node import Node
 from barnabas.broker.quorum.outcome import NotLeader, OutcomeUnknown
 from barnabas.controller.decision import Decision
+from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from barnabas.wire.messages.metadata_records import NoOpRecord
 
 WAIT_MS = 2_000
@@ -296,3 +298,24 @@ def test_a_broken_connection_counts_if_it_is_the_last_one_of_its_broker() -> Non
         assert stage.made[1].lost == []
 
     play(scenario)
+
+
+def test_a_lone_node_gets_over_a_decision_that_failed(
+    local_node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = local_node
+
+    def fails(*_: object) -> Decision[None]:
+        raise ValueError("a bug")
+
+    async def scenario() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr("barnabas.controller.controller.delete_topics", fails)
+            with pytest.raises(ValueError, match="a bug"):
+                await node.calls.call(DeleteTopicsRequest([DeleteTopicState("nowhere")]))
+        assert not node.controller.is_active
+        # It is elected again, and its next controller knows what is agreed.
+        assert await node.topic_creation.create(["after-a-bug"]) == {"after-a-bug": 0}
+        assert not node.lifecycle.is_cut_off
+
+    node.loop.run_until_complete(asyncio.wait_for(scenario(), 10))
