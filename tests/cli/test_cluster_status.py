@@ -40,6 +40,7 @@ def status(topics: dict[str, Topic], **given: Any) -> Any:
         given.get("quorum", quorum(1, 2, 3)),
         given.get("moving", {}),
         given.get("min_isr", {}),
+        given.get("unreachable", ()),
         given.get("problem"),
     )
 
@@ -63,6 +64,11 @@ def test_a_fenced_node_and_one_that_only_votes_are_problems() -> None:
     found = status({}, described=brokers(2), quorum=quorum(1, 2, 9))
     assert found.problems == ["node 2 is fenced", "node 9 is not registered"]
     assert {node.node_id: node.role for node in found.nodes}[3] == "observer"
+
+
+def test_a_node_that_can_not_be_reached_from_here_is_a_problem() -> None:
+    found = status({}, described=brokers(2), unreachable={2, 3})
+    assert found.problems == ["node 2 is fenced", "node 3 is unreachable"]
 
 
 @pytest.mark.parametrize(
@@ -95,6 +101,8 @@ def test_a_replica_that_is_just_being_added_is_no_problem() -> None:
 
 def test_a_quorum_without_a_leader_is_a_problem(capsys: pytest.CaptureFixture[str]) -> None:
     found = status({}, quorum=None, problem="no leader is known")
+    assert {node.role for node in found.nodes} == {None}
+    assert not any(node.is_controller for node in found.nodes)
     assert found.problems == ["no controller answers: no leader is known"]
     print_status(found, as_json=False)
     assert capsys.readouterr().out.startswith("cluster c: no controller answers")

@@ -1,10 +1,11 @@
 """How a cluster is: its nodes, its quorum, and the partitions that lack something."""
 
+import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from barnabas.client.brokers import ClusterDescription, describe_cluster
+from barnabas.client.brokers import BrokerDescription, ClusterDescription, describe_cluster
 from barnabas.client.cluster import Cluster
 from barnabas.client.configs import ResourceType, describe_configs
 from barnabas.client.errors import BarnabasError, ProtocolMismatch
@@ -15,9 +16,11 @@ from barnabas.client.reassignments import Reassignment, list_reassignments
 UP = "up"
 FENCED = "fenced"
 MISSING = "not registered"
+UNREACHABLE = "unreachable"
 
-PATIENCE_MS = 4_000
-"""How long to try: who looks at a cluster in trouble wants to know what there is to know."""
+REQUEST_TIMEOUT_MS = 2_000
+RETRY_TIMEOUT_MS = 6_000
+"""Short: who looks at a cluster in trouble wants to know what there is to know."""
 
 _SILENT_MS = 5_000
 
@@ -33,7 +36,7 @@ class NodeStatus:
     address: str | None
     rack: str | None
     state: str
-    role: str
+    role: str | None
     is_controller: bool
     leaders: int
     replicas: int
@@ -93,7 +96,30 @@ async def collect(cluster: Cluster) -> ClusterStatus:
     except BarnabasError as error:
         why_not = str(error)
     under = _under_replicated(topics)
-    return summarize(described, topics, quorum, moving, await _min_isr(cluster, under), why_not)
+    return summarize(
+        described,
+        topics,
+        quorum,
+        moving,
+        await _min_isr(cluster, under),
+        await _unreachable(cluster),
+        why_not,
+    )
+
+
+async def _unreachable(cluster: Cluster) -> set[int]:
+    """The nodes that ought to be there and that no connection can be made to from here."""
+
+    async def is_reachable(node_id: int) -> bool:
+        try:
+            await cluster.connection(node_id)
+        except BarnabasError:
+            return False
+        return True
+
+    nodes = list(cluster.brokers)
+    reachable = await asyncio.gather(*map(is_reachable, nodes))
+    return {node for node, is_there in zip(nodes, reachable, strict=True) if not is_there}
 
 
 def summarize(
@@ -102,6 +128,7 @@ def summarize(
     quorum: QuorumDescription | None,
     moving: Mapping[TopicPartition, Reassignment],
     min_isr: Mapping[str, int],
+    unreachable: Collection[int] = (),
     quorum_problem: str | None = None,
 ) -> ClusterStatus:
     """Put together what the parts say. `min_isr` holds the topics that lack replicas."""
@@ -113,7 +140,7 @@ def summarize(
     ]
     status = ClusterStatus(
         described.cluster_id,
-        _nodes(described, quorum, [each for _, each in everything]),
+        _nodes(described, quorum, [each for _, each in everything], unreachable),
         None if quorum is None or quorum_problem else _quorum(quorum),
         len(everything),
         {
@@ -161,12 +188,15 @@ async def _min_isr(cluster: Cluster, under: Mapping[TopicPartition, Partition]) 
 
 
 def _nodes(
-    described: ClusterDescription, quorum: QuorumDescription | None, partitions: list[Partition]
+    described: ClusterDescription,
+    quorum: QuorumDescription | None,
+    partitions: list[Partition],
+    unreachable: Collection[int],
 ) -> list[NodeStatus]:
     leaders = Counter(each.leader for each in partitions)
     replicas = Counter(node for each in partitions for node in each.replicas)
     voters = {each.node_id for each in quorum.voters} if quorum is not None else set()
-    controller = described.controller_id if quorum is None else quorum.leader_id
+    controller = None if quorum is None else quorum.leader_id
     known = {broker.node_id: broker for broker in described.brokers}
     nodes = []
     for node_id in sorted({*known, *voters}):
@@ -176,14 +206,22 @@ def _nodes(
                 node_id,
                 None if broker is None else str(broker.address),
                 None if broker is None else broker.rack,
-                MISSING if broker is None else FENCED if broker.fenced else UP,
-                VOTER if node_id in voters else OBSERVER,
+                _state(broker, unreachable),
+                None if quorum is None else VOTER if node_id in voters else OBSERVER,
                 node_id == controller,
                 leaders[node_id],
                 replicas[node_id],
             )
         )
     return nodes
+
+
+def _state(broker: BrokerDescription | None, unreachable: Collection[int]) -> str:
+    if broker is None:
+        return MISSING
+    if broker.fenced:
+        return FENCED
+    return UNREACHABLE if broker.node_id in unreachable else UP
 
 
 def _quorum(quorum: QuorumDescription) -> QuorumStatus:

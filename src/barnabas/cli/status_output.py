@@ -4,7 +4,7 @@ import asyncio
 import sys
 from typing import NoReturn
 
-from barnabas.cli.cluster_status import PATIENCE_MS, ClusterStatus, collect
+from barnabas.cli.cluster_status import REQUEST_TIMEOUT_MS, RETRY_TIMEOUT_MS, ClusterStatus, collect
 from barnabas.cli.command import Session
 from barnabas.cli.output import Cell, print_json, print_line, print_table, say
 from barnabas.client.errors import BarnabasError
@@ -18,7 +18,7 @@ async def watch_status(session: Session, interval: float) -> NoReturn:
     while True:
         try:
             async with session.connect(
-                retry_timeout_ms=PATIENCE_MS, request_timeout_ms=PATIENCE_MS
+                retry_timeout_ms=RETRY_TIMEOUT_MS, request_timeout_ms=REQUEST_TIMEOUT_MS
             ) as cluster:
                 while True:
                     found = await collect(cluster)
@@ -49,7 +49,7 @@ def print_status(status: ClusterStatus, *, as_json: bool) -> None:
                 node.address,
                 node.rack,
                 node.state,
-                node.role + (", controller" if node.is_controller else ""),
+                f"{node.role}, controller" if node.is_controller else node.role,
                 node.leaders,
                 node.replicas,
             )

@@ -10,12 +10,13 @@ from barnabas.cli.settings import parse_pairs
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
-    from barnabas.client.metadata import Partition, Topic
+    from barnabas.client.metadata import Partition, Topic, TopicPartition
 
 app = typer.Typer(no_args_is_help=True, help="Create, list, describe, alter and delete topics.")
 
 _MAX_PARTITIONS = (1 << 31) - 1  # what the protocol can say
 _MAX_REPLICATION_FACTOR = (1 << 15) - 1
+_PATIENCE_MS = 5_000
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The topic.", show_default=False)]
 Names = Annotated[list[str], typer.Argument(metavar="NAME", help="Topics.", show_default=False)]
@@ -131,7 +132,7 @@ async def describe(
     ] = False,
 ) -> None:
     """Show partitions, leaders, replicas, offsets, sizes and configs of topics."""
-    async with session.connect() as cluster:
+    async with session.connect(retry_timeout_ms=_PATIENCE_MS) as cluster:
         if names:
             topics = list((await cluster.topics(names)).values())
         else:
@@ -153,7 +154,6 @@ async def describe(
 async def _describe(cluster: "Cluster", topics: "list[Topic]") -> list[dict[str, object]]:
     from barnabas.client.configs import ResourceType, describe_configs
     from barnabas.client.metadata import NO_LEADER, TopicPartition
-    from barnabas.client.offsets import beginning_and_end
     from barnabas.client.topics import log_sizes
 
     partitions = [
@@ -162,7 +162,7 @@ async def _describe(cluster: "Cluster", topics: "list[Topic]") -> list[dict[str,
         for each in topic.partitions
         if each.leader != NO_LEADER
     ]
-    offsets = await beginning_and_end(cluster, partitions)
+    offsets = await _offsets(cluster, partitions)
     sizes = await log_sizes(cluster)
     configs = await describe_configs(cluster, ResourceType.TOPIC, [topic.name for topic in topics])
     described: list[dict[str, object]] = []
@@ -193,6 +193,24 @@ async def _describe(cluster: "Cluster", topics: "list[Topic]") -> list[dict[str,
             }
         )
     return described
+
+
+async def _offsets(
+    cluster: "Cluster", partitions: "list[TopicPartition]"
+) -> "dict[TopicPartition, tuple[int, int]]":
+    """Where logs begin and end; those of a leader that is away are left out."""
+    from barnabas.client.errors import BarnabasError
+    from barnabas.client.offsets import beginning_and_end
+
+    found: dict[TopicPartition, tuple[int, int]] = {}
+    for led in (await cluster.by_leader(partitions)).values():
+        try:
+            found |= await beginning_and_end(cluster, led)
+        except BarnabasError as error:
+            if not error.retriable:
+                raise
+            say(f"warning: {error}")
+    return found
 
 
 def _print_topic(topic: dict[str, object]) -> None:
