@@ -10,7 +10,12 @@ from barnabas.broker.replica_entry import ReplicaEntry
 from barnabas.log import Log, OsDisk
 from barnabas.log.storage import File
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.fetch import EpochEndOffset, FetchPartition
+from barnabas.wire.messages.fetch import (
+    EpochEndOffset,
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+)
 from barnabas.wire.messages.metadata_records import RemoveTopicRecord
 from tests.broker.verbs import values_of
 from tests.replication.cluster import TOPIC, TOPIC_ID, Cluster, run
@@ -346,6 +351,26 @@ def test_consumers_are_sent_to_the_closest_replica(tmp_path: Path) -> None:
         cluster.change(isr=[1, 3])
         far = await cluster.consume(1, rack="b")
         assert (far.preferred_read_replica, values_of(far)) == (-1, [b"a"])
+
+    run(tmp_path, test, racks={1: "a", 2: "b", 3: "c"})
+
+
+def test_a_consumer_that_does_not_go_to_the_closest_replica_is_served(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        cluster.create([1, 2, 3])
+        await cluster.produce(1, b"a")
+        await cluster.until(lambda: marks(cluster) == [1] * 3)
+        asked = FetchPartition(0, fetch_offset=0, partition_max_bytes=1 << 20)
+        topics = [FetchTopic(TOPIC, TOPIC_ID, [asked])]
+        first = FetchRequest(session_epoch=0, topics=topics, rack_id="b", max_bytes=1 << 20)
+        answer = await cluster.ask(1, first, 18)
+        near = answer.responses[0].partitions[0]
+        assert (near.preferred_read_replica, near.records) == (2, b"")
+        again = FetchRequest(
+            session_id=answer.session_id, session_epoch=1, rack_id="b", max_bytes=1 << 20
+        )
+        here = (await cluster.ask(1, again, 18)).responses[0].partitions[0]
+        assert (here.preferred_read_replica, values_of(here)) == (-1, [b"a"])
 
     run(tmp_path, test, racks={1: "a", 2: "b", 3: "c"})
 

@@ -41,7 +41,11 @@ class Entry:
         self.max_bytes = 0
         self.leader_epoch = -1
         self.preferred_read_replica = NO_REPLICA
-        """Who is nearer to the reader than this node, and has what it asks for."""
+        """Who is nearer to the reader than this node, and has what it asks for.
+
+        It is told once. A reader that asks here again can't get there, and is served: it would
+        be sent away for ever, as long as it stands where it stands.
+        """
         self.told = (-1, -1)  # high watermark and log start offset of the last answer
         self.found(found)
 
@@ -127,16 +131,17 @@ class Entry:
         partition = self.partition
         if partition is None or error not in (ErrorCode.NONE, ErrorCode.OFFSET_OUT_OF_RANGE):
             return PartitionData(self.key[1], error, -1, records=b"")
+        preferred, self.preferred_read_replica = self.preferred_read_replica, NO_REPLICA
         data = PartitionData(
             self.key[1],
             error,
             partition.high_watermark,
             partition.high_watermark,
             partition.log.log_start_offset,
-            preferred_read_replica=self.preferred_read_replica,
+            preferred_read_replica=preferred,
             records=b"",
         )
-        if error is ErrorCode.NONE and self.preferred_read_replica == NO_REPLICA:
+        if error is ErrorCode.NONE and preferred == NO_REPLICA:
             self._read_records(data, max_bytes, min_one=min_one)
         return data
 
