@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	@touch $@
 
-demo: $(STAMP) ## Run a broker, a producer and two consumer groups, live, and show the outcome
+demo: $(STAMP) ## Run three nodes, kill two of them under load, live, and show that nothing is lost
 	$(BIN)/python -m examples.demo
 
 # Four workers: most tests wait for a broker process or a client, not for a core.

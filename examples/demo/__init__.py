@@ -1,1 +1,1 @@
-"""`make demo`: a small web shop's page views through a real broker, watched live and verified."""
+"""`make demo`: a small web shop's page views through a cluster that loses nodes, live, verified."""

@@ -15,7 +15,9 @@ from examples.demo.processes import ProcessCrashedError
 def main() -> int:
     """0: every promise was kept; 1: one was broken; 130: interrupted."""
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=15, help="how long the shop is open")
+    parser.add_argument(
+        "--seconds", type=float, default=16, help="how long the shop is open, about"
+    )
     parser.add_argument("--rate", type=int, default=1000, help="page views a second")
     parser.add_argument("--plain", action="store_true", help="lines instead of a live view")
     options = parser.parse_args()
@@ -34,8 +36,6 @@ def main() -> int:
     except (ProcessCrashedError, BarnabasError) as error:
         console.print(f"error: {error}", style="red", highlight=False, markup=False)
         return 1
-    finally:
-        play.kill()
     if kept:
         console.print("All promises kept.", style="bold green")
     else:

@@ -1,33 +1,39 @@
-"""The play: a broker, a shop, two groups, a member that joins, one that leaves, and the reckoning.
+"""The play: a cluster, a shop, two groups, nodes that are killed, and the reckoning.
 
 The group `offers` is a queue: its members share the page views. The group `audit` gets
-its own copy of all of them: publish-subscribe. Both read the same topic, which keeps everything.
+its own copy of all of them: publish-subscribe. Both read the same topic, which keeps everything,
+on three nodes. While the shop is open, two of them die, one after the other.
 """
 
 import asyncio
 import tempfile
+import time
 from asyncio.subprocess import Process
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol, Self
 
 from rich.console import Console
 
 from barnabas.client.cluster import Cluster
+from barnabas.client.errors import BarnabasError
 from barnabas.client.topics import create_topic
 from examples.demo.ledger import Check, Reader
+from examples.demo.nodes import Nodes
+from examples.demo.pauses import Kill, check_pauses
 from examples.demo.processes import Processes
 from examples.demo.stage import Stage
 from examples.demo.view import LiveView, PlainView, show_summary
-from examples.demo.watch import committed_lag, take_snapshot
+from examples.demo.watch import committed, count_records, look_at_cluster, look_at_group
 
 TOPIC = "page-views"
-PARTITIONS = 4
+PARTITIONS = 6
 QUEUE = "offers"
 COPY = "audit"
 
 _FRAME_S = 0.2
-_PATIENCE_S = 15.0
+_PATIENCE_S = 30.0
 
 
 class View(Protocol):
@@ -46,84 +52,102 @@ class Play:
         self._rate = rate
         self._seconds = seconds
         self._plain = plain
-        self._processes: Processes | None = None
 
     async def perform(self) -> bool:
         """Run it all; whether every promise was kept. Leaves neither processes nor files."""
         with tempfile.TemporaryDirectory(prefix="barnabas-demo-") as directory:
-            self._processes = Processes(Path(directory) / "errors.log")
-            async with self._processes as processes:
-                broker, bootstrap = await processes.broker(Path(directory) / "data")
-                self._stage = Stage(TOPIC, bootstrap, [QUEUE, COPY])
-                async with Cluster(bootstrap, retry_timeout_ms=2_000) as self._cluster:
-                    await create_topic(self._cluster, TOPIC, partitions=PARTITIONS)
-                    self._stage.tell(f"a broker, and the topic {TOPIC} of {PARTITIONS} partitions")
+            async with Processes(Path(directory) / "errors.log") as self._processes:
+                self._console.print("three nodes are starting ...", style="dim")
+                self._nodes = await Nodes.start(self._processes, Path(directory) / "data")
+                async with Cluster(self._nodes.bootstrap) as self._cluster:
+                    self._stage = Stage(TOPIC, [QUEUE, COPY])
+                    await self._set_up()
                     with self._view() as view:
                         checks = await self._watched(self._acts(), view)
-                await processes.end(broker)
+                await self._nodes.stop()
+            checks.append(self._nodes.same_copies(TOPIC, PARTITIONS))
         show_summary(self._console, checks)
         return all(check.kept for check in checks)
 
-    def kill(self) -> None:
-        """End at once what still runs."""
-        if self._processes is not None:
-            self._processes.kill()
-
-    @property
-    def _running(self) -> Processes:
-        assert self._processes is not None
-        return self._processes
+    async def _set_up(self) -> None:
+        await create_topic(
+            self._cluster,
+            TOPIC,
+            partitions=PARTITIONS,
+            configs={"min.insync.replicas": "2"},
+        )
+        self._stage.tell(f"three nodes; {TOPIC} has {PARTITIONS} partitions, each on all of them")
 
     def _view(self) -> View:
         if self._plain:
             return PlainView(self._stage)
         return LiveView(self._console, self._stage)
 
+    # -- watching --------------------------------------------------------------------------------
+
     async def _watched(self, acts: Coroutine[Any, Any, list[Check]], view: View) -> list[Check]:
         """The outcome of the acts, unless watching them finds that something went wrong."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                watching = tasks.create_task(self._watch(view))
+                watching = [
+                    tasks.create_task(self._show(view)),
+                    tasks.create_task(_again_and_again(self._look_at_cluster)),
+                    tasks.create_task(_again_and_again(self._look_at_groups)),
+                ]
                 checks = await acts
-                watching.cancel()
+                for task in watching:
+                    task.cancel()
         except ExceptionGroup as failures:
             raise failures.exceptions[0] from None
         return checks
 
-    async def _watch(self, view: View) -> None:
-        processes = self._running
+    async def _show(self, view: View) -> None:
         while True:
-            processes.check()
-            groups = self._stage.groups
-            self._stage.update(await take_snapshot(self._cluster, TOPIC, PARTITIONS, groups))
+            self._processes.check()
             view.show()
             await asyncio.sleep(_FRAME_S)
+
+    async def _look_at_cluster(self) -> None:
+        self._stage.update_cluster(await look_at_cluster(self._cluster, TOPIC))
+
+    async def _look_at_groups(self) -> None:
+        for group in self._stage.groups:
+            self._stage.update_group(group, await look_at_group(self._cluster, group))
 
     # -- the acts --------------------------------------------------------------------------------
 
     async def _acts(self) -> list[Check]:
-        stage, processes = self._stage, self._running
+        stage, processes = self._stage, self._processes
+        ledger = stage.ledger
         audit = await self._audit()
         first = await self._offer_maker(1)
         shop = await processes.client(
-            "-m", "examples.demo.producer", stage.bootstrap, TOPIC, str(self._rate),
-            str(self._seconds), on_row=stage.ledger.sent,
+            "-m", "examples.demo.producer", self._nodes.bootstrap, TOPIC, str(self._rate),
+            on_row=ledger.produced,
         )  # fmt: skip
-        stage.tell(f"the shop opens: {self._rate:,} page views a second, keyed by user")
-        await asyncio.sleep(self._seconds / 3)
-        await self._until(lambda: stage.ledger.readers[f"{QUEUE}-1"].seen)
-        second = await self._offer_maker(2)
+        stage.tell(f"the shop opens: {self._rate:,} page views a second, keyed by user, acks=all")
+        await self._until(lambda: ledger.readers[f"{QUEUE}-1"].seen)
+        await self._for_a_while(0.15)
         stage.tell(f"{QUEUE}-2 joins: the work is shared from here on")
-        await asyncio.sleep(self._seconds / 3)
-        await self._until(lambda: stage.ledger.readers[f"{QUEUE}-2"].seen)
+        second = await self._offer_maker(2)
+        await self._until(lambda: ledger.readers[f"{QUEUE}-2"].seen)
+        await self._for_a_while(0.15)
+        await self._kill(self._busiest_leader(), "a leader")
+        await self._for_a_while(0.25)
+        await self._kill(stage.cluster.controller, "the controller")
+        await self._for_a_while(0.25)
         stage.tell(f"{QUEUE}-1 leaves: the other one takes over")
         await processes.end(first)
-        await processes.finished(shop)
-        stage.tell(f"the shop closes after {len(stage.ledger.stored):,} page views")
-        await self._until(lambda: all(map(stage.ledger.has_everything, stage.groups)))
+        await self._for_a_while(0.2)
+        await processes.end(shop)
+        stage.tell(f"the shop closes after {len(ledger.stored):,} page views")
+        await self._until(lambda: all(map(ledger.has_everything, stage.groups)))
         for consumer in (second, audit):
             await processes.end(consumer)
         return await self._reckoning()
+
+    async def _for_a_while(self, share: float) -> None:
+        await asyncio.sleep(self._seconds * share)
 
     async def _until(self, reached: Callable[[], object]) -> None:
         """Wait for something, within reason: what never comes is found out at the reckoning."""
@@ -132,12 +156,28 @@ class Play:
                 return
             await asyncio.sleep(_FRAME_S)
 
+    async def _kill(self, node_id: int, role: str) -> None:
+        """And wait until the node is there again, with all that it has missed."""
+        stage = self._stage
+        leads = stage.cluster.led_by(node_id)
+        stage.tell(f"kill -9 of node {node_id}, {role}; it leads {leads} of {PARTITIONS}")
+        stage.kills.append(Kill(node_id, role, time.monotonic()))
+        self._nodes.kill(node_id)
+        await self._until(lambda: not stage.cluster.is_whole)
+        await self._until(lambda: stage.cluster.is_whole)
+
+    def _busiest_leader(self) -> int:
+        """The controller's turn comes later."""
+        cluster = self._stage.cluster
+        others = [node_id for node_id in cluster.up if node_id != cluster.controller]
+        return max(others, key=cluster.led_by)
+
     async def _offer_maker(self, number: int) -> Process:
         """A member of the queue, with a stock client."""
         stage, name = self._stage, f"{QUEUE}-{number}"
         reader = stage.ledger.readers[name] = Reader(name, QUEUE, "confluent-kafka")
-        return await self._running.client(
-            "-m", "examples.demo.consumer", stage.bootstrap, TOPIC, QUEUE, name,
+        return await self._processes.client(
+            "-m", "examples.demo.consumer", self._nodes.bootstrap, TOPIC, QUEUE, name,
             on_row=lambda row: stage.ledger.handled(reader, row),
         )  # fmt: skip
 
@@ -145,25 +185,29 @@ class Play:
         """The other group needs no program at all: the command line will do."""
         stage, name = self._stage, f"{COPY}-1"
         reader = stage.ledger.readers[name] = Reader(name, COPY, "barnabas consume")
-        return await self._running.client(
-            "-m", "barnabas", "consume", TOPIC, "--bootstrap", stage.bootstrap, "--group", COPY,
-            "--from-beginning", "--json", "--value-deserializer", "json",
+        return await self._processes.client(
+            "-m", "barnabas", "consume", TOPIC, "--bootstrap", self._nodes.bootstrap,
+            "--group", COPY, "--from-beginning", "--json", "--value-deserializer", "json",
             on_row=lambda row: stage.ledger.handled(reader, row),
         )  # fmt: skip
 
     async def _reckoning(self) -> list[Check]:
         stage = self._stage
-        stage.update(await take_snapshot(self._cluster, TOPIC, PARTITIONS, stage.groups))
-        ends = stage.snapshot.ends
-        checks = stage.ledger.checks(QUEUE, COPY, expected=int(self._rate * self._seconds))
-        lags = {
-            group: await committed_lag(self._cluster, TOPIC, group, ends) for group in stage.groups
-        }
-        checks.append(
+        in_topic = await count_records(self._cluster, TOPIC, PARTITIONS)
+        done = {group: await committed(self._cluster, group) for group in stage.groups}
+        return [
+            *stage.ledger.checks(QUEUE, COPY, in_topic),
             Check(
                 "offsets: both groups have committed all they did",
-                not any(lags.values()) and sum(ends.values()) == len(stage.ledger.stored),
-                ", ".join(f"{group} lag {lag}" for group, lag in lags.items()),
-            )
-        )
-        return checks
+                all(count == in_topic for count in done.values()),
+                ", ".join(f"{group} {count:,}" for group, count in done.items()),
+            ),
+            check_pauses(stage.kills, stage.ledger.acknowledged_at),
+        ]
+
+
+async def _again_and_again(look: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        with suppress(BarnabasError):  # a node has just died: what was seen before will do
+            await look()
+        await asyncio.sleep(_FRAME_S)

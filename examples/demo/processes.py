@@ -3,19 +3,21 @@
 import asyncio
 import json
 import os
-import re
 import signal
 import sys
+import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-_READY = re.compile(r"ready on (\S+)")
-_PATIENCE_S = 15.0
+import psutil
+
+_PATIENCE_S = 30.0
 _ROOT = Path(__file__).parents[2]
 
+OnLine = Callable[[str], None]
 OnRow = Callable[[dict[str, Any]], None]
 
 
@@ -36,32 +38,21 @@ class Processes:
         return self
 
     async def __aexit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if isinstance(error, Exception):
-            self.kill()  # clients would wait long for a broker that is gone
-        # Last come, first go: the broker outlives its clients, so that they can say goodbye.
-        for process in list(reversed(self._running)):
-            await self.end(process)
-
-    async def broker(self, data: Path) -> tuple[Process, str]:
-        """Start `barnabas server` on a free port and return its address."""
-        process = await self._start(
-            "-m", "barnabas", "server", "--listen", "127.0.0.1:0", "--data", str(data)
-        )
-        assert process.stdout is not None
-        async with asyncio.timeout(_PATIENCE_S):
-            while line := (await process.stdout.readline()).decode():
-                ready = _READY.search(line)
-                if ready:
-                    return process, ready[1]
-        raise ProcessCrashedError(f"the broker did not start:\n{self.errors()}")
+        try:
+            if isinstance(error, Exception):
+                self.kill()  # clients would wait long for a cluster that is gone
+            # Last come, first go: the cluster outlives its clients, so that they can say goodbye.
+            for process in list(reversed(self._running)):
+                await self.end(process)
+        finally:
+            self.kill()
 
     async def client(self, *arguments: str, on_row: OnRow) -> Process:
         """Start a producer or consumer; `on_row` gets each JSON line that it prints."""
-        process = await self._start(*arguments)
-        self._pumps[process] = asyncio.create_task(_pump(process, on_row))
-        return process
+        return await self.start(*arguments, on_line=lambda line: on_row(json.loads(line)))
 
-    async def _start(self, *arguments: str) -> Process:
+    async def start(self, *arguments: str, on_line: OnLine) -> Process:
+        """Start a Python program; `on_line` gets each line that it prints."""
         plain = {name: v for name, v in os.environ.items() if not name.startswith("BARNABAS_")}
         with self._log.open("ab") as log:
             # A session of its own: Ctrl-C reaches only the demo, which ends everybody in order.
@@ -76,12 +67,13 @@ class Processes:
                 start_new_session=True,
             )
         self._running.append(process)
+        self._pumps[process] = asyncio.create_task(_pump(process, on_line))
         return process
 
     def check(self) -> None:
         """Raise `ProcessCrashedError` if something that should run does not."""
         for process in self._running:
-            if process.returncode and process not in self._ending:
+            if process.returncode is not None and process not in self._ending:
                 raise ProcessCrashedError(
                     f"a process ended with {process.returncode}:\n{self.errors()}"
                 )
@@ -89,14 +81,6 @@ class Processes:
     def errors(self) -> str:
         """What the processes have said on stderr."""
         return self._log.read_text(errors="replace").strip()
-
-    async def finished(self, process: Process) -> None:
-        """Wait until a process ends by itself, in order."""
-        code = await process.wait()
-        await self._pumps[process]
-        self._running.remove(process)
-        if code != 0:
-            raise ProcessCrashedError(f"a process ended with {code}:\n{self.errors()}")
 
     async def end(self, process: Process) -> None:
         """Ask a process to end, insist if it does not, and take in its last words."""
@@ -108,20 +92,37 @@ class Processes:
                 async with asyncio.timeout(_PATIENCE_S):
                     await process.wait()
             except TimeoutError:
-                process.kill()
+                _kill_session(process.pid)
                 await process.wait()
-        if process in self._pumps:
-            await self._pumps[process]
+        await self._pumps[process]
         self._running.remove(process)
 
     def kill(self) -> None:
-        """For the impatient: end at once what still runs."""
+        """For the impatient: end at once what still runs, and what that has started."""
         for process in self._running:
+            _kill_session(process.pid)
+
+
+def _kill_session(session: int) -> None:
+    """A process that `start` has started leads a session, in which its children stay."""
+    deadline = time.monotonic() + 5
+    while (members := _members(session)) and time.monotonic() < deadline:
+        for pid in members:
             with suppress(ProcessLookupError):
-                process.kill()
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
 
 
-async def _pump(process: Process, on_row: OnRow) -> None:
+def _members(session: int) -> list[int]:
+    members = []
+    for pid in psutil.pids():
+        with suppress(OSError, psutil.NoSuchProcess):
+            if os.getsid(pid) == session and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+                members.append(pid)
+    return members
+
+
+async def _pump(process: Process, on_line: OnLine) -> None:
     assert process.stdout is not None
     while line := await process.stdout.readline():
-        on_row(json.loads(line))
+        on_line(line.decode())

@@ -5,7 +5,8 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from examples.demo.ledger import Ledger, Reader
-from examples.demo.watch import Snapshot
+from examples.demo.pauses import Kill
+from examples.demo.watch import ClusterView, GroupView
 
 _RATE_OVER_S = 2.0
 
@@ -20,17 +21,18 @@ class Event:
 
 @dataclass(slots=True)
 class Stage:
-    """The ledger, the broker's view, the events so far, and how fast everybody is."""
+    """The ledger, the cluster's view, the events so far, and how fast everybody is."""
 
     topic: str
-    bootstrap: str
     groups: list[str]
     ledger: Ledger = field(default_factory=Ledger)
-    snapshot: Snapshot = field(default_factory=Snapshot)
+    cluster: ClusterView = field(default_factory=ClusterView)
+    kills: list[Kill] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
+    _members: dict[str, GroupView] = field(default_factory=dict)
+    _told: dict[str, dict[int, str]] = field(default_factory=dict)
     _counts: dict[str, deque[tuple[float, int]]] = field(default_factory=dict)
-    _owners: dict[str, dict[int, str]] = field(default_factory=dict)
 
     @property
     def elapsed_s(self) -> float:
@@ -39,31 +41,62 @@ class Stage:
     def tell(self, text: str) -> None:
         self.events.append(Event(self.elapsed_s, text))
 
-    def update(self, snapshot: Snapshot) -> None:
-        """Take over what the broker says; a new assignment is an event."""
-        self.snapshot = snapshot
-        for group, owners in snapshot.owners.items():
-            if snapshot.states[group] == "Stable" and owners and owners != self._owners.get(group):
-                self._owners[group] = owners
-                self.tell(f"{group} rebalanced: {self._assignment(group)}")
+    # -- what the cluster says -------------------------------------------------------------------
+
+    def update_cluster(self, seen: ClusterView) -> None:
+        """Nodes that come and go, another controller, other leaders: each is an event."""
+        known, self.cluster = self.cluster, seen
+        if not known.up:
+            return
+        for node_id, up in seen.up.items():
+            if up != known.up.get(node_id, up):
+                self.tell(f"node {node_id} is {'back' if up else 'gone'}")
+        if seen.controller != known.controller:
+            self.tell(f"node {seen.controller} is the controller now")
+        moved = [
+            f"{partition} by node {leader}"
+            for partition, leader in seen.leaders.items()
+            if leader != known.leaders.get(partition) and leader in seen.up
+        ]
+        if moved:
+            self.tell(f"led from now on: {', '.join(moved)}")
+        if seen.is_whole and not known.is_whole:
+            self.tell("every replica is in sync")
+
+    def update_group(self, group: str, seen: GroupView) -> None:
+        """A new assignment is an event."""
+        if not seen.owners:
+            return
+        self._members[group] = seen
+        if seen.state == "Stable" and seen.owners != self._told.get(group):
+            self._told[group] = seen.owners
+            self.tell(f"{group} rebalanced: {self._assignment(group)}")
 
     def owner(self, group: str, partition: int) -> str:
         """The member that reads a partition; a command line client goes by its group's name."""
-        client_id = self.snapshot.owners.get(group, {}).get(partition)
+        client_id = self._members.get(group, GroupView()).owners.get(partition)
         if client_id is None:
             return "-"
         return client_id if client_id in self.ledger.readers else f"{group}-1"
 
-    def partitions_of(self, reader: Reader) -> list[int]:
+    def _assignment(self, group: str) -> str:
+        return "; ".join(
+            f"{reader.name} reads {', '.join(map(str, partitions))}"
+            for reader in self.ledger.members(group)
+            if (partitions := self._partitions_of(reader))
+        )
+
+    def _partitions_of(self, reader: Reader) -> list[int]:
         return [
             partition
-            for partition in sorted(self.snapshot.ends)
+            for partition in sorted(self.cluster.leaders)
             if self.owner(reader.group, partition) == reader.name
         ]
 
-    def lag(self, group: str, partition: int) -> int:
-        position = self.ledger.position(group, partition)
-        return max(0, self.snapshot.ends.get(partition, 0) - position)
+    # -- how fast --------------------------------------------------------------------------------
+
+    def lag(self, group: str) -> int:
+        return sum(self.ledger.lag(group, partition) for partition in self.cluster.leaders)
 
     def rate(self, name: str, count: int) -> float:
         """Records a second of late, given a count that was asked for at each showing."""
@@ -74,11 +107,3 @@ class Stage:
             counts.popleft()
         since, before = counts[0]
         return (count - before) / (now - since) if now > since else 0.0
-
-    def _assignment(self, group: str) -> str:
-        shares = (
-            f"{reader.name} reads {', '.join(map(str, partitions))}"
-            for reader in self.ledger.members(group)
-            if (partitions := self.partitions_of(reader))
-        )
-        return "; ".join(shares)

@@ -1,5 +1,6 @@
 """The live view on a terminal, plain lines elsewhere, and the summary."""
 
+from itertools import pairwise
 from typing import Self
 
 from rich.box import ROUNDED, SIMPLE_HEAD
@@ -12,16 +13,18 @@ from rich.text import Text
 from examples.demo.ledger import Check
 from examples.demo.stage import Stage
 
-_EVENTS_SHOWN = 8
+_EVENTS_SHOWN = 7
 _PLAIN_EVERY_S = 1.0
+_BARS = " ▁▂▃▄▅▆▇█"
 
 
 class LiveView:
-    """Redraws two tables and the latest events. Use it as a context manager."""
+    """Redraws three tables and the latest events. Use it as a context manager."""
 
     def __init__(self, console: Console, stage: Stage) -> None:
         self._stage = stage
         self._live = Live(console=console, auto_refresh=False, transient=True)
+        self._acknowledged: list[int] = []
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -34,8 +37,11 @@ class LiveView:
 
     def show(self) -> None:
         stage = self._stage
-        title = f"{stage.topic} on {stage.bootstrap}, {stage.elapsed_s:.0f} s"
-        content = Group(_partitions(stage), _members(stage), _events(stage))
+        self._acknowledged.append(len(stage.ledger.stored))
+        beside = Table.grid(expand=True)
+        beside.add_row(_nodes(stage), _processes(stage))
+        title = f"{stage.topic}: {len(stage.cluster.up)} nodes, {stage.elapsed_s:.0f} s"
+        content = Group(beside, _partitions(stage), _throughput(self._acknowledged), _events(stage))
         self._live.update(Panel(content, title=title, box=ROUNDED), refresh=True)
 
 
@@ -56,16 +62,23 @@ class PlainView:
     def show(self) -> None:
         stage = self._stage
         self._tell_events()
+        stored = len(stage.ledger.stored)
+        rate = stage.rate("shop", stored)
         if stage.elapsed_s < self._next_s:
             return
         self._next_s = stage.elapsed_s + _PLAIN_EVERY_S
+        nodes = " ".join(f"{node}" if up else f"({node})" for node, up in stage.cluster.up.items())
+        in_sync = sum(map(len, stage.cluster.in_sync.values()))
+        replicas = sum(map(len, stage.cluster.replicas.values()))
         groups = ", ".join(
-            f"{group} {stage.ledger.count(group):,}"
-            f" (lag {sum(stage.lag(group, each) for each in stage.snapshot.ends):,})"
+            f"{group} {stage.ledger.count(group):,} (lag {stage.lag(group):,})"
             for group in stage.groups
         )
-        stored = sum(stage.snapshot.ends.values())
-        print(f"[{stage.elapsed_s:4.1f} s] stored {stored:,}; {groups}", flush=True)
+        print(
+            f"[{stage.elapsed_s:4.1f} s] nodes {nodes}, in sync {in_sync} of {replicas}; "
+            f"acknowledged {stored:,} ({rate:,.0f}/s); {groups}",
+            flush=True,
+        )
 
     def _tell_events(self) -> None:
         for event in self._stage.events[self._told :]:
@@ -73,56 +86,75 @@ class PlainView:
         self._told = len(self._stage.events)
 
 
-def _partitions(stage: Stage) -> Table:
-    table = Table(box=SIMPLE_HEAD, expand=True)
-    table.add_column("partition", justify="right")
-    table.add_column("end", justify="right")
-    for group in stage.groups:
-        table.add_column(group)
-        table.add_column("position", justify="right")
-        table.add_column("lag", justify="right")
-    for partition, end in sorted(stage.snapshot.ends.items()):
-        row = [str(partition), f"{end:,}"]
-        for group in stage.groups:
-            position = stage.ledger.position(group, partition)
-            row += [
-                stage.owner(group, partition),
-                f"{position:,}",
-                f"{stage.lag(group, partition):,}",
-            ]
-        table.add_row(*row)
-    return table
-
-
-def _members(stage: Stage) -> Table:
-    table = Table(box=SIMPLE_HEAD, expand=True)
-    table.add_column("process")
-    table.add_column("made with")
-    table.add_column("partitions")
-    table.add_column("records", justify="right")
-    table.add_column("records/s", justify="right")
-    ledger = stage.ledger
-    sent = len(ledger.stored)
-    table.add_row("shop", "confluent-kafka", "by user", f"{sent:,}", _rate(stage, "shop", sent))
-    for reader in ledger.readers.values():
-        count = len(reader.seen)
-        table.add_row(
-            reader.name,
-            reader.client,
-            " ".join(map(str, stage.partitions_of(reader))) or "-",
-            f"{count:,}",
-            _rate(stage, reader.name, count),
+def _table(*headers: str) -> Table:
+    """A header that begins with > stands over a column of figures."""
+    table = Table(box=SIMPLE_HEAD, expand=True, show_edge=False)
+    for header in headers:
+        figures = header.startswith(">")
+        table.add_column(
+            header.removeprefix(">"), justify="right" if figures else "left", no_wrap=True
         )
     return table
 
 
-def _rate(stage: Stage, name: str, count: int) -> str:
-    return f"{stage.rate(name, count):,.0f}"
+def _nodes(stage: Stage) -> Table:
+    table = _table("node", "", ">leads", ">in sync")
+    cluster = stage.cluster
+    for node_id, up in cluster.up.items():
+        controls = up and node_id == cluster.controller
+        table.add_row(
+            Text(f"node {node_id}", "green" if up else "red"),
+            "controller" if controls else "" if up else Text("gone", "red"),
+            str(cluster.led_by(node_id)),
+            str(cluster.synced_by(node_id)),
+        )
+    return table
+
+
+def _processes(stage: Stage) -> Table:
+    table = _table("process", "made with", ">records", ">/s")
+    ledger = stage.ledger
+    rows = [("shop", "confluent-kafka", len(ledger.stored))]
+    rows += [(each.name, each.client, len(each.seen)) for each in ledger.readers.values()]
+    for name, client, count in rows:
+        table.add_row(name, client, f"{count:,}", f"{stage.rate(name, count):,.0f}")
+    return table
+
+
+def _partitions(stage: Stage) -> Table:
+    headers = [header for group in stage.groups for header in (group, ">lag")]
+    table = _table(">partition", ">leader", "in sync", ">acknowledged", *headers)
+    cluster, ledger = stage.cluster, stage.ledger
+    for partition, leader in cluster.leaders.items():
+        groups = [
+            cell
+            for group in stage.groups
+            for cell in (stage.owner(group, partition), f"{ledger.lag(group, partition):,}")
+        ]
+        in_sync = cluster.in_sync[partition]
+        whole = len(in_sync) == len(cluster.replicas[partition])
+        table.add_row(
+            str(partition),
+            str(leader) if leader in cluster.up else Text("none", "red"),
+            Text(" ".join(map(str, in_sync)), "" if whole else "yellow"),
+            f"{ledger.ends[partition]:,}",
+            *groups,
+        )
+    return table
+
+
+def _throughput(acknowledged: list[int]) -> Text:
+    """A bar for each fifth of a second or so: the gaps are the pauses."""
+    written = [after - before for before, after in pairwise(acknowledged)][-60:]
+    highest = max([*written, 1])
+    bars = (_BARS[-(-count * (len(_BARS) - 1) // highest)] for count in written)
+    return Text(" writes  ", "bold").append("".join(bars), "green")
 
 
 def _events(stage: Stage) -> RenderableType:
     latest = stage.events[-_EVENTS_SHOWN:]
-    return Text("\n".join(f"{event.at_s:5.1f} s  {event.text}" for event in latest))
+    text = "\n".join(f"{event.at_s:5.1f} s  {event.text}" for event in latest)
+    return Text(f"\n{text}", no_wrap=True, overflow="ellipsis")
 
 
 def show_summary(console: Console, checks: list[Check]) -> None:

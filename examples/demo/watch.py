@@ -1,50 +1,85 @@
-"""What the broker itself says: how long each partition is, and who reads what."""
+"""What the cluster itself says: who is up, who leads what, who is in sync, who reads what."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 
+from barnabas.client.brokers import describe_cluster
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import BrokerError
 from barnabas.client.group_offsets import fetch_committed
 from barnabas.client.groups import describe_group
-from barnabas.client.metadata import TopicPartition
+from barnabas.client.metadata import NO_LEADER, TopicPartition
 from barnabas.client.offsets import LATEST, list_offsets
+from barnabas.client.quorum import describe_quorum
 
 
 @dataclass(slots=True)
-class Snapshot:
-    """The state of things at one moment."""
+class ClusterView:
+    """The nodes, and the partitions of one topic."""
 
-    ends: dict[int, int] = field(default_factory=dict)
-    """Per partition the offset that the next record will get."""
-    owners: dict[str, dict[int, str]] = field(default_factory=dict)
-    """Per group and partition the client id of the member that has it."""
-    states: dict[str, str] = field(default_factory=dict)
+    up: dict[int, bool] = field(default_factory=dict)
+    controller: int = -1
+    leaders: dict[int, int] = field(default_factory=dict)
+    in_sync: dict[int, list[int]] = field(default_factory=dict)
+    replicas: dict[int, list[int]] = field(default_factory=dict)
 
+    @property
+    def is_whole(self) -> bool:
+        """Every node is there, every partition is led, every replica is in sync."""
+        return (
+            all(self.up.values())
+            and NO_LEADER not in self.leaders.values()
+            and all(len(self.in_sync[each]) == len(self.replicas[each]) for each in self.leaders)
+        )
 
-async def take_snapshot(cluster: Cluster, topic: str, count: int, groups: list[str]) -> Snapshot:
-    """Ask the broker."""
-    snapshot = Snapshot()
-    partitions = [TopicPartition(topic, number) for number in range(count)]
-    found = await list_offsets(cluster, dict.fromkeys(partitions, LATEST))
-    snapshot.ends = {each.partition: found[each].offset for each in partitions}
-    for group in groups:
-        try:
-            described = await describe_group(cluster, group)
-        except BrokerError:
-            continue  # nobody has joined yet
-        snapshot.states[group] = described.state
-        snapshot.owners[group] = {
-            partition: member.client_id
-            for member in described.members
-            for _, partition in member.partitions
-        }
-    return snapshot
+    def led_by(self, node_id: int) -> int:
+        return Counter(self.leaders.values())[node_id]
+
+    def synced_by(self, node_id: int) -> int:
+        return sum(node_id in nodes for nodes in self.in_sync.values())
 
 
-async def committed_lag(cluster: Cluster, topic: str, group: str, ends: dict[int, int]) -> int:
-    """How many records lie behind what the group has committed."""
-    committed = await fetch_committed(cluster, group)
-    return sum(
-        max(0, end - committed.get(TopicPartition(topic, partition), 0))
-        for partition, end in ends.items()
+@dataclass(slots=True)
+class GroupView:
+    """A group: who has which partition, by client id."""
+
+    state: str = ""
+    owners: dict[int, str] = field(default_factory=dict)
+
+
+async def look_at_cluster(cluster: Cluster, topic: str) -> ClusterView:
+    described = await describe_cluster(cluster)
+    quorum = await describe_quorum(cluster)
+    partitions = (await cluster.refresh([topic]))[topic].partitions
+    return ClusterView(
+        {broker.node_id: not broker.fenced for broker in described.brokers},
+        quorum.leader_id,
+        {each.partition: each.leader for each in partitions},
+        {each.partition: sorted(each.isr) for each in partitions},
+        {each.partition: each.replicas for each in partitions},
     )
+
+
+async def look_at_group(cluster: Cluster, group: str) -> GroupView:
+    try:
+        described = await describe_group(cluster, group)
+    except BrokerError:
+        return GroupView()  # nobody has joined yet
+    owners = {
+        partition: member.client_id
+        for member in described.members
+        for _, partition in member.partitions
+    }
+    return GroupView(described.state, owners)
+
+
+async def count_records(cluster: Cluster, topic: str, partitions: int) -> int:
+    """How many records the topic has, by the offsets at which its partitions end."""
+    names = [TopicPartition(topic, number) for number in range(partitions)]
+    found = await list_offsets(cluster, dict.fromkeys(names, LATEST))
+    return sum(each.offset for each in found.values())
+
+
+async def committed(cluster: Cluster, group: str) -> int:
+    """How many records lie before what the group has committed."""
+    return sum((await fetch_committed(cluster, group)).values())
