@@ -7,6 +7,9 @@ processes loses nothing and is always allowed.
 A machine that lost something counts as not intact until a process that was started afterwards has
 registered: with that, the controller learns of it. Until then it may even join in-sync sets, by
 requests that were under way.
+
+An in-sync set that is proposed, or decided and not yet committed, may become the real one at any
+time, even when whoever proposed it is gone. So it counts as well.
 """
 
 from collections import defaultdict
@@ -23,6 +26,10 @@ class Guarantee:
     def __init__(self) -> None:
         self._offset = -1
         self._isr: dict[Key, tuple[int, ...]] = {}
+        self._epochs: dict[Key, int] = {}
+        """Of the partition, with that in-sync set."""
+        self._proposed: defaultdict[Key, dict[tuple[int, ...], int]] = defaultdict(dict)
+        """In-sync sets that may come, with the partition epochs that they would have."""
         self._newest: dict[int, bytes] = {}
         """The incarnation of the process that ran last on each node,"""
         self._registered: dict[int, bytes] = {}
@@ -45,6 +52,11 @@ class Guarantee:
             for topic in node.image.topics.values()
             for partition in topic.partitions
         }
+        self._epochs = {
+            (topic.topic_id, partition.index): partition.partition_epoch
+            for topic in node.image.topics.values()
+            for partition in topic.partitions
+        }
         for key, isr in self._isr.items():
             if not any(map(self._is_intact, isr)):
                 topic = node.image.topics_by_id[key[0]].name
@@ -53,6 +65,27 @@ class Guarantee:
                     "though somebody had when the others lost it"
                 )
 
+    def hear(self, node: Node) -> None:
+        """Take notice of what a node proposes, as a leader of partitions or as the controller."""
+        for partition in node.partitions.led:
+            leading = partition.leading
+            if leading is not None and leading.pending is not None:
+                isr = tuple(member.node_id for member in leading.pending.isr)
+                key = (partition.topic_id, partition.index)
+                self._proposed[key][isr] = leading.pending.partition_epoch + 1
+        controller = node.controller._controller
+        if controller is not None:
+            for topic in controller.image.topics.values():
+                for image in topic.partitions:
+                    key = (topic.topic_id, image.index)
+                    if image.partition_epoch > self._epochs.get(key, -1):
+                        self._proposed[key][tuple(image.isr)] = image.partition_epoch
+
+    def _sets(self, key: Key) -> list[tuple[int, ...]]:
+        """The in-sync set of a partition, and those that may become it."""
+        epoch = self._epochs[key]
+        return [self._isr[key], *(isr for isr, at in self._proposed[key].items() if at > epoch)]
+
     def _is_intact(self, node_id: int) -> bool:
         return self._registered.get(node_id) not in self._before_a_loss[node_id]
 
@@ -60,7 +93,8 @@ class Guarantee:
         """Whether everything committed is safe even if this node's data is gone."""
         return all(
             any(other != node_id and self._is_intact(other) for other in isr)
-            for isr in self._isr.values()
+            for key in self._isr
+            for isr in self._sets(key)
             if node_id in isr
         )
 

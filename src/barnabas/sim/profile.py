@@ -31,7 +31,7 @@ FAULTS = (
     "elect_preferred",
     "churn_topics",
 )
-EMPHASES = ("anything", "anything", "kills", "power", "network", "pauses", "moves")
+EMPHASES = ("anything", "anything", "kills", "power", "network", "pauses", "moves", "elections")
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,16 @@ def draw_profile(random: Random, emphasis: str | None = None) -> Profile:
                 fault_every_ms=300,
                 faults={"kill": 2, "kill_leader": 4, "kill_controller": 2, "kill_in_a_write": 3},
                 restarts_ms=(1, 50, 400, 1_500),
+            )
+        case "elections":
+            return replace(
+                profile,
+                nodes=5,
+                voters=5,
+                fault_every_ms=150,
+                faults={"kill_controller": 4, "kill": 4, "isolate_controller": 1},
+                delays_us=(500, 30_000),
+                restarts_ms=(1, 5, 50),
             )
         case "power":
             return replace(

@@ -115,6 +115,7 @@ class Watch:
         try:
             self._check_controller(node)
             self.guarantee.learn(node)
+            self.guarantee.hear(node)
             for partition in node.partitions:
                 self._check_partition(process, node, partition)
         except Violation as violation:  # not to be raised into a broker that is being killed

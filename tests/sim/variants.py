@@ -1,0 +1,240 @@
+"""The product with one rule broken at a time."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+from barnabas.broker import replica_session
+from barnabas.broker.metadata_follower import MetadataFollower
+from barnabas.broker.partition import Partition
+from barnabas.broker.quorum import storage
+from barnabas.broker.quorum.writer import Writer
+from barnabas.broker.replica_session import Followed
+from barnabas.broker.trust import DiskTrust
+from barnabas.controller import partition_changes, registrations
+from barnabas.log import directory
+from barnabas.log.log import Log
+from barnabas.log.recovery import _Recovery
+from barnabas.metadata.image import MetadataImage, PartitionImage
+from barnabas.raft import ElectionState, Write
+from barnabas.replication import LeaderState
+from barnabas.replication.progress import FollowerProgress
+from barnabas.wire.errors import ErrorCode
+
+
+class Variant(NamedTuple):
+    """What is done instead, and in which kind of runs it is most likely to be seen."""
+
+    patches: list[Any]
+    emphasis: str | None = None
+
+
+# -- the quorum ------------------------------------------------------------------------------------
+
+
+def _durable_at_once(self: Writer, writes: list[Write]) -> None:
+    original_add(self, writes)
+    self._loop.call_soon(self._on_durable, writes[-1].sequence)
+
+
+original_add = Writer.add
+
+
+def _forgotten(path: str, content: bytes) -> ElectionState:
+    election = original_decode(path, content)
+    return ElectionState(election.epoch, None)
+
+
+original_decode = storage.decode_election
+
+
+# -- the controller --------------------------------------------------------------------------------
+
+
+def _anybody_leads(image: MetadataImage, partition: PartitionImage) -> int:
+    for candidate in (partition.leader, *partition.replicas):
+        if image.is_active(candidate):
+            return candidate
+    return -1
+
+
+def _outsider_in_sync(image: MetadataImage, partition: PartitionImage) -> PartitionImage:
+    leader = _anybody_leads(image, partition)
+    if leader == partition.leader or leader < 0:
+        return original_led(image, partition)
+    return replace(partition, leader=leader, isr=[*{leader, *partition.isr}])
+
+
+original_led = partition_changes._led
+
+
+def _controller_shrinks(image: MetadataImage, partition: PartitionImage) -> PartitionImage:
+    led = original_led(image, partition)
+    if led.leader < 0:
+        return led
+    isr = [member for member in led.isr if member == led.leader or image.is_active(member)]
+    return led.led_by(led.leader, isr)
+
+
+# -- replication -----------------------------------------------------------------------------------
+
+
+def _majority(self: LeaderState, own_end_offset: int, _end: int, _now_ms: int) -> int:
+    ends = sorted([own_end_offset, *(one.log_end_offset for one in self.followers.values())])
+    return max(0, ends[(len(ends) - 1) // 2])
+
+
+def _leader_alone(_self: LeaderState, own_end_offset: int, _end: int, _now_ms: int) -> int:
+    return own_end_offset
+
+
+def _ignore_proposed(self: LeaderState) -> None:
+    self._maximal_isr = frozenset(self.isr)
+
+
+def _sent_is_had(
+    self: FollowerProgress,
+    offset: int,
+    log_start_offset: int,
+    broker_epoch: int,
+    leader_end_offset: int,
+    now_ms: int,
+) -> None:
+    original_fetched(
+        self,
+        max(offset, leader_end_offset),
+        log_start_offset,
+        broker_epoch,
+        leader_end_offset,
+        now_ms,
+    )
+
+
+original_fetched = FollowerProgress.fetched
+
+
+def _committed_at_once(
+    _self: Partition, _next_offset: int, _timeout_ms: int | None, done: Callable[[ErrorCode], None]
+) -> None:
+    done(ErrorCode.NONE)
+
+
+def _cut_to_the_high_watermark(self: Followed, partition: Partition) -> None:
+    partition.log.truncate_to(partition.high_watermark)
+    original_followed(self, partition)
+
+
+original_followed = Followed.__init__
+
+
+class _NoEpochs(replica_session.FetchPartition):
+    """Says nothing about the epoch of the last record, so that nothing is compared."""
+
+    def __init__(self, *arguments: Any, **fields: Any) -> None:
+        super().__init__(*arguments, **(fields | {"last_fetched_epoch": -1}))
+
+
+def _never_held(self: MetadataFollower, *arguments: Any) -> None:
+    original_follower(self, *arguments)
+    self.is_held = False
+
+
+original_follower = MetadataFollower.__init__
+
+
+def _trust(self: DiskTrust) -> int:
+    return original_vouched(replace(self, boot_id=_written_boot_id(self)))
+
+
+def _written_boot_id(trust: DiskTrust) -> str:
+    if not trust.disk.exists(trust._path):
+        return trust.boot_id
+    text = trust.disk.read_file(trust._path).decode()
+    return dict(line.split("=", 1) for line in text.splitlines())["boot.id"]
+
+
+original_vouched = DiskTrust.vouched_epoch
+
+
+VARIANTS: dict[str, Variant] = {
+    "commit metadata before it is synced": Variant(
+        [patch.object(Writer, "add", _durable_at_once)], "power"
+    ),
+    "forget the vote": Variant([patch.object(storage, "decode_election", _forgotten)], "elections"),
+    "elect from outside the in-sync set": Variant(
+        [patch.object(partition_changes, "_led", _outsider_in_sync)], "kills"
+    ),
+    "take replicas out of the set for a leader that may be dead": Variant(
+        [patch.object(partition_changes, "_led", _controller_shrinks)], "power"
+    ),
+    "trust a disk that lost its tail": Variant(
+        [patch.object(DiskTrust, "vouched_epoch", _trust)], "power"
+    ),
+    "leave a returning disk in sync that is not vouched for": Variant(
+        [patch.object(registrations, "_lost_nothing", lambda *_: True)], "power"
+    ),
+    "take a wiped disk for the same": Variant(
+        [
+            patch.object(registrations, "_is_wiped", lambda *_: False),
+            patch.object(registrations, "_lost_nothing", lambda *_: True),
+        ],
+        "power",
+    ),
+    "commit what a majority has": Variant(
+        [patch.object(LeaderState, "committed_offset", _majority)], "kills"
+    ),
+    "commit what the leader has": Variant(
+        [patch.object(LeaderState, "committed_offset", _leader_alone)], "kills"
+    ),
+    "commit without those about to join": Variant(
+        [patch.object(LeaderState, "_update_maximal_isr", _ignore_proposed)], "kills"
+    ),
+    "take what was sent to a follower for what it has": Variant(
+        [patch.object(FollowerProgress, "fetched", _sent_is_had)], "kills"
+    ),
+    "acknowledge before the high watermark": Variant(
+        [patch.object(Partition, "when_committed", _committed_at_once)], "kills"
+    ),
+    "truncate to the high watermark": Variant(
+        [
+            patch.object(Followed, "__init__", _cut_to_the_high_watermark),
+            patch.object(replica_session, "FetchPartition", _NoEpochs),
+        ],
+        "kills",
+    ),
+    "never truncate": Variant(
+        [patch.object(replica_session, "FetchPartition", _NoEpochs)], "network"
+    ),
+    "let a follower of an earlier life join": Variant(
+        [
+            patch.object(LeaderState, "_is_eligible", lambda *_: True),
+            patch("barnabas.controller.isr_changes._is_eligible", lambda *_: True),
+        ],
+        "power",
+    ),
+    "serve group commits that are not replicated": Variant(
+        [patch.object(Partition, "committed", lambda *_: None)], "kills"
+    ),
+    "act on old metadata before being registered": Variant(
+        [patch.object(MetadataFollower, "__init__", _never_held)], "power"
+    ),
+    "forget what idempotent producers have sent": Variant(
+        [patch.object(Log, "find_duplicate", lambda *_: None)], "network"
+    ),
+    "take a log with a hole for whole": Variant(
+        [patch.object(_Recovery, "_is_behind_a_loss", lambda *_: False)], "power"
+    ),
+    "leave the data directory's own name unsynced": Variant(
+        [patch.object(directory, "_sync_name", lambda *_: None)], "power"
+    ),
+}
+
+
+@contextmanager
+def broken(name: str) -> Iterator[None]:
+    with ExitStack() as stack:
+        for one in VARIANTS[name].patches:
+            stack.enter_context(one)
+        yield
