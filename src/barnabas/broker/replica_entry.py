@@ -42,9 +42,10 @@ class ReplicaEntry(Entry):
         except OutOfRange:
             self._refusal = ErrorCode.OFFSET_OUT_OF_RANGE
             return
-        if self._diverging is not None or self.error is not ErrorCode.NONE:
+        if self._diverging is not None:
             return
-        if not partition.follower_fetched(
+        self._refusal = self.error
+        if self._refusal is ErrorCode.NONE and not partition.follower_fetched(
             self.replica_id, self.broker_epoch, self.offset, asked.log_start_offset
         ):
             self._refusal = ErrorCode.NOT_LEADER_OR_FOLLOWER

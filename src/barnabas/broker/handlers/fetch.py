@@ -135,6 +135,7 @@ def _answer(
         for _, data in answers:
             data.aborted_transactions = None
     response = FetchResponse(session_id=session.session_id)
+    failed = False
     for topic, together in groupby(answers, key=lambda answer: answer[0].key[0]):
         answered = FetchableTopicResponse(partitions=[data for _, data in together])
         if isinstance(topic, bytes):
@@ -142,12 +143,9 @@ def _answer(
         else:
             answered.topic = topic
         response.responses.append(answered)
-        for data in answered.partitions:
-            if data.error_code in TELLS_LEADER:
-                image = partition_image(node.image, topic, data.partition_index)
-                if image is not None:
-                    data.current_leader = LeaderIdAndEpoch(image.leader, image.leader_epoch)
-    _add_endpoints(node, response, context)
+        failed = failed or any(data.error_code in TELLS_LEADER for data in answered.partitions)
+    if failed:
+        _tell_leaders(node, response, context)
     if cut_off:
         # What is committed can be read here still. Who has read it all should look for the leader.
         for _, data in answers:
@@ -158,14 +156,17 @@ def _answer(
     return response
 
 
-def _add_endpoints(node: Node, response: FetchResponse, context: RequestContext) -> None:
-    """Say where the leaders are that the answer names."""
-    leaders = {
-        data.current_leader.leader_id
-        for topic in response.responses
-        for data in topic.partitions
-        if data.current_leader is not None
-    }
+def _tell_leaders(node: Node, response: FetchResponse, context: RequestContext) -> None:
+    """Say who leads the partitions that are not led here, and where to find them."""
+    leaders = set()
+    for topic in response.responses:
+        for data in topic.partitions:
+            if data.error_code in TELLS_LEADER:
+                name = topic.topic or topic.topic_id
+                image = partition_image(node.image, name, data.partition_index)
+                if image is not None:
+                    data.current_leader = LeaderIdAndEpoch(image.leader, image.leader_epoch)
+                    leaders.add(image.leader)
     for leader_id in sorted(leaders):
         address = node.cluster.endpoint_of(leader_id, context.connection)
         if address is not None:
