@@ -17,17 +17,23 @@ def unregister(cluster: SmallCluster, broker_id: int) -> int:
 
 
 def test_a_broker_is_fenced_until_it_has_caught_up() -> None:
-    cluster = SmallCluster(0, racks={1: "r"})
-    assert cluster.register(1).broker_epoch == 0
-    broker = cluster.agreed.brokers[1]
+    cluster = SmallCluster(0, racks={2: "r"})
+    assert cluster.register(2).broker_epoch == 0
+    broker = cluster.agreed.brokers[2]
     assert broker.fenced
     assert not broker.is_active
-    assert (broker.rack, broker.log_dirs) == ("r", [directory(1)])
-    assert broker.endpoints == [Endpoint("PLAINTEXT", "host-1", 9092)]
-    early = cluster.beat(1, offset=0)
+    assert (broker.rack, broker.log_dirs) == ("r", [directory(2)])
+    assert broker.endpoints == [Endpoint("PLAINTEXT", "host-2", 9092)]
+    early = cluster.beat(2, offset=0)
     assert (early.is_fenced, early.is_caught_up) == (True, False)
-    later = cluster.beat(1, offset=1)
+    later = cluster.beat(2, offset=1)
     assert (later.is_fenced, later.is_caught_up) == (False, True)
+    assert cluster.agreed.brokers[2].is_active
+
+
+def test_the_controller_itself_knows_the_metadata() -> None:
+    cluster = SmallCluster(0)
+    cluster.register(1)
     assert cluster.agreed.brokers[1].is_active
 
 
@@ -126,6 +132,46 @@ def test_unless_unclean_elections_are_on() -> None:
     assert cluster.state() == (1, [1])
     assert len(cluster.warnings) == 1
     assert cluster.partition().last_known_elr == []
+
+
+def test_who_shares_nothing_goes_on_where_it_was() -> None:
+    cluster = SmallCluster(2)
+    cluster.create([1], [1])
+    cluster.create([2], name="elsewhere")
+    before = [cluster.partition(0), cluster.partition(1)]
+    cluster.register(1, previous_epoch=cluster.epoch(1))
+    assert len(cluster.records) == 1
+    assert cluster.agreed.brokers[1].is_active
+    assert [cluster.partition(0), cluster.partition(1)] == before
+
+
+@pytest.mark.parametrize("shared", [[1, 2], [2, 1]])
+def test_but_not_if_another_log_could_part_from_its_own(shared: list[int]) -> None:
+    cluster = SmallCluster(2)
+    cluster.create([1])
+    cluster.create(shared, name="shared")
+    cluster.register(1, previous_epoch=cluster.epoch(1))
+    assert cluster.agreed.brokers[1].fenced
+    assert cluster.state() == (-1, [1])
+    assert cluster.state(name="shared") == (2, [2])
+
+
+def test_nor_on_a_node_that_has_to_read_the_metadata_first() -> None:
+    cluster = SmallCluster(2)
+    cluster.create([2])
+    cluster.register(2, previous_epoch=cluster.epoch(2))
+    assert cluster.agreed.brokers[2].fenced
+    assert cluster.state() == (-1, [2])
+
+
+def test_who_shares_nothing_but_was_fenced_is_elected_at_once() -> None:
+    cluster = SmallCluster(2)
+    cluster.create([1])
+    epoch = cluster.partition().leader_epoch
+    cluster.kill(1)
+    cluster.register(1, previous_epoch=cluster.epoch(1))
+    assert cluster.state() == (1, [1])
+    assert cluster.partition().leader_epoch == epoch + 2
 
 
 def test_an_only_replica_makes_do_with_what_it_has() -> None:

@@ -107,7 +107,8 @@ class Controller:
         """A broker begins: it gets an epoch, and is fenced until it has read the metadata."""
         self._balance.now_ms = now_ms
         draft = self._draft()
-        answer = register_broker(draft, request)
+        is_controller = request.broker_id == self._settings.node_id
+        answer = register_broker(draft, request, is_controller=is_controller)
         if not answer.error_code:
             self._sessions.end(request.broker_id)
         return draft.decision(answer)

@@ -29,11 +29,18 @@ def epoch_error(image: MetadataImage, broker_id: int, broker_epoch: int) -> Erro
     return ErrorCode.NONE
 
 
-def register_broker(draft: Draft, request: BrokerRegistrationRequest) -> BrokerRegistrationResponse:
+def register_broker(
+    draft: Draft, request: BrokerRegistrationRequest, *, is_controller: bool = False
+) -> BrokerRegistrationResponse:
     """Give a broker an epoch. It is fenced until its heartbeats say that it has caught up.
 
     Another process under the same id takes over at once if it has the same directory, because
     the directory's lock says that the one before is dead; else only when that one is fenced.
+
+    A broker that is the controller itself knows the metadata. It is let in at once if it shares
+    no partition with others and has lost nothing: then it goes on leading what it led, in the same
+    epoch, because nobody else could have led that, and no other log could part from its own. So a
+    node all by itself restarts without a change of each of its partitions.
     """
     image = draft.image
     before = image.brokers.get(request.broker_id)
@@ -51,7 +58,7 @@ def register_broker(draft: Draft, request: BrokerRegistrationRequest) -> BrokerR
             broker_epoch=epoch,
             end_points=[BrokerEndpoint(e.name, e.host, e.port) for e in request.listeners],
             rack=request.rack or None,
-            fenced=True,
+            fenced=not (is_controller and _goes_on(image, request.broker_id, trusted=trusted)),
             log_dirs=request.log_dirs,
         )
     )
@@ -75,6 +82,17 @@ def _is_wiped(image: MetadataImage, before: BrokerImage | None, log_dirs: list[b
 def _lost_nothing(before: BrokerImage | None, vouched_epoch: int) -> bool:
     """Whether it still has what it wrote under the last epoch in which it was let in."""
     return before is not None and vouched_epoch >= 0 and vouched_epoch >= before.active_epoch
+
+
+def _goes_on(image: MetadataImage, broker_id: int, *, trusted: bool) -> bool:
+    """Whether it has all there is of every partition that it keeps."""
+    alone = [broker_id]
+    return all(
+        trusted and partition.replicas == alone
+        for topic in image.topics.values()
+        for partition in topic.partitions
+        if broker_id in partition.replicas
+    )
 
 
 def unregister_broker(draft: Draft, request: UnregisterBrokerRequest) -> UnregisterBrokerResponse:
