@@ -1,9 +1,43 @@
-"""What Metadata says of a topic, kept encoded: a thousand topics must not stall the event loop."""
+"""What Metadata says of a topic, kept encoded: a thousand topics must not stall the event loop.
 
-from barnabas.metadata.image import MetadataImage, TopicImage
+Neither must a topic of ten thousand partitions of which some change: each partition is kept encoded
+too, for as long as the image has the same one.
+"""
+
+from itertools import zip_longest
+
+from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.metadata import MetadataResponsePartition, MetadataResponseTopic
 from barnabas.wire.primitives import Writer
+
+
+class EncodedPartition(MetadataResponsePartition):
+    """A partition's part of the answer, encoded once for each version that is asked for."""
+
+    __slots__ = ("_encoded", "image")
+
+    def __init__(self, image: PartitionImage, offline: frozenset[int]) -> None:
+        super().__init__(
+            error_code=0 if image.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
+            partition_index=image.index,
+            leader_id=image.leader,
+            leader_epoch=image.leader_epoch,
+            replica_nodes=image.replicas,
+            isr_nodes=image.isr,
+            offline_replicas=[replica for replica in image.replicas if replica in offline],
+        )
+        self.image = image
+        self._encoded: dict[int, bytes] = {}
+
+    def encode(self, w: Writer, version: int) -> None:
+        encoded = self._encoded.get(version)
+        if encoded is not None:
+            w.buffer += encoded
+            return
+        start = len(w.buffer)
+        super().encode(w, version)
+        self._encoded[version] = bytes(w.buffer[start:])
 
 
 class EncodedTopic(MetadataResponseTopic):
@@ -11,24 +45,21 @@ class EncodedTopic(MetadataResponseTopic):
 
     __slots__ = ("_encoded",)
 
-    def __init__(self, topic: TopicImage, offline: frozenset[int]) -> None:
+    def __init__(
+        self, topic: TopicImage, offline: frozenset[int], before: "EncodedTopic | None"
+    ) -> None:
+        """What did not change is taken over from the answer `before`, of the same brokers."""
+        known = () if before is None else before.partitions
         super().__init__(
             name=topic.name,
             topic_id=topic.topic_id,
             is_internal=topic.is_internal,
             partitions=[
-                MetadataResponsePartition(
-                    error_code=0 if partition.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
-                    partition_index=partition.index,
-                    leader_id=partition.leader,
-                    leader_epoch=partition.leader_epoch,
-                    replica_nodes=partition.replicas,
-                    isr_nodes=partition.isr,
-                    offline_replicas=[
-                        replica for replica in partition.replicas if replica in offline
-                    ],
-                )
-                for partition in topic.partitions
+                partition
+                if isinstance(partition, EncodedPartition) and partition.image is image
+                else EncodedPartition(image, offline)
+                for image, partition in zip_longest(topic.partitions, known)
+                if image is not None
             ],
         )
         self._encoded: dict[int, bytes] = {}
@@ -48,17 +79,23 @@ class TopicAnswers:
     def __init__(self, image: MetadataImage) -> None:
         self._image = image
         self._answers: dict[str, EncodedTopic] = {}
+        self._outdated: dict[str, EncodedTopic] = {}
         self._offline: frozenset[int] = frozenset()
 
     def of(self, topic: TopicImage) -> EncodedTopic:
         answer = self._answers.get(topic.name)
         if answer is None:
-            answer = self._answers[topic.name] = EncodedTopic(topic, self._offline)
+            before = self._outdated.pop(topic.name, None)
+            answer = self._answers[topic.name] = EncodedTopic(topic, self._offline, before)
         return answer
 
     def changed(self, name: str) -> None:
         """The topic has changed or gone: its answer is made anew when it is asked for."""
-        self._answers.pop(name, None)
+        outdated = self._answers.pop(name, None)
+        if name not in self._image.topics:
+            self._outdated.pop(name, None)
+        elif outdated is not None:
+            self._outdated[name] = outdated
 
     def brokers_changed(self) -> None:
         """Brokers have come or gone: replicas on them are online or offline now."""
@@ -66,3 +103,4 @@ class TopicAnswers:
         if offline != self._offline:
             self._offline = offline
             self._answers.clear()
+            self._outdated.clear()
