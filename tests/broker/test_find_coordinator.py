@@ -25,7 +25,7 @@ class FakeNode:
         self.image = image
         self._creates = creates
         self.topic_creation = self.cluster = self
-        self.departures = SimpleNamespace(settled=lambda: None)
+        self.departures = SimpleNamespace(settled=lambda _: None)
         self.lifecycle = SimpleNamespace(is_cut_off=False)
 
     async def ensure_offsets_topic(self) -> None:
@@ -46,7 +46,7 @@ def cluster(*leaders: int) -> MetadataImage:
 
 
 def ask(node: FakeNode, request: FindCoordinatorRequest, version: int = 4) -> Any:
-    context = SimpleNamespace(version=version, connection=None)
+    context = SimpleNamespace(version=version, connection=SimpleNamespace(age_s=0))
     return asyncio.run(find_coordinator.handle(node, request, context))  # type: ignore[arg-type]
 
 

@@ -3,7 +3,8 @@
 A client that loses its leader asks at once who leads now, and gets there before the controller has
 decided. Told of the old leader once more, it waits long before it asks again. So an answer that
 names a broker whose connections have just broken waits until the matter is settled, a second at
-most.
+most. The client may even get here before this node knows that they have broken: one that has been
+here for a while and asks again waits a moment in any case.
 
 A broker that is gone stays in the list of brokers for a moment. librdkafka drops everything it has
 for a broker that is missing there, in-flight messages and the news of their new leader included,
@@ -18,6 +19,8 @@ from barnabas.broker.clock import Clock
 from barnabas.metadata.image import BrokerImage, MetadataImage
 
 _SETTLED_AFTER_MS = 1_000
+_A_MOMENT_S = 0.02
+_A_WHILE_S = 1.0
 _LOOK_AGAIN_S = 0.05
 _LISTED_FOR_MS = 1_000
 _SILENT_FOR_MS = 10_000
@@ -75,15 +78,22 @@ class Departures:
 
     # -- waiting ---------------------------------------------------------------------------------
 
-    def settled(self) -> "Future[None] | None":
-        """Something to wait for while a broker seems to be gone; None: all is as it is known."""
-        if not self._lost_ms or not self._is_unsettled():
+    def settled(self, asked_after_s: float) -> "Future[None] | None":
+        """Something to wait for while a broker seems to be gone; None: all is as it is known.
+
+        Who asks has been connected for `asked_after_s`.
+        """
+        is_unsettled = bool(self._lost_ms) and self._is_unsettled()
+        asks_again = asked_after_s > _A_WHILE_S and len(self._image.brokers) > 1
+        if not is_unsettled and not asks_again:
             return None
         future: Future[None] = self._loop.create_future()
-        self._waiting.append(future)
-        if self._timer is None:
-            self._timer = self._loop.call_later(_LOOK_AGAIN_S, self._look_again)
+        self._loop.call_later(_A_MOMENT_S, self._wait, future)
         return future
+
+    def _wait(self, future: "Future[None]") -> None:
+        self._waiting.append(future)
+        self._look()
 
     def _is_unsettled(self) -> bool:
         latest_ms = self._clock.steady_ms() - _SETTLED_AFTER_MS

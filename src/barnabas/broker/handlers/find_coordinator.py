@@ -25,7 +25,7 @@ async def handle(
     node: Node, request: FindCoordinatorRequest, context: RequestContext
 ) -> FindCoordinatorResponse:
     keys = request.coordinator_keys if context.version >= _SEVERAL_KEYS else [request.key]
-    error, message = await _check(node, request.key_type)
+    error, message = await _check(node, request.key_type, context)
     if node.lifecycle.is_cut_off:
         error, message = ErrorCode.COORDINATOR_NOT_AVAILABLE, "no controller can be reached"
         context.send_away(node.loop)
@@ -44,7 +44,9 @@ async def handle(
     )
 
 
-async def _check(node: Node, key_type: int) -> tuple[ErrorCode, str | None]:
+async def _check(
+    node: Node, key_type: int, context: RequestContext
+) -> tuple[ErrorCode, str | None]:
     if key_type == _TRANSACTION:
         return (
             ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
@@ -52,7 +54,7 @@ async def _check(node: Node, key_type: int) -> tuple[ErrorCode, str | None]:
         )
     if key_type != _GROUP:
         return ErrorCode.INVALID_REQUEST, f"there is no coordinator of type {key_type}"
-    settled = node.departures.settled()
+    settled = node.departures.settled(context.connection.age_s)
     if settled is not None:
         await settled
     if CONSUMER_OFFSETS not in node.image.topics:

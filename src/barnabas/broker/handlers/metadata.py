@@ -29,7 +29,7 @@ def handle(
     node: Node, request: MetadataRequest, context: RequestContext
 ) -> "MetadataResponse | Coroutine[Any, Any, MetadataResponse]":
     missing = _missing(node, request)
-    settled = node.departures.settled()
+    settled = node.departures.settled(context.connection.age_s)
     if missing or settled is not None:
         return _answer_later(node, request, context, missing, settled)
     return _answer(node, request, context, {})

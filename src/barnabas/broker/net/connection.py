@@ -75,6 +75,7 @@ class Connection(BufferedProtocol):
         "last_active",
         "local_host",
         "on_lost",
+        "opened",
     )
 
     def __init__(self, dispatch: Dispatch, door: Door) -> None:
@@ -88,7 +89,7 @@ class Connection(BufferedProtocol):
         self._closing = False
         self.client_host = "?"
         self.local_host = "localhost"
-        self.last_active = door.now()
+        self.opened = self.last_active = door.now()
         self.on_lost: Callable[[], None] | None = None
         """Called when the connection is gone."""
 
@@ -146,6 +147,10 @@ class Connection(BufferedProtocol):
         self._handle_frames()
 
     # -- called by the broker ----------------------------------------------------------------------
+
+    @property
+    def age_s(self) -> float:
+        return self._door.now() - self.opened
 
     @property
     def is_waiting(self) -> bool:
