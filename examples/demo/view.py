@@ -13,7 +13,8 @@ from rich.text import Text
 from examples.demo.ledger import Check
 from examples.demo.stage import Stage
 
-_EVENTS_SHOWN = 7
+_EVENTS_SHOWN = 8
+_OTHER_LINES = 19
 _PLAIN_EVERY_S = 1.0
 _BARS = " ▁▂▃▄▅▆▇█"
 
@@ -38,10 +39,13 @@ class LiveView:
     def show(self) -> None:
         stage = self._stage
         self._acknowledged.append(len(stage.ledger.stored))
+        room = self._live.console.height - _OTHER_LINES
         beside = Table.grid(expand=True)
         beside.add_row(_nodes(stage), _processes(stage))
         title = f"{stage.topic}: {len(stage.cluster.up)} nodes, {stage.elapsed_s:.0f} s"
-        content = Group(beside, _partitions(stage), _throughput(self._acknowledged), _events(stage))
+        content = Group(
+            beside, _partitions(stage), _throughput(self._acknowledged), _events(stage, room)
+        )
         self._live.update(Panel(content, title=title, box=ROUNDED), refresh=True)
 
 
@@ -151,8 +155,8 @@ def _throughput(acknowledged: list[int]) -> Text:
     return Text(" writes  ", "bold").append("".join(bars), "green")
 
 
-def _events(stage: Stage) -> RenderableType:
-    latest = stage.events[-_EVENTS_SHOWN:]
+def _events(stage: Stage, room: int) -> RenderableType:
+    latest = stage.events[-min(max(room, 1), _EVENTS_SHOWN) :]
     text = "\n".join(f"{event.at_s:5.1f} s  {event.text}" for event in latest)
     return Text(f"\n{text}", no_wrap=True, overflow="ellipsis")
 
