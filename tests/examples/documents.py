@@ -1,7 +1,8 @@
 """The fenced blocks of a document, as steps that can be run.
 
 A `console` block holds commands after `$ `, each perhaps with the output it shall have; `…` stands
-for anything. A `python` block is a program; a `text` block right after it holds its output.
+for anything, and alone in a line for any lines. A `python` block is a program; a `text` block right
+after it holds its output.
 Commands that prepare a machine or run for ever are not for tests: see `NOT_RUN`.
 """
 
@@ -21,6 +22,7 @@ NOT_RUN = re.compile(
     r"|barnabas consume orders +#"
 )
 _ADDRESS = "localhost:9092"
+_ANY_LINES = r"[\s\S]*"
 
 
 @dataclass
@@ -80,5 +82,11 @@ def run(step: Step, bootstrap: str, directory: Path) -> None:
     )
     assert done.returncode == 0, f"{step.source}\n{done.stdout}"
     if step.expected is not None:
-        pattern = r".*".join(map(re.escape, "\n".join(step.expected).split("…")))
-        assert re.fullmatch(pattern, done.stdout.rstrip("\n")), f"{step.source}\n{done.stdout}"
+        lines = (_ANY_LINES if line == "…" else _pattern(line) for line in step.expected)
+        assert re.fullmatch("\n".join(lines), done.stdout.rstrip("\n")), (
+            f"{step.source}\n{done.stdout}"
+        )
+
+
+def _pattern(line: str) -> str:
+    return ".*".join(map(re.escape, line.split("…")))
