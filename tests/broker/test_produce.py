@@ -133,6 +133,21 @@ def test_a_repeated_batch_is_stored_once(client: RawClient, topic: str) -> None:
     assert stored(client, topic) == [b"a", b"b", b"c", b"d"]
 
 
+def test_a_batch_out_of_sequence_is_refused(client: RawClient, topic: str) -> None:
+    create_topic(client, topic)
+    producer_id = client.ask(InitProducerIdRequest(None)).producer_id
+
+    def send(sequence: int, epoch: int) -> int:
+        data = batch(b"a", producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence)
+        return produce(client, topic, data).error_code
+
+    assert send(0, 1) == ErrorCode.NONE
+    assert send(2, 1) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert send(1, 0) == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert send(1, 1) == ErrorCode.NONE
+    assert len(stored(client, topic)) == 2
+
+
 def test_producer_ids_are_never_given_twice(client: RawClient) -> None:
     ids = [client.ask(InitProducerIdRequest(None)).producer_id for _ in range(20)]
     assert len(set(ids)) == 20

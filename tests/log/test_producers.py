@@ -5,6 +5,7 @@ import pytest
 from barnabas.log import AppendInfo, Log, LogConfig
 from barnabas.log.producers import ProducerTable
 from barnabas.records.batch import BatchHeader
+from barnabas.wire.errors import ErrorCode
 from tests.log.batches import batch, put
 from tests.log.memory_disk import MemoryDisk
 
@@ -56,9 +57,29 @@ def test_what_is_no_duplicate() -> None:
     assert log.find_duplicate(batch([(1, None, b"x")])[1][0][1]) is None
 
 
+def test_what_is_out_of_sequence() -> None:
+    def error(sequence: int, **how: int) -> ErrorCode:
+        return log.sequence_error(made(sequence, **how)[1][0][1])
+
+    log = opened(MemoryDisk())
+    assert error(7) is ErrorCode.NONE, "nobody knows how it began"
+    send(log, 0)
+    send(log, 2)
+    assert error(4) is ErrorCode.NONE
+    for gap in (6, 3, 1, 0):
+        assert error(gap) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert error(0, epoch=1) is ErrorCode.NONE
+    assert error(4, epoch=1) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    send(log, 0, epoch=1)
+    assert error(4) is ErrorCode.INVALID_PRODUCER_EPOCH
+    assert error(9, producer_id=2) is ErrorCode.NONE
+
+
 def test_sequences_wrap_around() -> None:
     log = opened(MemoryDisk())
     original = send(log, 2**31 - 1, count=3)
+    assert log.sequence_error(made(2)[1][0][1]) is ErrorCode.NONE
+    assert log.sequence_error(made(0)[1][0][1]) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert send(log, 2**31 - 1, count=3) == original
 
 

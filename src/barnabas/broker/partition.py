@@ -211,6 +211,9 @@ class Partition:
             original = self.log.find_duplicate(header)
             if original is not None:
                 return original
+            error = self.log.sequence_error(header)
+            if error is not ErrorCode.NONE:
+                raise InvalidBatch(error, f"sequence {header.base_sequence} is not the next one")
         if limits.needs_keys:
             limits.check_keys(view)
         return self._store(leading, view, batches, now_ms)

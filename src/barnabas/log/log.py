@@ -31,6 +31,7 @@ from barnabas.log.state import LogState, SegmentState, write_state
 from barnabas.log.storage import Disk
 from barnabas.records.batch import BatchHeader
 from barnabas.records.errors import CorruptBatch
+from barnabas.wire.errors import ErrorCode
 
 _EMPTY = memoryview(b"")
 
@@ -266,6 +267,10 @@ class Log:
         return AppendInfo(
             batch.base_offset, batch.last_offset, batch.timestamp, self.log_start_offset
         )
+
+    def sequence_error(self, header: BatchHeader) -> ErrorCode:
+        """Why a batch that repeats none may not follow what its producer has stored."""
+        return self._load_producers().sequence_error(header)
 
     def expire_producers(self, now_ms: int) -> None:
         """Forget producers that were idle for `producer_id_expiration_ms`."""

@@ -8,8 +8,9 @@ Snapshot, big-endian: version int16, CRC-32C uint32 of the rest, then per produc
 producer_id int64, epoch int16, last_append_ms int64, number of batches int8, and per batch
 base_sequence int32, last_sequence int32, base_offset int64, last_offset int64, timestamp int64.
 
-Left out so far: refusing gaps in the sequence and fencing older epochs. `ProducerEntry` holds what
-both need.
+What comes out of sequence is refused, or batches under way at the same time could change places: if
+the first one is refused while a leader has too few replicas, so must be those behind it. A producer
+that is not known may begin anywhere, because its past may have been deleted.
 """
 
 import struct
@@ -20,9 +21,11 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from barnabas.records.batch import BatchHeader
+from barnabas.wire.errors import ErrorCode
 
 SNAPSHOT_SUFFIX = ".snapshot"
 REMEMBERED_BATCHES = 5
+_MAX_SEQUENCE = 2**31 - 1
 
 _VERSION = 1
 _PREFIX = Struct(">hI")
@@ -69,6 +72,22 @@ class ProducerTable:
             if batch.base_sequence == base_sequence and batch.last_sequence == last_sequence:
                 return batch
         return None
+
+    def sequence_error(self, header: BatchHeader) -> ErrorCode:
+        """Why a batch that repeats none may not be stored, if it is not the next one."""
+        entry = self._producers.get(header.producer_id)
+        if entry is None or header.base_sequence < 0:
+            return ErrorCode.NONE
+        if header.producer_epoch < entry.epoch:
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        if header.producer_epoch > entry.epoch:
+            expected = 0
+        elif entry.batches:
+            expected = (entry.batches[-1].last_sequence + 1) & _MAX_SEQUENCE
+        else:
+            return ErrorCode.NONE
+        in_sequence = header.base_sequence == expected
+        return ErrorCode.NONE if in_sequence else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
     def update(self, header: BatchHeader, base_offset: int, timestamp: int, now_ms: int) -> None:
         """A batch of an idempotent producer was stored at `base_offset`."""
