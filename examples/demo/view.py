@@ -1,6 +1,8 @@
 """The live view on a terminal, plain lines elsewhere, and the summary."""
 
 from itertools import pairwise
+from math import ceil
+from statistics import median
 from typing import Self
 
 from rich.box import ROUNDED, SIMPLE_HEAD
@@ -15,6 +17,7 @@ from examples.demo.stage import Stage
 
 _EVENTS_SHOWN = 8
 _OTHER_LINES = 19
+_WIDE = 96
 _PLAIN_EVERY_S = 1.0
 _BARS = " ▁▂▃▄▅▆▇█"
 
@@ -41,7 +44,7 @@ class LiveView:
         self._acknowledged.append(len(stage.ledger.stored))
         room = self._live.console.height - _OTHER_LINES
         beside = Table.grid(expand=True)
-        beside.add_row(_nodes(stage), _processes(stage))
+        beside.add_row(_nodes(stage), _processes(stage, self._live.console.width >= _WIDE))
         title = f"{stage.topic}: {len(stage.cluster.up)} nodes, {stage.elapsed_s:.0f} s"
         content = Group(
             beside, _partitions(stage), _throughput(self._acknowledged), _events(stage, room)
@@ -115,19 +118,21 @@ def _nodes(stage: Stage) -> Table:
     return table
 
 
-def _processes(stage: Stage) -> Table:
-    table = _table("process", "made with", ">records", ">/s")
+def _processes(stage: Stage, wide: bool) -> Table:
+    headers = ("process", "made with", ">records", ">/s")
+    table = _table(*(headers if wide else (headers[0], *headers[2:])))
     ledger = stage.ledger
     rows = [("shop", "confluent-kafka", len(ledger.stored))]
     rows += [(each.name, each.client, len(each.seen)) for each in ledger.readers.values()]
     for name, client, count in rows:
-        table.add_row(name, client, f"{count:,}", f"{stage.rate(name, count):,.0f}")
+        figures = (f"{count:,}", f"{stage.rate(name, count):,.0f}")
+        table.add_row(name, *((client, *figures) if wide else figures))
     return table
 
 
 def _partitions(stage: Stage) -> Table:
     headers = [header for group in stage.groups for header in (group, ">lag")]
-    table = _table(">partition", ">leader", "in sync", ">acknowledged", *headers)
+    table = _table(">partition", ">leader", "in sync", ">records", *headers)
     cluster, ledger = stage.cluster, stage.ledger
     for partition, leader in cluster.leaders.items():
         groups = [
@@ -150,8 +155,9 @@ def _partitions(stage: Stage) -> Table:
 def _throughput(acknowledged: list[int]) -> Text:
     """A bar for each fifth of a second or so: the gaps are the pauses."""
     written = [after - before for before, after in pairwise(acknowledged)][-60:]
-    highest = max([*written, 1])
-    bars = (_BARS[-(-count * (len(_BARS) - 1) // highest)] for count in written)
+    usual = median(written) if written else 0
+    scale = (len(_BARS) - 2) / max(usual, 1)  # what was held back comes all at once: above usual
+    bars = (_BARS[min(ceil(count * scale), len(_BARS) - 1)] for count in written)
     return Text(" writes  ", "bold").append("".join(bars), "green")
 
 
