@@ -9,6 +9,7 @@ import logging
 from asyncio import AbstractEventLoop, Future, Task, gather, sleep
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection
+from itertools import islice
 from typing import Any
 
 from barnabas.broker.partition import Partition
@@ -32,6 +33,8 @@ CallController = Callable[[Request[Any], int], Awaitable[Response]]
 _FIRST_BACKOFF_S = 0.05
 _MAX_BACKOFF_S = 1.0
 _LOOKED_AT_ONCE = 500
+_ASKED_AT_ONCE = 500
+"""A node that comes back joins thousands of sets; neither side shall be busy with them for long."""
 
 _OVERTAKEN = frozenset(
     {
@@ -111,6 +114,7 @@ class IsrChanges:
                 await self._woken
             changes = self._changes()
             if not changes:
+                await sleep(0)
                 continue
             if await self._ask_for(changes):
                 backoff_s = 0.0
@@ -125,8 +129,8 @@ class IsrChanges:
             if partition.leading is not None and partition.leading.pending == change
         }
         self._unanswered = {}
-        wanted, self._wanted = self._wanted, {}
-        for partition in wanted:
+        for partition in tuple(islice(self._wanted, _ASKED_AT_ONCE)):
+            del self._wanted[partition]
             change = partition.propose_isr()
             if change is not None:
                 changes[partition] = change

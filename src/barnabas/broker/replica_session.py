@@ -7,6 +7,7 @@ nothing.
 
 from asyncio import TimerHandle
 from collections import defaultdict
+from itertools import islice
 
 from barnabas.broker.partition import Partition
 from barnabas.wire.messages.fetch import (
@@ -19,6 +20,9 @@ from barnabas.wire.messages.fetch import (
 
 Key = tuple[bytes, int]
 """Topic id and index."""
+
+_NAMED_AT_ONCE = 500
+"""A node that comes back follows thousands of partitions; its leader has others to serve too."""
 
 _INITIAL_EPOCH = 0
 _MAX_EPOCH = 2**31 - 1
@@ -109,15 +113,16 @@ class ReplicaSession:
         """The leader must have been asked with the same broker epoch before; else `reset`."""
         self._broker_epoch = broker_epoch
         named: defaultdict[bytes, list[FetchPartition]] = defaultdict(list)
-        for (topic_id, _), followed in self._to_name.items():
-            named[topic_id].append(self._asked(followed))
+        keys = tuple(islice(self._to_name, _NAMED_AT_ONCE))
+        for key in keys:
+            named[key[0]].append(self._asked(self._to_name.pop(key)))
         forgotten: defaultdict[bytes, list[int]] = defaultdict(list)
         for topic_id, index in self._to_forget:
             forgotten[topic_id].append(index)
         request = FetchRequest(
             replica_state=ReplicaState(self._node_id, broker_epoch),
-            # A session is opened at once, so that it can be added to.
-            max_wait_ms=max_wait_ms if self.is_open else 0,
+            # The answer comes at once when a session is opened, and when there is more to add.
+            max_wait_ms=max_wait_ms if self.is_open and not self._to_name else 0,
             min_bytes=1,
             max_bytes=self._max_bytes,
             session_id=self._session_id,
@@ -129,8 +134,7 @@ class ReplicaSession:
             ],
         )
         self._epoch = 1 if self._epoch == _MAX_EPOCH else self._epoch + 1
-        self._named.update(self._to_name)
-        self._to_name.clear()
+        self._named.update(keys)
         self._to_forget.clear()
         return request
 
