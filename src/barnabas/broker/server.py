@@ -7,6 +7,7 @@ import logging
 import resource
 import signal
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -25,6 +26,10 @@ from barnabas.broker.voters import configured_voters
 from barnabas.log import DataDirectory, DirectoryLocked, DirectoryMismatch, StorageError
 
 logger = logging.getLogger(__name__)
+
+_FULL = 2
+"""The generation of a collection that looks at everything."""
+_LONG_COLLECTION_S = 0.02
 
 
 class Server:
@@ -118,8 +123,29 @@ def _raise_file_limit() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
+class _LongCollections:
+    """Spares the collector what has outlived a full collection that took long.
+
+    Ten thousand partitions that came while the broker ran would else be looked at again and again,
+    with everybody waiting. What is given up: cycles of what lived then are not collected later. It
+    takes a hundred thousand new objects for this to happen again, so these stay few.
+    """
+
+    def __init__(self) -> None:
+        self._began = 0.0
+
+    def __call__(self, phase: str, info: dict[str, int]) -> None:
+        if info["generation"] < _FULL:
+            return
+        if phase == "start":
+            self._began = time.thread_time()
+        elif time.thread_time() - self._began > _LONG_COLLECTION_S:
+            gc.freeze()
+
+
 async def _serve(config: BrokerConfig) -> int:
     loop = asyncio.get_running_loop()
+    gc.callbacks.append(_LongCollections())
     stopping = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
