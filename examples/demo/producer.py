@@ -20,6 +20,7 @@ from types import FrameType
 from confluent_kafka import KafkaError, Message, Producer
 
 USERS = [f"user-{number:02}" for number in range(40)]
+REST_S = 0.005
 PAGES = ["/", "/bread", "/cheese", "/olives", "/wine", "/cart", "/checkout"]
 
 
@@ -67,7 +68,7 @@ def main(bootstrap: str, topic: str, rate: int) -> None:
         producer.poll(0)
         sent += 1
         ahead = sent / rate - (time.monotonic() - started)
-        if ahead > 0:
+        if ahead > REST_S:
             sys.stdout.flush()
             time.sleep(ahead)
     producer.flush(30)
