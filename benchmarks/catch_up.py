@@ -28,7 +28,11 @@ def measure(bench: Bench) -> list[Row]:
         follower = next(node for node in cluster.nodes.values() if node is not leader)
         follower.stop()
         producer = Producer(
-            {"bootstrap.servers": cluster.bootstrap, "queue.buffering.max.kbytes": 200_000}
+            {
+                "bootstrap.servers": cluster.bootstrap,
+                "queue.buffering.max.kbytes": 200_000,
+                "log_level": 2,
+            }
         )
         produce_all(producer, TOPIC, bytes(_SIZE), megabytes * 1_000_000 // _SIZE)
         consumed = consumer_speed(cluster, megabytes)

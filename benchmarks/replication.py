@@ -53,6 +53,7 @@ def throughput(cluster: ClusterProcesses, topic: str, megabytes: int) -> float:
             "bootstrap.servers": cluster.bootstrap,
             "acks": "all",
             "queue.buffering.max.kbytes": 200_000,
+            "log_level": 2,
         }
     )
     producer.list_topics(topic, 30)
