@@ -4,7 +4,7 @@
 - **inconsistent offset**: two values for one offset, among acknowledgements, polls and the end.
 - **lost read**: somebody was given a record that is not there at the end.
 - **duplicate**: a value at two offsets. Only a producer that is not idempotent may cause one, and
-  only as often as it has sent a record again without knowing whether it was stored.
+  only as often as it has sent a record again.
 - **reordered**: records of an idempotent producer in another order than sent.
 - **invented**: a record that nobody sent, or in a partition for which it was not meant.
 - **non-monotonic poll**, **skipped poll**: a consumer that reads on in its partition sees each
@@ -92,7 +92,7 @@ def _duplicates(history: History) -> Iterator[Violation]:
     for stored in history.stored:
         places[stored.value].append(stored)
     allowed = {
-        name: Counter() if mode.idempotent else mode.unsure.copy()
+        name: Counter() if mode.idempotent else mode.resent.copy()
         for name, mode in history.producers.items()
     }
     for value, found in places.items():

@@ -89,8 +89,8 @@ class ProducerMode:
     """How a producer sends, which decides what it may do to the log."""
 
     idempotent: bool
-    unsure: Counter[int] = field(default_factory=Counter)
-    """By partition, how often it has sent a record again that was possibly stored."""
+    resent: Counter[int] = field(default_factory=Counter)
+    """By partition, how many records it has sent again."""
 
 
 @dataclass

@@ -156,9 +156,9 @@ def test_what_is_wrong_is_found(spoil: Callable[[History], None], kinds: set[str
 def test_who_sends_again_without_idempotence_may_store_as_often() -> None:
     history = _good()
     _store_twice("plain/8")(history)
-    history.producers["plain"].unsure[1] = 1
+    history.producers["plain"].resent[1] = 1
     assert {violation.kind for violation in check(history)} == {"duplicate"}
-    history.producers["plain"].unsure[0] = 1
+    history.producers["plain"].resent[0] = 1
     assert check(history) == []
     history.stored.append(Stored(0, 11, "plain/8"))
     history.polled.append(Polled(2, 0, 11, "plain/8", 11))
@@ -168,7 +168,7 @@ def test_who_sends_again_without_idempotence_may_store_as_often() -> None:
 def test_an_idempotent_producer_may_not_store_twice_whatever_it_sends_again() -> None:
     history = _good()
     _store_twice("exact/9")(history)
-    history.producers["exact"].unsure[0] = 1
+    history.producers["exact"].resent[0] = 1
     assert {violation.kind for violation in check(history)} == {"duplicate"}
 
 
