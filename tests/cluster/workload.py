@@ -41,27 +41,28 @@ IMPATIENT: Mapping[str, Any] = {
 _MAX_OUTSTANDING = 300
 _PAD = " " * 100
 _now = time.monotonic
-_UNSURE = re.compile(
-    r"\[(\d+)\]: MessageSet with (\d+) message.*encountered error.*PossiblyPersisted"
-)
+_RESENT = re.compile(r"\[(\d+)\]: MessageSet with (\d+) message.* encountered error: ")
 
 
-class _Unsure(logging.Handler):
-    """Counts what librdkafka sends again without knowing: only its log tells."""
+class _Resent(logging.Handler):
+    """Counts what librdkafka sends again: only its log tells.
+
+    Even what a deposed leader has refused may be stored, as its followers may have it already.
+    """
 
     def __init__(self, mode: ProducerMode) -> None:
         super().__init__()
         self._mode = mode
 
     def emit(self, record: logging.LogRecord) -> None:
-        found = _UNSURE.search(record.getMessage())
+        found = _RESENT.search(record.getMessage())
         if found is not None:
-            self._mode.unsure[int(found[1])] += int(found[2])
+            self._mode.resent[int(found[1])] += int(found[2])
 
 
 def _logger(mode: ProducerMode) -> logging.Logger:
     logger = logging.Logger("librdkafka")  # noqa: LOG001 - one for each producer, with no parent
-    logger.addHandler(_Unsure(mode))
+    logger.addHandler(_Resent(mode))
     return logger
 
 
@@ -279,10 +280,10 @@ class Workload:
 
     def summary(self) -> str:
         history = self.history
-        unsure = sum(mode.unsure.total() for mode in history.producers.values())
+        resent = sum(mode.resent.total() for mode in history.producers.values())
         return (
             f"{len(history.sent)} sent, {len(history.acked)} acknowledged, "
-            f"{len(history.failed)} failed, {unsure} sent again, "
+            f"{len(history.failed)} failed, {resent} sent again, "
             f"{len(history.stored)} stored, {len(history.polled)} polled, "
             f"{len(history.committed)} commits, {len(history.assigned)} assignments, "
             f"longest silence {self.longest_silence_s():.2f} s"
