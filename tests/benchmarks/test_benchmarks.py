@@ -1,12 +1,19 @@
 """The yardstick itself: it compares right, and both brokers really do what is measured."""
 
+import time
+from pathlib import Path
+
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from benchmarks.bench import BESIDE, CLUSTER, TOPIC, Row
 from benchmarks.brokers import BARE, BARNABAS, Contender
+from benchmarks.catch_up import follower_speed
+from benchmarks.clusters import produce_all
+from benchmarks.failover import Traffic
 from benchmarks.raw_client import RawConnection, check_produced, produce_frame
 from benchmarks.single_records import pipeline
+from tests.support.cluster import ClusterProcesses
 
 
 def test_a_promise_is_held_to_the_bare_broker() -> None:
@@ -57,3 +64,32 @@ def test_an_error_of_the_broker_stops_the_measurement() -> None:
         pytest.raises(RuntimeError, match="error 3"),
     ):
         check_produced(connection.ask(produce_frame(TOPIC, b"", partition=7)), TOPIC)
+
+
+def test_failover_is_timed_from_the_kill(tmp_path: Path) -> None:
+    with ClusterProcesses(tmp_path, 3) as cluster:
+        cluster.create_topic(TOPIC, 3)
+        leader = cluster.leader_of(TOPIC, 1)
+        with Traffic(cluster.bootstrap, TOPIC, 1, 3) as traffic:
+            began = time.perf_counter()
+            leader.kill()
+            acked_s, read_s = traffic.next_after(began)
+            took_s = time.perf_counter() - began
+        assert cluster.leader_of(TOPIC, 1) is not leader
+    assert 0 < acked_s <= took_s
+    assert 0 < read_s <= took_s
+
+
+def test_a_follower_that_catches_up_is_seen_to_grow(tmp_path: Path) -> None:
+    with ClusterProcesses(tmp_path, 3) as cluster:
+        cluster.create_topic(TOPIC, 1)
+        leader = cluster.leader_of(TOPIC)
+        follower = next(node for node in cluster.nodes.values() if node is not leader)
+        follower.stop()
+        producer = Producer({"bootstrap.servers": cluster.bootstrap, "log_level": 2})
+        assert produce_all(producer, TOPIC, bytes(1000), 5_000) > 0
+        stored = sum(path.stat().st_size for path in leader.data.glob(f"{TOPIC}-0/*.log"))
+        assert stored > 5_000_000
+        follower.launch()
+        assert follower_speed(follower, stored) > 0
+        cluster.wait_until_in_sync()
