@@ -20,7 +20,7 @@ def test_what_a_wiped_broker_has_lost_is_found(
         cluster[1].wipe()
         cluster.start()
         cluster.create_topic(TOPIC, 2, replicas=1)
-        violations = workload.finish(timeout_s=6)
+        violations = workload.finish(drain_s=3)
     kinds = {violation.kind for violation in violations}
     assert "lost write" in kinds
     assert "lost read" in kinds or "inconsistent offset" in kinds

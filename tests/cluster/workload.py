@@ -220,14 +220,14 @@ class Workload:
 
     # -- the end ---------------------------------------------------------------------------------
 
-    def finish(self, timeout_s: float = 60) -> list[Violation]:
+    def finish(self, timeout_s: float = 60, drain_s: float = 60) -> list[Violation]:
         """Stop writing, let readers read to the end, read all once more, judge."""
         self._producing.clear()
         for thread in self._producers:
             thread.join(timeout_s)
             assert not thread.is_alive(), f"{thread.name} does not end"
         ends = self._read_all(timeout_s)
-        self._drain(ends, timeout_s)
+        self._drain(ends, drain_s)
         self._consuming.clear()
         for thread in self._consumers:
             thread.join(timeout_s)
