@@ -147,7 +147,7 @@ def test_requests_come_through(message: raft.Request, cluster_id: str) -> None:
 def test_responses_come_through(message: raft.Response) -> None:
     response = over_the_wire(encode_response(message))
     if isinstance(message, raft.FetchResponse):
-        object.__setattr__(message, "entries", tuple(map(placed, message.entries)))
+        message = message._replace(entries=tuple(map(placed, message.entries)))
     assert decode_response(response) == message
 
 

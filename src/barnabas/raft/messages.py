@@ -8,7 +8,6 @@ A response carries its request's correlation id and reaches only the process tha
 wire that is the connection's doing.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from barnabas.raft.entry import Entry, OffsetAndEpoch
@@ -16,8 +15,7 @@ from barnabas.raft.voters import ReplicaKey
 from barnabas.wire.errors import ErrorCode
 
 
-@dataclass(frozen=True, slots=True)
-class VoteRequest:
+class VoteRequest(NamedTuple):
     """Would you (`pre_vote`), or do you, vote for me? A pre-vote has the present epoch, as in
     Kafka's version 2, and binds nobody."""
 
@@ -30,16 +28,14 @@ class VoteRequest:
     pre_vote: bool
 
 
-@dataclass(frozen=True, slots=True)
-class VoteResponse:
+class VoteResponse(NamedTuple):
     error_code: ErrorCode
     epoch: int
     leader_id: int | None
     vote_granted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class BeginQuorumEpochRequest:
+class BeginQuorumEpochRequest(NamedTuple):
     """I lead. It also asks whether the voter still takes me for the leader, for reads."""
 
     epoch: int
@@ -47,15 +43,13 @@ class BeginQuorumEpochRequest:
     voter: ReplicaKey
 
 
-@dataclass(frozen=True, slots=True)
-class BeginQuorumEpochResponse:
+class BeginQuorumEpochResponse(NamedTuple):
     error_code: ErrorCode
     epoch: int
     leader_id: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class EndQuorumEpochRequest:
+class EndQuorumEpochRequest(NamedTuple):
     """I lead no longer; the first of the candidates should stand for election at once."""
 
     epoch: int
@@ -63,15 +57,13 @@ class EndQuorumEpochRequest:
     preferred_candidates: tuple[ReplicaKey, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class EndQuorumEpochResponse:
+class EndQuorumEpochResponse(NamedTuple):
     error_code: ErrorCode
     epoch: int
     leader_id: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class FetchRequest:
+class FetchRequest(NamedTuple):
     """All before `fetch_offset` is durable here, and the last of it has `last_fetched_epoch`.
 
     So it is the acknowledgement of what was fetched before, provided that the leader's log has
@@ -87,8 +79,7 @@ class FetchRequest:
     max_wait_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class FetchResponse:
+class FetchResponse(NamedTuple):
     """At most one of `diverging_epoch`, `snapshot_id` and `entries` is there."""
 
     error_code: ErrorCode
@@ -100,8 +91,7 @@ class FetchResponse:
     entries: tuple[Entry, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FetchSnapshotRequest:
+class FetchSnapshotRequest(NamedTuple):
     epoch: int
     replica: ReplicaKey
     snapshot_id: OffsetAndEpoch
@@ -109,8 +99,7 @@ class FetchSnapshotRequest:
     max_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class FetchSnapshotResponse:
+class FetchSnapshotResponse(NamedTuple):
     error_code: ErrorCode
     epoch: int
     leader_id: int | None
