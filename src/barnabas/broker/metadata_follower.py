@@ -27,7 +27,7 @@ from barnabas.wire.messages.metadata_records import (
 
 logger = logging.getLogger(__name__)
 
-_SLICE_PARTITIONS = 200
+_SLICE_PARTITIONS = 50
 
 
 @dataclass(frozen=True, slots=True)
