@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from barnabas.cli.local_nodes import plan_nodes
 from tests.cli.conftest import Cli
 from tests.support.broker import wait_until
 from tests.support.supervised import Supervised
@@ -56,14 +57,23 @@ def test_nodes_do_not_outlive_a_supervisor_that_is_killed(
     assert not alive
 
 
-def test_a_node_that_can_not_start_ends_it_all(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
-        cluster = Supervised(tmp_path, "--listen", address, "--nodes", "1")
+def test_a_port_in_use_is_told_before_anything_is_started_or_written(tmp_path: Path) -> None:
+    (free,) = plan_nodes({"listeners": "127.0.0.1:0"}, 1)
+    port = free.address.port
+    with socket.create_server(("127.0.0.1", port)):
+        cluster = Supervised(tmp_path, "--listen", f"127.0.0.1:{port - 1}", "--nodes", "2")
         assert cluster.end() == 2
-    assert f"node-1 | error: can't listen on {address}: the port is in use" in cluster.output
+    assert cluster.output.startswith(f"error: can't listen on 127.0.0.1:{port}: the port is in use")
+    assert cluster.output.count("\n") == 1
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_node_that_can_not_start_ends_it_all(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "node-1").write_text("not a directory")
+    cluster = Supervised(tmp_path, "--nodes", "1")
+    assert cluster.end() != 0
+    assert "node-1 | error: " in cluster.output
     assert "Traceback" not in cluster.output
 
 

@@ -7,12 +7,12 @@ and listen on consecutive ports, or on free ones if port 0 is asked for.
 import contextlib
 import random
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from barnabas.broker.config import BrokerConfig, ConfigError
-from barnabas.broker.net.listeners import Address, parse_address
+from barnabas.broker.net.listeners import Address, bind, parse_address
 from barnabas.broker.settings import BROKER_CONFIGS
 from barnabas.broker.voters import SETTING as VOTERS
 from barnabas.broker.voters import Voter, format_voters
@@ -77,6 +77,14 @@ def plan_nodes(properties: Mapping[str, str], count: int) -> list[LocalNode]:
             own["advertised.listeners"] = str(reached)
         nodes.append(LocalNode(number, reached, own))
     return nodes
+
+
+def check_ports(nodes: Sequence[LocalNode]) -> None:
+    """Raise `ConfigError` if one of the nodes could not listen, before any of them is started."""
+    with contextlib.ExitStack() as held:  # all at a time: two nodes can not share a port either
+        for node in nodes:
+            for listening in bind(parse_address(node.properties["listeners"], "listeners")):
+                held.enter_context(listening)
 
 
 def check_directory(directory: Path) -> None:

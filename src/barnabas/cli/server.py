@@ -122,10 +122,12 @@ def _run_node(properties: Mapping[str, str]) -> int:
 
 
 def _run_nodes(properties: Mapping[str, str], count: int) -> int:
-    from barnabas.cli.local_nodes import plan_nodes
+    from barnabas.cli.local_nodes import check_ports, plan_nodes
     from barnabas.cli.supervisor import supervise
 
-    return supervise(plan_nodes(properties, count))
+    planned = plan_nodes(properties, count)
+    check_ports(planned)
+    return supervise(planned)
 
 
 def _read_properties(path: Path) -> dict[str, str]:
