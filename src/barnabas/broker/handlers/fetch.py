@@ -41,9 +41,10 @@ _READ_COMMITTED = 1
 
 
 def handle(node: Node, request: FetchRequest, context: RequestContext) -> Outcome:
-    if _replica_id(request) > NO_REPLICA_ID and is_metadata_fetch(request):
+    replica_id = _replica_id(request)
+    if replica_id != NO_REPLICA_ID and is_metadata_fetch(request):
         return node.quorum.handle_fetch(request)
-    found = _session(node, request)
+    found = _session(node, request, replica_id)
     if isinstance(found, ErrorCode):
         return FetchResponse(error_code=found)
     session, everything = found
@@ -58,13 +59,15 @@ def handle(node: Node, request: FetchRequest, context: RequestContext) -> Outcom
 
 def _replica_id(request: FetchRequest) -> int:
     state = request.replica_state
-    return request.replica_id if state is None else max(request.replica_id, state.replica_id)
+    replica_id = request.replica_id if state is None else max(request.replica_id, state.replica_id)
+    return max(replica_id, NO_REPLICA_ID)
 
 
-def _session(node: Node, request: FetchRequest) -> tuple[FetchSession, bool] | ErrorCode:
+def _session(
+    node: Node, request: FetchRequest, replica_id: int
+) -> tuple[FetchSession, bool] | ErrorCode:
     """The session to use, and whether all its partitions have to be told of."""
     sessions = node.fetch_sessions
-    replica_id = max(_replica_id(request), NO_REPLICA_ID)
     if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
         if request.session_id:
             sessions.close(request.session_id, replica_id)
@@ -82,21 +85,20 @@ def _update(node: Node, session: FetchSession, request: FetchRequest, version: i
         name = _topic_key(topic, by_id=by_id)
         for asked in topic.partitions:
             key = (name, asked.partition)
-            entry = session.entries.get(key) or _new_entry(node, request, key, version)
+            entry = session.entries.get(key)
+            if entry is None:
+                entry = _new_entry(node, session.replica_id, request, key, version)
             session.add(entry, asked)
             if request.rack_id:
                 _prefer(node, entry, asked, request.rack_id)
-    session.forget(
-        (_topic_key(topic, by_id=by_id), index)
-        for topic in request.forgotten_topics_data
-        for index in topic.partitions
-    )
+    for forgotten in request.forgotten_topics_data:
+        name = _topic_key(forgotten, by_id=by_id)
+        session.forget((name, index) for index in forgotten.partitions)
 
 
-def _new_entry(node: Node, request: FetchRequest, key: Key, version: int) -> Entry:
+def _new_entry(node: Node, replica_id: int, request: FetchRequest, key: Key, version: int) -> Entry:
     found = node.partitions.find(*key)
-    replica_id = _replica_id(request)
-    if replica_id <= NO_REPLICA_ID:
+    if replica_id == NO_REPLICA_ID:
         return Entry(key, found, leader_only=version < _FROM_FOLLOWER)
     state = request.replica_state
     return ReplicaEntry(key, found, replica_id, -1 if state is None else state.replica_epoch)
