@@ -31,6 +31,7 @@ from barnabas.raft import RaftConfig
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
 from barnabas.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
 from barnabas.wire.messages.describe_cluster import (
+    DescribeClusterBroker,
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
@@ -67,7 +68,7 @@ def _fetch(member: "Member", request: FetchRequest, _: RequestContext) -> Any:
 def _describe_cluster(
     member: "Member", request: DescribeClusterRequest, _: RequestContext
 ) -> DescribeClusterResponse:
-    return DescribeClusterResponse(cluster_id=member.quorum.cluster_id)
+    return DescribeClusterResponse(cluster_id=member.quorum.cluster_id, brokers=member.brokers)
 
 
 ROUTES = [
@@ -102,6 +103,7 @@ class Member:
         self.config = config
         self.snapshot_records = snapshot_records
         self.is_up = False
+        self.brokers: list[DescribeClusterBroker] = []
         self.lost: list[int] = []
         self.failures: list[Exception] = []
 

@@ -9,13 +9,14 @@ import pytest
 from barnabas.broker.quorum.administration import describe_quorum
 from barnabas.log import StorageError
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.describe_cluster import DescribeClusterBroker
 from barnabas.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
     PartitionData,
     TopicData,
 )
-from tests.quorum.member import Member, Members, change, until
+from tests.quorum.member import Member, Members, change, free_ports, until
 from tests.quorum.test_quorum import run
 
 ASK = DescribeQuorumRequest([TopicData("__cluster_metadata", [PartitionData(0)])])
@@ -171,3 +172,92 @@ def test_a_voter_that_has_lost_its_vote_but_not_its_name_is_refused(tmp_path: Pa
             await members[2].starting
 
     run(Members(tmp_path), scenario)
+
+
+def said(caplog: pytest.LogCaptureFixture, text: str) -> list[str]:
+    return [r.getMessage() for r in caplog.records if text in r.getMessage()]
+
+
+@pytest.mark.parametrize("answers", ["leader", "follower", "observer"])
+def test_a_stranger_at_the_address_of_a_voter_is_not_followed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, answers: str
+) -> None:
+    async def scenario(members: Members) -> None:
+        await members.start()
+        leader = await members.leader()
+        followers = [m for m in members.all[:2] if m is not leader]
+        found = {"leader": leader, "follower": followers[0], "observer": members[3]}[answers]
+        await until(lambda: members[3].quorum.cluster_id)
+        port = free_ports(1)[0]
+        named = [(7, "127.0.0.1", port), (8, "127.0.0.1", found.port)]
+        lost = Member(7, port, tmp_path / "lost", named)
+        await lost.start()
+        try:
+            where = f"127.0.0.1:{found.port} is node {found.node_id} of another cluster, not node 8"
+            await until(lambda: said(caplog, where + ": check --voters"))
+            await asyncio.sleep(0.3)
+            assert len(said(caplog, where)) == 1, "every few seconds, not with each question"
+            assert not lost.quorum.cluster_id
+            assert "cluster.id" not in (lost.path / "meta.properties").read_text()
+        finally:
+            await lost.stop()
+
+    run(Members(tmp_path, voters=2), scenario)
+
+
+def test_a_stranger_without_a_cluster_founds_none(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(members: Members) -> None:
+        one, other = members.all
+        one.voters = [one.voters[0], (5, *one.voters[1][1:])]
+        await members.start()
+        await until(lambda: said(caplog, f":{other.port} is node 2, not node 5: check --voters"))
+        assert not one.quorum.cluster_id
+
+    run(Members(tmp_path, 2), scenario)
+
+
+def test_voters_of_two_clusters_are_not_chosen_from(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(members: Members) -> None:
+        for member in members.all[:2]:
+            member.voters = [member.voters[member.node_id - 1]]
+        await members.start(1, 2)
+        await until(lambda: all(member.quorum.is_leader for member in members.up))
+        await members.start(3)
+        await until(lambda: said(caplog, "the voters are of different clusters"))
+        assert not members[3].quorum.cluster_id
+
+    run(Members(tmp_path), scenario)
+
+
+def test_a_cluster_in_which_another_node_has_this_id_is_not_joined(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(members: Members) -> None:
+        members[1].voters = members[1].voters[:1]
+        members[1].brokers = [DescribeClusterBroker(2, "elsewhere", 9092)]
+        await members.start()
+        await until(lambda: said(caplog, "whose node 2 is up at elsewhere:9092, not at 127.0.0.1"))
+        assert not members[2].quorum.cluster_id
+        members[1].brokers = [DescribeClusterBroker(2, *members[2].voters[1][1:])]
+        await until(lambda: members[2].quorum.cluster_id)
+
+    run(Members(tmp_path, 2), scenario)
+
+
+def test_a_member_that_is_still_reading_does_not_pass_for_a_new_node(tmp_path: Path) -> None:
+    async def scenario(members: Members) -> None:
+        await members.start()
+        await until(lambda: members[1].quorum.is_leader)
+        members[1].quorum._shell, shell = None, members[1].quorum._shell
+        answer = describe_quorum(members[1].quorum, ASK, may_forward=False)
+        members[1].quorum._shell = shell
+        assert isinstance(answer, DescribeQuorumResponse)
+        partition = answer.topics[0].partitions[0]
+        assert partition.error_code == ErrorCode.LEADER_NOT_AVAILABLE
+        assert not partition.current_voters
+
+    run(Members(tmp_path, 1), scenario)

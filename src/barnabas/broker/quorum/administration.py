@@ -11,6 +11,7 @@ from typing import TypeVar
 from barnabas.broker.peers import PeerUnavailable
 from barnabas.broker.quorum.describe import (
     asks_for_metadata,
+    describe_beginner,
     describe_leader,
     describe_member,
     describe_nobody,
@@ -42,7 +43,7 @@ def describe_quorum(
     if not asks_for_metadata(request):
         return unknown_topic()
     if shell is None:
-        return describe_nobody(quorum.me)
+        return describe_beginner() if quorum.cluster_id else describe_nobody(quorum.me)
     if shell.raft.is_leader:
         now_ms = quorum.clock.now_ms()
         offset_ms = now_ms - shell.steady_ms()
@@ -52,7 +53,9 @@ def describe_quorum(
             now_ms,
             lambda at_ms: at_ms + offset_ms if at_ms >= 0 else -1,
         )
-    local = describe_member(shell.raft.status(), quorum.voters)
+    local = describe_member(
+        quorum.me, shell.raft.log_end_offset, shell.raft.status(), quorum.voters
+    )
     if shell.raft.leader_id is None or not may_forward:
         return local
     return _forward(quorum, shell.raft.leader_id, request, local)

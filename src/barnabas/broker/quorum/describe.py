@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from barnabas.broker.quorum.formation import NOT_FORMED
-from barnabas.broker.quorum.messages.fields import encode_leader
+from barnabas.broker.quorum.messages.fields import encode_leader, only_partition
 from barnabas.broker.quorum.metadata_topic import METADATA_PARTITION
 from barnabas.metadata.image import CLUSTER_METADATA
 from barnabas.raft import QuorumStatus, ReplicaKey, ReplicaStatus, VoterSet
@@ -17,6 +16,9 @@ from barnabas.wire.messages.describe_quorum import (
     ReplicaState,
     TopicResult,
 )
+
+NOT_FORMED = ErrorCode.BROKER_NOT_AVAILABLE
+"""What a node answers, with its own id and directory as the only voter, that is in no cluster."""
 
 
 def asks_for_metadata(request: DescribeQuorumRequest) -> bool:
@@ -45,8 +47,31 @@ def describe_nobody(me: ReplicaKey) -> DescribeQuorumResponse:
     )
 
 
-def describe_member(status: QuorumStatus, voters: VoterSet) -> DescribeQuorumResponse:
-    """Of a member that does not lead: who votes, but not how far anybody is."""
+def describe_beginner() -> DescribeQuorumResponse:
+    """Of a node that belongs to a cluster and has not yet read, or does not any more, who votes."""
+    return _answer(
+        PartitionResult(
+            METADATA_PARTITION,
+            ErrorCode.LEADER_NOT_AVAILABLE,
+            "this node is starting or stopping",
+            leader_id=-1,
+            leader_epoch=-1,
+            high_watermark=-1,
+        )
+    )
+
+
+def describe_member(
+    me: ReplicaKey, log_end_offset: int, status: QuorumStatus, voters: VoterSet
+) -> DescribeQuorumResponse:
+    """Of a member that does not lead: who votes, and how far it is itself.
+
+    Of all others it does not know that, so this also tells who has answered.
+    """
+
+    def state(key: ReplicaKey) -> ReplicaState:
+        return ReplicaState(*key, log_end_offset=log_end_offset if key == me else -1)
+
     return _answer(
         PartitionResult(
             METADATA_PARTITION,
@@ -55,7 +80,8 @@ def describe_member(status: QuorumStatus, voters: VoterSet) -> DescribeQuorumRes
             leader_id=encode_leader(status.leader_id),
             leader_epoch=status.epoch,
             high_watermark=status.high_watermark,
-            current_voters=[ReplicaState(*key, log_end_offset=-1) for key in voters.keys],
+            current_voters=list(map(state, voters.keys)),
+            observers=[] if me in voters else [state(me)],
         ),
         voters,
     )
@@ -89,6 +115,19 @@ def describe_leader(
         ),
         voters,
     )
+
+
+def who_answers(answer: DescribeQuorumResponse) -> int | None:
+    """The node that has given this answer for itself; None if it does not tell."""
+    partition = only_partition(answer.topics)
+    if answer.error_code or partition is None:
+        return None
+    if partition.error_code == NOT_FORMED:
+        return next((state.replica_id for state in partition.current_voters), None)
+    if partition.error_code == ErrorCode.NONE:
+        return partition.leader_id
+    replicas = (*partition.current_voters, *partition.observers)
+    return next((state.replica_id for state in replicas if state.log_end_offset >= 0), None)
 
 
 def _answer(partition: PartitionResult, voters: VoterSet | None = None) -> DescribeQuorumResponse:

@@ -8,6 +8,10 @@ the first, so if they are the same, there was a moment at which everybody was wh
 belonged to no cluster. Hence a node that has lost its disk never founds a second cluster beside
 the one that the others are in; it can not even if all but one of them are down.
 
+Nobody is believed who answers at a voter's address and is another node, and no cluster is joined
+in which another node has this one's id: whoever mistypes an address shall not end up among
+strangers, as what is written down of a cluster stays.
+
 A single founder costs nothing, as everybody must be there anyway.
 """
 
@@ -19,13 +23,16 @@ from typing import NamedTuple
 
 from barnabas.broker.peers import Peers, PeerUnavailable
 from barnabas.broker.quorum.addresses import NamedVoter
+from barnabas.broker.quorum.describe import NOT_FORMED, who_answers
 from barnabas.broker.quorum.messages.fields import only_partition
 from barnabas.broker.quorum.metadata_topic import METADATA_PARTITION
 from barnabas.log.directory import encode_id
 from barnabas.metadata.image import CLUSTER_METADATA
 from barnabas.raft import Endpoint, ReplicaKey, Voter, VoterSet
-from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
+from barnabas.wire.messages.describe_cluster import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
 from barnabas.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
@@ -35,15 +42,14 @@ from barnabas.wire.messages.describe_quorum import (
 
 logger = logging.getLogger(__name__)
 
-NOT_FORMED = ErrorCode.BROKER_NOT_AVAILABLE
-"""What a node answers, with its own id and directory as the only voter, that is in no cluster."""
-
 _LANE = "raft"
 _ASK_TIMEOUT_MS = 1_000
 _ROUND_MS = 100
 _SILENT_S = 3
 _SAY_EVERY_S = 30
 """How often to say what is being waited for."""
+_WARN_EVERY_S = 5
+"""How often to say what waiting does not mend."""
 
 
 class Membership(NamedTuple):
@@ -68,6 +74,9 @@ class Formation:
         self._peers = peers
         self._loop = loop
         self._random = random
+        self._flaws: list[str] = []
+        """What the last round of questions has shown to be wrong with the settings."""
+        self._warn_at = 0.0
 
     async def run(self) -> Membership:
         """Until there is a cluster and this node is in it."""
@@ -76,6 +85,7 @@ class Formation:
             first = await self._ask_all()
             if isinstance(first, Membership):
                 return first
+            self._warn()
             if self._is_founder and len(first) == len(self._others):
                 second = await self._ask_all()
                 if isinstance(second, Membership):
@@ -90,6 +100,12 @@ class Formation:
                     "node " + ", ".join(missing) if missing else "the others",
                 )
             await self._pause()
+
+    def _warn(self) -> None:
+        if self._flaws and self._loop.time() >= self._warn_at:
+            self._warn_at = self._loop.time() + _WARN_EVERY_S
+            for flaw in self._flaws:
+                logger.error("%s: check --voters", flaw)
 
     def _found(self, directories: dict[int, bytes]) -> Membership:
         directories = {**directories, self._me.node_id: self._me.directory_id}
@@ -115,29 +131,45 @@ class Formation:
             )
             for node_id in self._others
         }
-        joined: Membership | None = None
+        self._flaws = []
+        joined: dict[str, Membership] = {}
         try:
             for node_id, question in questions.items():
                 try:
                     answer = await question
-                    if joined is None:
-                        joined = await self._membership(node_id, answer)
+                    if not self._is(node_id, answer):
+                        continue
+                    membership = await self._membership(node_id, answer)
                 except PeerUnavailable:
                     continue
+                if membership is not None:
+                    joined.setdefault(membership.cluster_id, membership)
                 directory_id = _own_directory(node_id, answer)
                 if directory_id is not None:
                     directories[node_id] = directory_id
         finally:
             for question in questions.values():
                 question.cancel()  # nobody is left to hear of it when this is interrupted
-        return directories if joined is None else joined
+        if len(joined) > 1:
+            self._flaws.append(f"the voters are of different clusters, {' and '.join(joined)}")
+        return joined.popitem()[1] if len(joined) == 1 else directories
+
+    def _is(self, node_id: int, answer: DescribeQuorumResponse) -> bool:
+        """Whether it was this node that answered at its address."""
+        who = who_answers(answer)
+        if who is not None and who != node_id:
+            voter, partition = self._named[node_id], only_partition(answer.topics)
+            is_new = partition is not None and partition.error_code == NOT_FORMED
+            self._flaws.append(
+                f"{voter.host}:{voter.port} is node {who}{'' if is_new else ' of another cluster'}"
+                f", not node {node_id}"
+            )
+        return who == node_id
 
     async def _membership(self, node_id: int, answer: DescribeQuorumResponse) -> Membership | None:
         """The cluster that a node belongs to, if it does and can say who votes there."""
         partition = only_partition(answer.topics)
-        if answer.error_code or partition is None or partition.error_code == NOT_FORMED:
-            return None
-        if not partition.current_voters:
+        if partition is None or partition.error_code == NOT_FORMED or not partition.current_voters:
             return None
         cluster = await self._peers.call(
             node_id,
@@ -146,7 +178,7 @@ class Formation:
             timeout_ms=_ASK_TIMEOUT_MS,
             lane=_LANE,
         )
-        if not cluster.cluster_id:
+        if not cluster.cluster_id or self._has_another_of_this_id(node_id, cluster):
             return None
         listeners = {node.node_id: node.listeners for node in answer.nodes}
         voters = [
@@ -161,6 +193,18 @@ class Formation:
         ]
         found = VoterSet(tuple(sorted(voters)))
         return Membership(cluster.cluster_id, found if self._me in found else VoterSet())
+
+    def _has_another_of_this_id(self, node_id: int, cluster: DescribeClusterResponse) -> bool:
+        mine = self._named.get(self._me.node_id)
+        for broker in cluster.brokers:
+            at = NamedVoter(broker.broker_id, broker.host, broker.port)
+            if mine is not None and mine.node_id == at.node_id and mine != at:
+                self._flaws.append(
+                    f"node {node_id} is of a cluster whose node {at.node_id} is up at "
+                    f"{at.host}:{at.port}, not at {mine.host}:{mine.port}"
+                )
+                return True
+        return False
 
     async def _pause(self) -> None:
         done = self._loop.create_future()
