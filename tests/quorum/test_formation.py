@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -261,3 +262,20 @@ def test_a_member_that_is_still_reading_does_not_pass_for_a_new_node(tmp_path: P
         assert not partition.current_voters
 
     run(Members(tmp_path, 1), scenario)
+
+
+def test_a_node_that_waits_for_others_can_be_stopped(tmp_path: Path) -> None:
+    """At any moment of its wait, with nothing left behind that goes off later."""
+
+    async def scenario(members: Members) -> None:
+        complaints: list[dict[str, Any]] = []
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: complaints.append(context))
+        for _ in range(8):
+            await members.start(1)
+            await asyncio.sleep(0.04)
+            await members[1].stop()
+        await asyncio.sleep(0.2)
+        assert not complaints
+
+    run(Members(tmp_path), scenario)

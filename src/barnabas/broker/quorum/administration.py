@@ -125,7 +125,7 @@ def _change(
         return _forward(quorum, shell.raft.leader_id, request, nobody)
 
     async def change() -> ResponseT:
-        error = await change_voters(shell, quorum.loop, attempt, timeout_ms)
+        error = await change_voters(shell, attempt, timeout_ms)
         return answer(error, _EXPLANATIONS.get(error))
 
     return quorum.loop.create_task(change())

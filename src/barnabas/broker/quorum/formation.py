@@ -16,7 +16,7 @@ A single founder costs nothing, as everybody must be there anyway.
 """
 
 import logging
-from asyncio import AbstractEventLoop
+from asyncio import AbstractEventLoop, sleep
 from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
@@ -99,7 +99,7 @@ class Formation:
                     "waiting for %s: a new cluster begins once all its voters are up",
                     "node " + ", ".join(missing) if missing else "the others",
                 )
-            await self._pause()
+            await sleep(_ROUND_MS / 1000)
 
     def _warn(self) -> None:
         if self._flaws and self._loop.time() >= self._warn_at:
@@ -205,11 +205,6 @@ class Formation:
                 )
                 return True
         return False
-
-    async def _pause(self) -> None:
-        done = self._loop.create_future()
-        self._loop.call_later(_ROUND_MS / 1000, done.set_result, None)
-        await done
 
 
 def _own_directory(node_id: int, answer: DescribeQuorumResponse) -> bytes | None:

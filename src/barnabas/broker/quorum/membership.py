@@ -7,7 +7,7 @@ was replaced. Who was taken out by command does not ask again before it is resta
 """
 
 import logging
-from asyncio import AbstractEventLoop, Future
+from asyncio import AbstractEventLoop, Future, sleep
 from collections.abc import Callable
 
 from barnabas.broker.peers import Peers
@@ -32,7 +32,6 @@ _ASK_TIMEOUT_MS = 2_000
 
 async def change_voters(
     shell: RaftShell,
-    loop: AbstractEventLoop,
     attempt: Callable[[Raft, int], Proposal],
     timeout_ms: int,
 ) -> ErrorCode:
@@ -44,9 +43,7 @@ async def change_voters(
             has_to_wait = proposal.error_code is ErrorCode.REQUEST_TIMED_OUT
             if not has_to_wait or shell.steady_ms() + _ATTEMPT_MS > give_up_ms:
                 return proposal.error_code
-            pause: Future[None] = loop.create_future()
-            loop.call_later(_ATTEMPT_MS / 1000, pause.set_result, None)
-            await pause
+            await sleep(_ATTEMPT_MS / 1000)
         await shell.committed()
     except OutcomeUnknown:
         # A leader that has removed itself leaves when that is committed.
