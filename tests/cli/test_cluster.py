@@ -162,6 +162,38 @@ def test_what_only_a_drained_node_keeps_is_named(cli: Cli, name: str) -> None:
     cli.ok("cluster", "add-node", str(row["leader"]), "--rebalance")
 
 
+def test_a_node_that_is_down_neither_leads_nor_leaves_with_the_only_copy(
+    nodes: Supervised, cli: Cli, name: str
+) -> None:
+    cli.ok("topics", "create", name, "--partitions", "3")
+    cli.ok("topics", "create", f"{name}-solo", "--replication-factor", "1")
+    cli.ok("cluster", "move", f"{name}-solo", "--to", "3")
+    cli.ok("topics", "create", f"{name}-duo", "--replication-factor", "2")
+    cli.ok("cluster", "move", f"{name}-duo", "--to", "2,3")
+    nodes.nodes()[3].suspend()
+    try:
+        wait_until(lambda: "node 3 is fenced" in status(cli)["problems"], 20, "not fenced")
+        done = cli.run("cluster", "drain", "2")
+        assert done.returncode == 1
+        assert (
+            f"error: node 2 still leads {name}-duo-0: no other in-sync replica is up"
+            in done.stderr.decode()
+        )
+        assert set(leaders(cli, name)) == {1}
+        assert {row["replicas"][0] for row in partitions(cli, name)} <= {1, 3}
+        down = cli.run("cluster", "drain", "3")
+        assert (down.returncode, down.stderr) == (0, b"node 3 is down and leads nothing\n")
+        error = cli.fails(1, "cluster", "remove-node", "3", "--fewer-replicas")
+        assert f"{name}-solo-0 is only on node 3, which is down: start node 3, or" in error
+        assert f"barnabas cluster elect {name}-solo:0 --unclean" in error
+        assert 3 in partitions(cli, name)[0]["replicas"]
+    finally:
+        nodes.nodes()[3].resume()
+    wait_until(lambda: status(cli)["healthy"], 30, "node 3 has not come back")
+    cli.ok("topics", "delete", f"{name}-solo", f"{name}-duo")
+    cli.ok("cluster", "add-node", "2", "--rebalance")
+
+
 def test_leadership_goes_back_to_the_preferred_replicas(
     nodes: Supervised, cli: Cli, name: str
 ) -> None:
@@ -231,7 +263,8 @@ def test_a_node_that_others_cannot_replace_does_not_leave_by_accident(cli: Cli, 
     cli.ok("topics", "create", name, "--replication-factor", "3")
     assert "--fewer-replicas" in cli.fails(1, "cluster", "remove-node", "3")
     assert "there is no node 7" in cli.fails(1, "cluster", "remove-node", "7")
-    assert "there is no node 7" in cli.fails(1, "cluster", "drain", "7")
+    error = cli.fails(1, "cluster", "drain", "7")
+    assert error == "error: there is no node 7: the cluster has 1, 2, 3\n"
 
 
 def test_watching_goes_on_until_it_is_interrupted(cli: Cli) -> None:

@@ -80,15 +80,26 @@ def test_the_last_replica_can_not_be_dropped() -> None:
     assert plan.stuck == [two]
 
 
-@given(clusters())
-def test_leadership_goes_and_replicas_stay(cluster: tuple) -> None:
+@given(clusters(), st.sets(st.integers(1, 6)))
+def test_leadership_goes_to_who_is_able_and_replicas_stay(cluster: tuple, down: set) -> None:
     assignment, _ = cluster
-    plan = lead_elsewhere(assignment, 1)
-    for partition, replicas in applied(assignment, plan.moves).items():
+    able = {p: [n for n in replicas if n not in down] for p, replicas in assignment.items()}
+    plan = lead_elsewhere(assignment, able, 1)
+    assert plan.moves.keys() | set(plan.stuck) == assignment.keys()
+    for partition in plan.stuck:
+        assert set(able[partition]) <= {1}
+    for partition, replicas in plan.moves.items():
         assert sorted(replicas) == sorted(assignment[partition])
-        assert (replicas[0] == 1) == (partition in plan.stuck)
-        if partition not in plan.moves:
-            assert replicas == assignment[partition]
+        assert replicas[0] in able[partition]
+        assert replicas[0] != 1
+        if assignment[partition][0] in set(able[partition]) - {1}:
+            assert replicas[0] == assignment[partition][0]
+
+
+def test_who_takes_a_replica_over_is_not_led_by_a_dead_one() -> None:
+    places = [Place(1, "a"), Place(2, "b"), Place(4, "d")]
+    plan = move_off({TopicPartition("t", 0): [1, 3, 2]}, places, 1)
+    assert plan.moves == {TopicPartition("t", 0): [4, 3, 2]}
 
 
 @given(clusters())

@@ -9,6 +9,9 @@ from barnabas.cli.command import CommandError, Session, UsageError, cluster_comm
 from barnabas.cli.output import print_json, say
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from barnabas.client.metadata import TopicPartition
     from barnabas.client.reassignments import Results
 
 app = typer.Typer(
@@ -136,16 +139,33 @@ async def drain(
     from barnabas.cli.membership import drain
 
     async with session.connect() as cluster:
-        moved, stuck = await drain(cluster, node_id, replicas=replicas)
+        drained = await drain(cluster, node_id, replicas=replicas)
     if session.as_json:
-        rows = [[each.topic, each.partition] for each in stuck]
-        print_json({"node": node_id, "moved_partitions": moved, "stuck": rows})
+        print_json(
+            {
+                "node": node_id,
+                "moved_partitions": drained.moved,
+                "leading": [[each.topic, each.partition] for each in drained.leading],
+                "stuck": [[each.topic, each.partition] for each in drained.stuck],
+            }
+        )
+    elif drained.was_down and not drained.leading:
+        kept = f"; {drained.moved} partitions moved" if replicas else ""
+        say(f"node {node_id} is down and leads nothing{kept}")
     else:
-        say(f"node {node_id}: {moved} partitions moved")
-    if stuck:
-        what = "are only there" if not replicas else "have no other node to go to"
-        names = ", ".join(map(str, stuck[:5])) + (", ..." if len(stuck) > 5 else "")
-        raise CommandError(f"{len(stuck)} partitions {what}: {names}")
+        say(f"node {node_id}: {drained.moved} partitions moved")
+    if drained.leading:
+        raise CommandError(
+            f"node {node_id} still leads {_some(drained.leading)}: no other in-sync replica is up"
+        )
+    if drained.stuck:
+        raise CommandError(
+            f"{len(drained.stuck)} partitions have no other node to go to: {_some(drained.stuck)}"
+        )
+
+
+def _some(partitions: "Sequence[TopicPartition]") -> str:
+    return ", ".join(map(str, partitions[:5])) + ", ..." * (len(partitions) > 5)
 
 
 @app.command("move", epilog="Example: barnabas cluster move orders:0 --to 1,2,3")

@@ -1,10 +1,12 @@
 """Nodes that join, leave, or are to lead nothing for a while."""
 
 import asyncio
+from collections.abc import Collection, Mapping
 from time import monotonic
+from typing import NamedTuple
 
 from barnabas.cli.command import CommandError
-from barnabas.cli.moving import assignment_of, carry_out, places_of, replicas_on
+from barnabas.cli.moving import assignment_of, carry_out, partitions_of, places_of, replicas_on
 from barnabas.cli.output import say
 from barnabas.client.brokers import (
     BrokerDescription,
@@ -13,18 +15,30 @@ from barnabas.client.brokers import (
     unregister_broker,
 )
 from barnabas.client.cluster import Cluster
-from barnabas.client.metadata import TopicPartition
+from barnabas.client.metadata import Partition, TopicPartition
 from barnabas.client.placement import drop_from, lead_elsewhere, move_off, spread
 from barnabas.client.quorum import add_voter, describe_quorum, remove_voter
 
 _OBSERVER_WAIT_S = 15.0
+_LEADER_WAIT_S = 5.0
 _LOOK_EVERY_S = 0.3
+
+
+class Drained(NamedTuple):
+    """What came of it: the partitions that the node still leads, or keeps against the wish."""
+
+    moved: int
+    leading: list[TopicPartition]
+    stuck: list[TopicPartition]
+    was_down: bool
 
 
 async def add_node(cluster: Cluster, node_id: int) -> str:
     """Let a node vote; says how many do then."""
     described = await describe_cluster(cluster)
-    broker = _known(described, node_id)
+    broker = _known(
+        described, node_id, f"; start it with `barnabas server --id {node_id} --voters ...`"
+    )
     if broker.fenced:
         raise CommandError(f"node {node_id} at {broker.address} is not running: start it first")
     deadline = monotonic() + _OBSERVER_WAIT_S
@@ -89,31 +103,83 @@ async def remove_node(
     return moved, True
 
 
-async def drain(
-    cluster: Cluster, node_id: int, *, replicas: bool
-) -> tuple[int, list[TopicPartition]]:
-    """Move leadership away from a node, and replicas if wanted; what could not be is returned."""
+async def drain(cluster: Cluster, node_id: int, *, replicas: bool) -> Drained:
+    """Move leadership away from a node, and replicas if wanted."""
     described = await describe_cluster(cluster)
-    _known(described, node_id)
-    assignment = assignment_of(await cluster.refresh(None))
+    was_down = _known(described, node_id).fenced
+    moved = 0
+    stuck: list[TopicPartition] = []
     if replicas:
-        plan = move_off(assignment, places_of(described), node_id)
-    else:
-        plan = lead_elsewhere(assignment, node_id)
-    await carry_out(cluster, plan.moves, "draining")
-    moved = len(plan.moves)
-    stuck = plan.stuck
-    if replicas and stuck:
-        others = lead_elsewhere({each: assignment[each] for each in stuck}, node_id)
-        await carry_out(cluster, others.moves, "draining")
-        moved += len(others.moves)
-    return moved, stuck
+        partitions = partitions_of(await cluster.refresh(None))
+        _check_sources(described, partitions, node_id)
+        assignment = {name: each.replicas for name, each in partitions.items()}
+        moves, stuck = move_off(assignment, places_of(described), node_id)
+        await carry_out(cluster, moves, "draining")
+        moved += len(moves)
+    partitions = partitions_of(await cluster.refresh(None))
+    plan = lead_elsewhere(
+        {
+            name: each.replicas
+            for name, each in partitions.items()
+            if node_id in (each.leader, *each.replicas[:1])
+        },
+        _able(described, partitions),
+        node_id,
+    )
+    if not was_down:  # whoever is down leads nothing, and gets its share when it comes back
+        await carry_out(cluster, plan.moves, "draining")
+        moved += len(plan.moves)
+    return Drained(moved, await _led_by(cluster, node_id, plan.moves), stuck, was_down)
+
+
+def _able(
+    described: ClusterDescription, partitions: Mapping[TopicPartition, Partition]
+) -> dict[TopicPartition, list[int]]:
+    """The replicas that are there and in sync."""
+    up = {broker.node_id for broker in described.brokers if not broker.fenced}
+    return {name: [node for node in each.isr if node in up] for name, each in partitions.items()}
+
+
+async def _led_by(
+    cluster: Cluster, node_id: int, moved: Collection[TopicPartition]
+) -> list[TopicPartition]:
+    """What a node leads, after the brokers have had time to hear of what was moved."""
+    deadline = monotonic() + _LEADER_WAIT_S
+    while True:
+        partitions = partitions_of(await cluster.refresh(None))
+        leading = [name for name, each in sorted(partitions.items()) if each.leader == node_id]
+        if not set(leading) & set(moved) or monotonic() > deadline:
+            return leading
+        await asyncio.sleep(_LOOK_EVERY_S)
+
+
+def _check_sources(
+    described: ClusterDescription, partitions: Mapping[TopicPartition, Partition], leaving: int
+) -> None:
+    """Refuse to move what nobody who is there could be copied from: that would never end."""
+    able = _able(described, partitions)
+    up = {broker.node_id for broker in described.brokers if not broker.fenced}
+    for name, each in sorted(partitions.items()):
+        if leaving not in each.replicas or able[name] or not each.isr:
+            continue
+        keeper = each.isr[0]
+        which = f"{name.topic}:{name.partition}"
+        elect = f"`barnabas cluster elect {which} --unclean`"
+        if not up & set(each.replicas):
+            # An election needs a replica that is there, even if that has nothing.
+            elect = f"`barnabas cluster move {which} --to {min(up)} --no-wait` and then {elect}"
+        raise CommandError(
+            f"{name} is only on node {keeper}, which is down: start node {keeper}, or give the "
+            f"data up with {elect}"
+        )
 
 
 async def _move_all_off(
     cluster: Cluster, described: ClusterDescription, node_id: int, *, fewer_replicas: bool
 ) -> int:
-    assignment = assignment_of(await cluster.refresh(None))
+    partitions = partitions_of(await cluster.refresh(None))
+    _check_sources(described, partitions, node_id)
+    assignment = {name: each.replicas for name, each in partitions.items()}
     plan = move_off(assignment, places_of(described), node_id)
     moves = dict(plan.moves)
     if plan.stuck:
@@ -145,12 +211,9 @@ async def _is_down(cluster: Cluster, node_id: int) -> bool:
     return all(broker.fenced for broker in described.brokers if broker.node_id == node_id)
 
 
-def _known(described: ClusterDescription, node_id: int) -> BrokerDescription:
+def _known(described: ClusterDescription, node_id: int, hint: str = "") -> BrokerDescription:
     for broker in described.brokers:
         if broker.node_id == node_id:
             return broker
     known = ", ".join(str(broker.node_id) for broker in described.brokers)
-    raise CommandError(
-        f"there is no node {node_id}: the cluster has {known}; start it with "
-        f"`barnabas server --id {node_id} --voters ...`"
-    )
+    raise CommandError(f"there is no node {node_id}: the cluster has {known}{hint}")

@@ -9,7 +9,7 @@ from barnabas.cli.command import CommandError
 from barnabas.cli.output import say
 from barnabas.client.brokers import ClusterDescription
 from barnabas.client.cluster import Cluster
-from barnabas.client.metadata import Topic, TopicPartition
+from barnabas.client.metadata import Partition, Topic, TopicPartition
 from barnabas.client.placement import Assignment, Place
 from barnabas.client.reassignments import (
     Reassignment,
@@ -26,13 +26,18 @@ _LOOK_EVERY_S = 0.3
 _SAY_EVERY_S = 5.0
 
 
-def assignment_of(topics: Mapping[str, Topic]) -> dict[TopicPartition, list[int]]:
-    """Where the replicas of all partitions are, the preferred leader first."""
+def partitions_of(topics: Mapping[str, Topic]) -> dict[TopicPartition, Partition]:
+    """All partitions by their names."""
     return {
-        TopicPartition(name, each.partition): each.replicas
+        TopicPartition(name, each.partition): each
         for name, topic in topics.items()
         for each in topic.partitions
     }
+
+
+def assignment_of(topics: Mapping[str, Topic]) -> dict[TopicPartition, list[int]]:
+    """Where the replicas of all partitions are, the preferred leader first."""
+    return {name: each.replicas for name, each in partitions_of(topics).items()}
 
 
 def places_of(described: ClusterDescription) -> list[Place]:

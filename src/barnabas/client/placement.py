@@ -65,20 +65,26 @@ def drop_from(
     return MovePlan(moves, [partition for partition, replicas in left.items() if not replicas])
 
 
-def lead_elsewhere(assignment: Assignment, leaving: int) -> MovePlan:
-    """Let another replica be preferred wherever `leaving` is; replicas stay where they are."""
-    nodes = _Nodes(Place(each, "") for replicas in assignment.values() for each in replicas)
+def lead_elsewhere(
+    assignment: Assignment, able: Mapping[TopicPartition, Sequence[int]], leaving: int
+) -> MovePlan:
+    """Let another replica be preferred in each partition; replicas stay where they are.
+
+    `able` holds the replicas that could lead at once. A preferred one among them remains so.
+    """
+    nodes = _Nodes(Place(each, "") for replicas in able.values() for each in replicas)
     nodes.count(assignment)
     moves: Plan = {}
     stuck: list[TopicPartition] = []
     for partition, replicas in sorted(assignment.items()):
-        if not replicas or replicas[0] != leaving:
-            continue
         others = [each for each in replicas if each != leaving]
-        if others:
-            moves[partition] = [*nodes.led_by_the_idlest(others), leaving]
-        else:
+        leading = [each for each in others if each in able[partition]]
+        if not leading:
             stuck.append(partition)
+            continue
+        first = replicas[0] if replicas[0] in leading else nodes.led_by_the_idlest(leading)[0]
+        kept = [leaving] if leaving in replicas else []
+        moves[partition] = [first, *(each for each in others if each != first), *kept]
     return MovePlan(moves, stuck)
 
 
@@ -128,8 +134,11 @@ class _Nodes:
         return racks, sum(place.host == each.host for each in beside)
 
     def led_by_the_idlest(self, replicas: Sequence[int]) -> list[int]:
-        """The same replicas, the one first that leads the least."""
-        first = min(replicas, key=lambda each: (self.leaders[each], replicas.index(each)))
+        """The same replicas, the one first that leads the least of those that are there."""
+        first = min(
+            replicas,
+            key=lambda each: (each not in self.places, self.leaders[each], replicas.index(each)),
+        )
         self.leaders[first] += 1
         return [first, *(each for each in replicas if each != first)]
 
