@@ -11,7 +11,11 @@ from barnabas.client.errors import BrokerError, BrokerUnreachable, ConnectionLos
 from barnabas.client.metadata import TopicPartition
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+)
 from tests.client.fake_broker import FakeBroker
 
 
@@ -40,15 +44,41 @@ def test_without_any_broker_all_addresses_are_named() -> None:
     run(main())
 
 
-def test_a_wrong_advertised_listener_is_told_from_a_dead_broker() -> None:
+@pytest.mark.parametrize(
+    ("host", "said"),
+    [
+        ("127.0.0.1", r"says it is at 127.0.0.1:1.*: is node 1 down\? If not, .*--advertise"),
+        ("no.such.host.invalid", r"says it is at no.such.host.invalid:1.*\): start it with --adv"),
+    ],
+)
+def test_a_wrong_advertised_listener_is_told_from_a_dead_broker(host: str, said: str) -> None:
     async def main() -> None:
         async with FakeBroker({"t": 1}) as broker:
-            broker.advertised = ("127.0.0.1", 1)
+            broker.advertised = (host, 1)
             async with Cluster(broker.bootstrap) as cluster:
-                with pytest.raises(
-                    BrokerUnreachable, match=r"says it is at 127.0.0.1:1.*advertise"
-                ):
+                with pytest.raises(BrokerUnreachable, match=said):
                     await cluster.connection(await cluster.leader(TopicPartition("t", 0)))
+
+    run(main())
+
+
+def test_a_dead_broker_among_others_is_just_that() -> None:
+    async def main() -> None:
+        async with FakeBroker() as broker:
+
+            def metadata(request: MetadataRequest) -> MetadataResponse:
+                answer = broker.metadata(request)
+                answer.brokers.append(MetadataResponseBroker(2, "127.0.0.1", 1))
+                return answer
+
+            broker.on(MetadataRequest, metadata)
+            async with Cluster(f"localhost:{broker.port}") as cluster:
+                with pytest.raises(BrokerUnreachable) as caught:
+                    await cluster.connection(2)
+        assert str(caught.value) == (
+            "broker 2 at 127.0.0.1:1 cannot be reached (connection refused): is node 2 down? "
+            "See `barnabas cluster status`"
+        )
 
     run(main())
 

@@ -57,4 +57,9 @@ def test_unreachable_brokers_are_named_with_the_fix() -> None:
     assert "is `barnabas server` running" in bootstrap
     advertised = str(BrokerUnreachable.at_advertised(3, "x:9", "no route"))
     assert "broker 3 says it is at x:9" in advertised
-    assert "--advertise" in advertised
+    assert "is node 3 down? If not, start it with --advertise" in advertised
+    unknown = str(BrokerUnreachable.at_advertised(3, "x:9", "no such host", resolved=False))
+    assert "(no such host): start it with --advertise" in unknown
+    dead = str(BrokerUnreachable.of_node(3, "x:9", "connection refused"))
+    assert "is node 3 down? See `barnabas cluster status`" in dead
+    assert "--advertise" not in dead

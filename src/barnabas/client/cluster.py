@@ -20,6 +20,7 @@ from barnabas.client.errors import (
     BrokerError,
     BrokerUnreachable,
     ConnectionLost,
+    HostUnknown,
     RequestTimedOut,
     broker_error,
     check,
@@ -235,10 +236,32 @@ class Cluster:
             raise BrokerUnreachable(f"broker {node_id} is away: is it running?")
         try:
             return await self._connect(broker.address, channel)
-        except BrokerUnreachable as error:
+        except HostUnknown as error:
             raise BrokerUnreachable.at_advertised(
-                node_id, str(broker.address), str(error)
+                node_id, str(broker.address), str(error), resolved=False
             ) from error
+        except BrokerUnreachable as error:
+            explain = (
+                BrokerUnreachable.of_node
+                if await self._is_another_reached(node_id)
+                else BrokerUnreachable.at_advertised
+            )
+            raise explain(node_id, str(broker.address), str(error)) from error
+
+    async def _is_another_reached(self, node_id: int) -> bool:
+        """Whether some other broker answers at the address that it advertises."""
+
+        async def is_reached(address: Address) -> bool:
+            try:
+                await self._connect(address, GENERAL)
+            except BarnabasError:
+                return False
+            return True
+
+        others = [each.address for each in self.brokers.values() if each.node_id != node_id]
+        if any(at in others and not c.closed for (at, _), c in self._connections.items()):
+            return True
+        return any(await asyncio.gather(*map(is_reached, others)))
 
     async def any_connection(self) -> Connection:
         """A connection to some broker: the one that answered last, a known or a bootstrap one."""

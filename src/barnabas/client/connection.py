@@ -12,6 +12,7 @@ Leaves out TLS and SASL.
 """
 
 import asyncio
+import socket
 import struct
 from collections import deque
 from typing import NamedTuple, Self, TypeVar
@@ -20,6 +21,7 @@ from barnabas import __version__
 from barnabas.client.errors import (
     BrokerUnreachable,
     ConnectionLost,
+    HostUnknown,
     InvalidArgument,
     ProtocolMismatch,
     RequestTimedOut,
@@ -77,6 +79,8 @@ class Connection(asyncio.Protocol):
                 )
         except TimeoutError as error:
             raise BrokerUnreachable(f"no answer in {timeout_ms} ms") from error
+        except socket.gaierror as error:
+            raise HostUnknown(_reason(error)) from error
         except OSError as error:
             raise BrokerUnreachable(_reason(error)) from error
         try:

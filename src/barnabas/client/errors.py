@@ -31,13 +31,28 @@ class BrokerUnreachable(BarnabasError):  # noqa: N818 - says what is wrong
         )
 
     @classmethod
-    def at_advertised(cls, node_id: int, address: str, reason: str) -> "BrokerUnreachable":
-        """The cluster was reached, but a broker is not where it says it is."""
+    def of_node(cls, node_id: int, address: str, reason: str) -> "BrokerUnreachable":
+        """A broker does not answer where others do, so it is most likely not running."""
+        return cls(
+            f"broker {node_id} at {address} cannot be reached ({reason}): is node {node_id} down? "
+            "See `barnabas cluster status`"
+        )
+
+    @classmethod
+    def at_advertised(
+        cls, node_id: int, address: str, reason: str, *, resolved: bool = True
+    ) -> "BrokerUnreachable":
+        """The cluster was reached, but no broker is where it says it is."""
+        down = f"is node {node_id} down? If not, " if resolved else ""
         return cls(
             f"broker {node_id} says it is at {address}, and that cannot be reached ({reason}): "
-            "start it with --advertise HOST:PORT (advertised.listeners), an address that its "
-            "clients can reach"
+            f"{down}start it with --advertise HOST:PORT (advertised.listeners), an address that "
+            "its clients can reach"
         )
+
+
+class HostUnknown(BrokerUnreachable):
+    """An address whose host has no meaning here."""
 
 
 class ConnectionLost(BarnabasError):  # noqa: N818 - says what is wrong
