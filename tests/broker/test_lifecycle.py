@@ -9,8 +9,10 @@ import pytest
 
 from barnabas.broker.controller_calls import ControllerUnavailable
 from barnabas.broker.lifecycle import Lifecycle
+from barnabas.broker.quorum.roll_call import Answer, RollCall
 from barnabas.broker.trust import UNKNOWN_EPOCH, DiskTrust
 from barnabas.log import OsDisk, StorageError
+from barnabas.raft import ReplicaKey
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from barnabas.wire.messages.broker_registration import (
@@ -39,6 +41,7 @@ class Stage:
         self.refusal = ErrorCode.NONE
         self.unavailable: Exception | None = None
         self.beat = BrokerHeartbeatResponse(is_caught_up=True, is_fenced=False)
+        self.strangers = False
         self.cut_off = 0
         self.failures: list[str] = []
         self.trust = DiskTrust(OsDisk(), str(path), "boot")
@@ -57,8 +60,12 @@ class Stage:
             session_timeout_ms=SESSION_MS,
             on_cut_off=self._cut_off,
             on_failure=self.failures.append,
-            silent_voters=lambda: [2, 3],
+            roll_call=self.roll_call,
         )
+
+    async def roll_call(self) -> RollCall:
+        strangers = {2: Answer(ReplicaKey(2, b"2"), "other")} if self.strangers else {}
+        return RollCall(Answer(ReplicaKey(1, b"1"), "own"), {2: "host:9092"}, strangers)
 
     def _cut_off(self) -> None:
         self.cut_off += 1
@@ -181,9 +188,27 @@ def test_without_a_controller_it_says_whom_it_waits_for(
         stage.unavailable = ControllerUnavailable("no controller")
         stage.lifecycle.start()
         await until(lambda: caplog.records)
-        assert "no controller; silent: 2, 3" in caplog.records[0].getMessage()
+        assert "no controller; waiting for node 2 (host:9092)" in caplog.records[0].getMessage()
         stage.unavailable = None
         await until(stage.lifecycle.unfenced.is_set)
+
+    play(tmp_path, scenario)
+
+
+def test_a_node_among_strangers_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("barnabas.broker.lifecycle._RETRY_S", 0.001)
+
+    async def scenario(stage: Stage) -> None:
+        stage.unavailable = ControllerUnavailable("no controller")
+        stage.lifecycle.start()
+        await asyncio.sleep(0.03)
+        assert not stage.failures, "who waits for others does not give up"
+        stage.strangers = True
+        await until(lambda: stage.failures)
+        await asyncio.sleep(0.03)
+        (failure,) = stage.failures
+        assert failure.startswith("node 2 (host:9092) belongs to another cluster")
+        assert failure.endswith("check --data and --voters")
 
     play(tmp_path, scenario)
 

@@ -1,6 +1,6 @@
 """The brokers of the cluster, and where each is found: by clients, and by other nodes."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from barnabas.broker.departures import Departures
 from barnabas.broker.net.connection import Connection
@@ -17,7 +17,6 @@ class ClusterView:
         quorum: Quorum,
         departures: Departures,
         voters: Mapping[int, Address],
-        is_connected: Callable[[int], bool],
     ) -> None:
         """`voters` are those that the settings name."""
         self._node_id = node_id
@@ -25,7 +24,6 @@ class ClusterView:
         self._quorum = quorum
         self._departures = departures
         self._voters = voters
-        self._is_connected = is_connected
         self.advertised = Address("localhost", 0)
         """Where this node listens, or is said to: known when it does."""
 
@@ -72,13 +70,6 @@ class ClusterView:
             return self.advertised
         named = self._voters.get(self._node_id)
         return Address("localhost" if named is None else named.host, self.advertised.port)
-
-    @property
-    def silent_voters(self) -> list[int]:
-        """Those to which there is no connection."""
-        voters = [key.node_id for key in self._quorum.voters.keys] or sorted(self._voters)
-        others = (node_id for node_id in voters if node_id != self._node_id)
-        return [node_id for node_id in others if not self._is_connected(node_id)]
 
 
 def _address(broker: BrokerImage) -> Address:

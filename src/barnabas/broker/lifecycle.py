@@ -7,10 +7,11 @@ leads nothing meanwhile as far as it can tell.
 
 import logging
 from asyncio import AbstractEventLoop, Event, Task, wait_for
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from barnabas.broker.clock import Clock
 from barnabas.broker.controller_calls import ControllerCalls, ControllerUnavailable
+from barnabas.broker.quorum.roll_call import RollCall
 from barnabas.broker.trust import UNKNOWN_EPOCH, DiskTrust
 from barnabas.log import StorageError
 from barnabas.wire.errors import ErrorCode
@@ -29,12 +30,14 @@ _LEAVING_TIMEOUT_MS = 1_000
 _REGISTER_TIMEOUT_MS = 5_000
 """After which the log says again what is being waited for."""
 _REMIND_S = 30.0
+_STRANGERS_ENOUGH = 3
+"""How often in a row all other voters must have been found in another cluster to give up."""
 
 _REFUSALS = {
     ErrorCode.DUPLICATE_BROKER_REGISTRATION: "another node runs under this id, with other data; "
     "stop that one, or give this one another --id",
     ErrorCode.INCONSISTENT_CLUSTER_ID: "the voters belong to another cluster than this node's "
-    "data; start it with a new data directory, or name other voters",
+    "data: check --data and --voters",
 }
 
 
@@ -55,12 +58,13 @@ class Lifecycle:
         session_timeout_ms: int,
         on_cut_off: Callable[[], None],
         on_failure: Callable[[str], None],
-        silent_voters: Callable[[], list[int]],
+        roll_call: Callable[[], Awaitable[RollCall]],
     ) -> None:
         """`registration` makes the request, given the epoch that is vouched for.
 
         `on_cut_off` is called when no controller has answered for as long as a session lasts, and
-        `on_failure` when heartbeats have ended by a bug: then the node must end too.
+        `on_failure` when heartbeats have ended by a bug, or all others are of another cluster:
+        then the node must end too. `roll_call` asks the voters why there is no controller.
         """
         self._loop = loop
         self._clock = clock
@@ -73,7 +77,9 @@ class Lifecycle:
         self._session_timeout_ms = session_timeout_ms
         self._on_cut_off = on_cut_off
         self._on_failure = on_failure
-        self._silent_voters = silent_voters
+        self._roll_call = roll_call
+        self._explaining: Task[None] | None = None
+        self._times_among_strangers = 0
         self._refused = ErrorCode.NONE
         self._refused_at = 0.0
         self._heard_of_ms = clock.steady_ms()
@@ -122,8 +128,9 @@ class Lifecycle:
             logger.warning("leaving, although the controller has not taken over what is led here")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
+        for task in (self._task, self._explaining):
+            if task is not None:
+                task.cancel()
 
     def closed_well(self) -> None:
         """Everything is on the disk. Raises `StorageError`."""
@@ -161,8 +168,9 @@ class Lifecycle:
         try:
             response = await self._calls.call(request, timeout_ms=_REGISTER_TIMEOUT_MS, lane=LANE)
         except ControllerUnavailable as error:
-            silent = ", ".join(map(str, self._silent_voters()))
-            logger.warning("waiting to be registered: %s; silent: %s", error, silent or "nobody")
+            if self._explaining is None or self._explaining.done():
+                # Not waited for: meanwhile there may be a controller.
+                self._explaining = self._loop.create_task(self._explain(str(error)))
             raise
         if response.error_code:
             self._say_refused(ErrorCode(response.error_code))
@@ -173,6 +181,17 @@ class Lifecycle:
         self.epoch = self._vouched_epoch = response.broker_epoch
         logger.info("registered with epoch %d", self.epoch)
         return 0
+
+    async def _explain(self, error: str) -> None:
+        roll_call = await self._roll_call()
+        if self.epoch != UNKNOWN_EPOCH:
+            return
+        logger.warning("waiting to be registered: %s; %s", error, roll_call)
+        self._times_among_strangers += 1
+        if not roll_call.is_among_strangers:
+            self._times_among_strangers = 0
+        elif self._times_among_strangers == _STRANGERS_ENOUGH:
+            self._on_failure(str(roll_call))
 
     def _say_refused(self, error: ErrorCode) -> None:
         if error != self._refused or self._loop.time() > self._refused_at + _REMIND_S:

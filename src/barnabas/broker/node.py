@@ -118,7 +118,6 @@ class Node:
             self.quorum,
             self.departures,
             {voter.id: voter.address for voter in named},
-            self.peers.is_connected,
         )
         self.controller = ActiveController(loop, clock, self.quorum, self._new_controller)
         self.calls = ControllerCalls(
@@ -177,7 +176,7 @@ class Node:
             session_timeout_ms=config.number("broker.session.timeout.ms"),
             on_cut_off=self.partitions.cut_off,
             on_failure=on_failure,
-            silent_voters=lambda: self.cluster.silent_voters,
+            roll_call=self.quorum.call_the_roll,
         )
 
     # -- the cluster -----------------------------------------------------------------------------

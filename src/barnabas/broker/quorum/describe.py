@@ -12,13 +12,18 @@ from barnabas.wire.messages.describe_quorum import (
     DescribeQuorumResponse,
     Listener,
     Node,
+    PartitionData,
     PartitionResult,
     ReplicaState,
+    TopicData,
     TopicResult,
 )
 
 NOT_FORMED = ErrorCode.BROKER_NOT_AVAILABLE
 """What a node answers, with its own id and directory as the only voter, that is in no cluster."""
+METADATA_QUESTION = DescribeQuorumRequest(
+    [TopicData(CLUSTER_METADATA, [PartitionData(METADATA_PARTITION)])]
+)
 
 
 def asks_for_metadata(request: DescribeQuorumRequest) -> bool:
@@ -117,17 +122,17 @@ def describe_leader(
     )
 
 
-def who_answers(answer: DescribeQuorumResponse) -> int | None:
-    """The node that has given this answer for itself; None if it does not tell."""
+def who_answers(answer: DescribeQuorumResponse) -> ReplicaKey | None:
+    """The replica that has given this answer for itself; None if it does not tell."""
     partition = only_partition(answer.topics)
     if answer.error_code or partition is None:
         return None
-    if partition.error_code == NOT_FORMED:
-        return next((state.replica_id for state in partition.current_voters), None)
-    if partition.error_code == ErrorCode.NONE:
-        return partition.leader_id
-    replicas = (*partition.current_voters, *partition.observers)
-    return next((state.replica_id for state in replicas if state.log_end_offset >= 0), None)
+    for state in (*partition.current_voters, *partition.observers):
+        is_leader = not partition.error_code and state.replica_id == partition.leader_id
+        is_member = partition.error_code and state.log_end_offset >= 0
+        if is_leader or is_member or partition.error_code == NOT_FORMED:
+            return ReplicaKey(state.replica_id, bytes(state.replica_directory_id))
+    return None
 
 
 def _answer(partition: PartitionResult, voters: VoterSet | None = None) -> DescribeQuorumResponse:

@@ -23,22 +23,15 @@ from typing import NamedTuple
 
 from barnabas.broker.peers import Peers, PeerUnavailable
 from barnabas.broker.quorum.addresses import NamedVoter
-from barnabas.broker.quorum.describe import NOT_FORMED, who_answers
+from barnabas.broker.quorum.describe import METADATA_QUESTION, NOT_FORMED, who_answers
 from barnabas.broker.quorum.messages.fields import only_partition
-from barnabas.broker.quorum.metadata_topic import METADATA_PARTITION
 from barnabas.log.directory import encode_id
-from barnabas.metadata.image import CLUSTER_METADATA
 from barnabas.raft import Endpoint, ReplicaKey, Voter, VoterSet
 from barnabas.wire.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
-from barnabas.wire.messages.describe_quorum import (
-    DescribeQuorumRequest,
-    DescribeQuorumResponse,
-    PartitionData,
-    TopicData,
-)
+from barnabas.wire.messages.describe_quorum import DescribeQuorumResponse
 
 logger = logging.getLogger(__name__)
 
@@ -94,10 +87,11 @@ class Formation:
                     return self._found(second)
             if self._loop.time() >= say_at:
                 say_at = self._loop.time() + _SAY_EVERY_S
-                missing = [str(node) for node in self._others if node not in first]
+                missing = [self._named[node] for node in self._others if node not in first]
+                who = ", ".join(f"node {node} ({host}:{port})" for node, host, port in missing)
                 logger.info(
                     "waiting for %s: a new cluster begins once all its voters are up",
-                    "node " + ", ".join(missing) if missing else "the others",
+                    who or "the others",
                 )
             await sleep(_ROUND_MS / 1000)
 
@@ -120,12 +114,11 @@ class Formation:
     async def _ask_all(self) -> Membership | dict[int, bytes]:
         """The directories of those that are in no cluster, or the cluster that one is in."""
         directories: dict[int, bytes] = {}
-        topic = TopicData(CLUSTER_METADATA, [PartitionData(METADATA_PARTITION)])
         questions = {
             node_id: self._peers.call(
                 node_id,
-                DescribeQuorumRequest([topic]),
-                DescribeQuorumRequest.MAX_VERSION,
+                METADATA_QUESTION,
+                METADATA_QUESTION.MAX_VERSION,
                 timeout_ms=_ASK_TIMEOUT_MS,
                 lane=_LANE,
             )
@@ -144,9 +137,9 @@ class Formation:
                     continue
                 if membership is not None:
                     joined.setdefault(membership.cluster_id, membership)
-                directory_id = _own_directory(node_id, answer)
-                if directory_id is not None:
-                    directories[node_id] = directory_id
+                who = who_answers(answer)
+                if who is not None and _is_new(answer):
+                    directories[node_id] = who.directory_id
         finally:
             for question in questions.values():
                 question.cancel()  # nobody is left to hear of it when this is interrupted
@@ -157,19 +150,18 @@ class Formation:
     def _is(self, node_id: int, answer: DescribeQuorumResponse) -> bool:
         """Whether it was this node that answered at its address."""
         who = who_answers(answer)
-        if who is not None and who != node_id:
-            voter, partition = self._named[node_id], only_partition(answer.topics)
-            is_new = partition is not None and partition.error_code == NOT_FORMED
-            self._flaws.append(
-                f"{voter.host}:{voter.port} is node {who}{'' if is_new else ' of another cluster'}"
-                f", not node {node_id}"
-            )
-        return who == node_id
+        if who is None or who.node_id == node_id:
+            return who is not None
+        voter, of = self._named[node_id], "" if _is_new(answer) else " of another cluster"
+        self._flaws.append(
+            f"{voter.host}:{voter.port} is node {who.node_id}{of}, not node {node_id}"
+        )
+        return False
 
     async def _membership(self, node_id: int, answer: DescribeQuorumResponse) -> Membership | None:
         """The cluster that a node belongs to, if it does and can say who votes there."""
         partition = only_partition(answer.topics)
-        if partition is None or partition.error_code == NOT_FORMED or not partition.current_voters:
+        if partition is None or _is_new(answer) or not partition.current_voters:
             return None
         cluster = await self._peers.call(
             node_id,
@@ -207,12 +199,7 @@ class Formation:
         return False
 
 
-def _own_directory(node_id: int, answer: DescribeQuorumResponse) -> bytes | None:
-    """What a node in no cluster says of itself."""
+def _is_new(answer: DescribeQuorumResponse) -> bool:
+    """Whether whoever answers is in no cluster."""
     partition = only_partition(answer.topics)
-    if partition is None or partition.error_code != NOT_FORMED:
-        return None
-    for state in partition.current_voters:
-        if state.replica_id == node_id:
-            return bytes(state.replica_directory_id)
-    return None
+    return partition is not None and partition.error_code == NOT_FORMED

@@ -14,6 +14,7 @@ from barnabas.broker.quorum.formation import Formation
 from barnabas.broker.quorum.membership import Joining, remove_replaced
 from barnabas.broker.quorum.messages import RaftRequest, decode_request, encode_response, refuse
 from barnabas.broker.quorum.outcome import NotLeader
+from barnabas.broker.quorum.roll_call import Answer, RollCall, call_the_roll
 from barnabas.broker.quorum.shell import RaftShell
 from barnabas.broker.quorum.state_machine import Callbacks
 from barnabas.broker.quorum.storage import QuorumStorage
@@ -218,6 +219,12 @@ class Quorum:
         if self._shell is None:
             return QuorumStatus(0, None, 0, [], [])
         return self._shell.raft.status()
+
+    async def call_the_roll(self) -> RollCall:
+        """Which voters answer, and what they say of themselves."""
+        keys = self.voters.keys
+        ids = [key.node_id for key in keys] or [voter.node_id for voter in self._named]
+        return await call_the_roll(Answer(self.me, self.cluster_id, keys), ids, self.peers)
 
     def address_of(self, node_id: int) -> tuple[str, int] | None:
         """Where a voter is to be found; None if it is not known as one."""

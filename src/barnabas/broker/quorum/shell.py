@@ -283,7 +283,11 @@ class RaftShell:
             self.step(lambda raft, now_ms: raft.receive(reply, now_ms))
         elif is_of_another_cluster(response) and node_id not in self._strangers:
             self._strangers.add(node_id)
-            logger.error("node %d belongs to another cluster than %s", node_id, self._cluster_id)
+            logger.error(
+                "node %d belongs to another cluster than %s: check --data and --voters",
+                node_id,
+                self._cluster_id,
+            )
 
     # -- disk and clock ----------------------------------------------------------------------------
 
