@@ -84,6 +84,8 @@ class Lifecycle:
         self._refused_at = 0.0
         self._heard_of_ms = clock.steady_ms()
         self._vouched_epoch = UNKNOWN_EPOCH
+        self.is_vouched_for = False
+        """Whether the disk has all that it had when this node last used it."""
         self._task: Task[None] | None = None
         self._wake = Event()
         self._leaving = False
@@ -105,6 +107,7 @@ class Lifecycle:
     def start(self) -> None:
         """Begin to register. Raises `StorageError`."""
         self._vouched_epoch = self._trust.vouched_epoch()
+        self.is_vouched_for = self._vouched_epoch != UNKNOWN_EPOCH
         self._task = self._loop.create_task(self._run())
         self._task.add_done_callback(self._ended)
 

@@ -150,6 +150,7 @@ class Node:
             node_id=self.node_id,
             on_follower_ready=self.isr_changes.look,
             is_cut_off=lambda: self.lifecycle.is_cut_off,
+            is_suspect=lambda: not self.lifecycle.is_vouched_for,
             threads=environment.threads,
         )
         self.fetchers = ReplicaFetchers(

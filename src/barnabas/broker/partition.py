@@ -94,6 +94,7 @@ class Partition:
         "partition_epoch",
         "replica_watchers",
         "replicas",
+        "suspect_from",
         "topic",
         "topic_id",
         "watchers",
@@ -124,6 +125,9 @@ class Partition:
         self.isr: list[int] = []
         self.leading: LeaderState | None = None
         """Set while this node leads."""
+        self.suspect_from: int | None = None
+        """A loss of power may have changed what the log has from here on. Offsets and epochs are
+        not covered by a batch's checksum, so it is rather fetched again than believed."""
         self._host = host
         self._waits: CommitWaits | None = None
         self._flushes: list[Future[None]] = []
@@ -167,6 +171,7 @@ class Partition:
 
     def _lead(self) -> None:
         host = self._host
+        self.suspect_from = None
         self.log.begin_epoch(self.leader_epoch)
         self.leading = LeaderState(
             host.node_id,
@@ -177,6 +182,10 @@ class Partition:
         )
 
     def _follow(self) -> None:
+        if self.suspect_from is not None and self.leader_id >= 0:
+            self.log.truncate_to(self.suspect_from)
+            self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
+            self.suspect_from = None
         if self.leading is not None:
             # It may have begun an epoch in which it then appended nothing.
             self.log.truncate_to(self.log.log_end_offset)

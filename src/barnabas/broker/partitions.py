@@ -61,11 +61,13 @@ class Partitions:
         node_id: int,
         on_follower_ready: Callable[[Partition], None] = _nothing,
         is_cut_off: Callable[[], bool] = never,
+        is_suspect: Callable[[], bool] = never,
         threads: Callable[[int, str], Executor] = ThreadPoolExecutor,
     ) -> None:
         """`on_append` is called after each append to a partition that has to be flushed, and
         `on_follower_ready` when a leader sees that the in-sync set should change. While
-        `is_cut_off`, others may lead what this node believes to lead."""
+        `is_cut_off`, others may lead what this node believes to lead. The disk `is_suspect` if it
+        may have lost something since this node last used it."""
         self._config = config
         self.image = image
         """What `apply` and `reconfigure` go by; replaced as a whole when a snapshot is loaded."""
@@ -77,6 +79,7 @@ class Partitions:
         self._threads = threads
         self._clock = clock
         self._node_id = node_id
+        self._is_suspect = is_suspect
         self._host = PartitionHost(
             node_id,
             loop,
@@ -214,9 +217,12 @@ class Partitions:
         log = Log.open(self._disk, path, log_config, self._clock.now_ms(), files=self._files)
         if log.recovery is not None:
             _warn(topic.name, index, log.recovery)
+        partition = Partition(topic.name, index, topic.topic_id, log, limits, self._host)
+        if self._is_suspect() and log.flushed_offset < log.log_end_offset:
+            partition.suspect_from = log.flushed_offset
         if log.flush_required:
             log.flush()  # what a crash left in memory only is not to be shown yet
-        return Partition(topic.name, index, topic.topic_id, log, limits, self._host)
+        return partition
 
     def reconfigure(self, topic: str) -> None:
         """Settings of the topic, or the defaults behind them, have changed."""
