@@ -85,6 +85,7 @@ def test_a_node_that_can_not_be_reached_from_here_is_a_problem() -> None:
             {"t": 1},
             ["1 partition without a leader", "1 partition under-replicated"],
         ),
+        (topic([1], [1]), {"t": 2}, ["1 partition below min.insync.replicas"]),
         (topic([1], [1], NO_LEADER), {}, ["1 partition without a leader"]),
     ],
 )
@@ -123,6 +124,12 @@ def test_troubled_partitions_are_shown_with_what_is_wrong(
     shown = capsys.readouterr().out
     assert "t-0" in shown
     assert "below min.insync.replicas=2, moving to 3 from 1" in shown
+
+
+def test_a_partition_that_can_never_be_written_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    print_status(status(topic([2], [2]), min_isr={"t": 2}), as_json=False)
+    *_, row = capsys.readouterr().out.splitlines()
+    assert row.split(maxsplit=4) == ["t-0", "2", "2", "2", "below min.insync.replicas=2"]
 
 
 def test_nodes_to_move_to() -> None:

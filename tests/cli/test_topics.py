@@ -142,3 +142,13 @@ def test_numbers_that_the_protocol_cannot_say(cli: Cli, name: str) -> None:
         assert done.returncode == 2
         assert b"Invalid value" in done.stderr
         assert largest in done.stderr
+
+
+def test_a_topic_that_refuses_writes_is_warned_of(cli: Cli, name: str) -> None:
+    done = cli.run("topics", "create", name, "--config", "min.insync.replicas=2")
+    assert done.returncode == 0
+    assert done.stderr.decode() == (
+        f"created topic {name}\n"
+        "warning: acks=all writes will be refused: min.insync.replicas=2, and there is 1 replica\n"
+    )
+    cli.ok("topics", "delete", name)

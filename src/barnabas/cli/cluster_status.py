@@ -5,13 +5,15 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from barnabas.cli.moving import partitions_of
 from barnabas.client.brokers import BrokerDescription, ClusterDescription, describe_cluster
 from barnabas.client.cluster import Cluster
 from barnabas.client.configs import ResourceType, describe_configs
-from barnabas.client.errors import BarnabasError, ProtocolMismatch
+from barnabas.client.errors import BarnabasError, BrokerError, ProtocolMismatch
 from barnabas.client.metadata import NO_LEADER, Partition, Topic, TopicPartition
 from barnabas.client.quorum import QuorumDescription, QuorumReplica, describe_quorum
 from barnabas.client.reassignments import Reassignment, list_reassignments
+from barnabas.wire.errors import ErrorCode
 
 UP = "up"
 FENCED = "fenced"
@@ -23,6 +25,8 @@ RETRY_TIMEOUT_MS = 6_000
 """Short: who looks at a cluster in trouble wants to know what there is to know."""
 
 _SILENT_MS = 5_000
+_LOOKS = 3
+_MIN_ISR = "min.insync.replicas"
 
 VOTER = "voter"
 OBSERVER = "observer"
@@ -68,7 +72,7 @@ class ClusterStatus:
     cluster_id: str
     nodes: list[NodeStatus]
     quorum: QuorumStatus | None
-    partitions: int
+    partitions: dict[TopicPartition, Partition]
     under_replicated: dict[TopicPartition, Partition]
     below_min_isr: dict[TopicPartition, int]
     """With the number of replicas that must be in sync."""
@@ -84,7 +88,7 @@ class ClusterStatus:
 async def collect(cluster: Cluster) -> ClusterStatus:
     """Ask for everything. Raises if the cluster can not be reached at all."""
     described = await describe_cluster(cluster)
-    topics = await cluster.refresh(None)
+    topics, min_isr = await _topics(cluster)
     why_not: str | None = None
     quorum: QuorumDescription | None = None
     moving: dict[TopicPartition, Reassignment] = {}
@@ -95,15 +99,8 @@ async def collect(cluster: Cluster) -> ClusterStatus:
         pass  # another Kafka, which keeps its quorum to itself
     except BarnabasError as error:
         why_not = str(error)
-    under = _under_replicated(topics)
     return summarize(
-        described,
-        topics,
-        quorum,
-        moving,
-        await _min_isr(cluster, under),
-        await _unreachable(cluster),
-        why_not,
+        described, topics, quorum, moving, min_isr, await _unreachable(cluster), why_not
     )
 
 
@@ -131,29 +128,25 @@ def summarize(
     unreachable: Collection[int] = (),
     quorum_problem: str | None = None,
 ) -> ClusterStatus:
-    """Put together what the parts say. `min_isr` holds the topics that lack replicas."""
-    under = _under_replicated(topics)
-    everything = [
-        (TopicPartition(topic.name, each.partition), each)
-        for _, topic in sorted(topics.items())
-        for each in topic.partitions
-    ]
+    """Put together what the parts say. `min_isr` is that of each topic."""
+    everything = partitions_of(topics)
     status = ClusterStatus(
         described.cluster_id,
-        _nodes(described, quorum, [each for _, each in everything], unreachable),
+        _nodes(described, quorum, list(everything.values()), unreachable),
         None if quorum is None or quorum_problem else _quorum(quorum),
-        len(everything),
+        everything,
         {
             name: each
-            for name, each in under.items()
-            if name not in moving or not _only_moving(each, moving[name])
+            for name, each in everything.items()
+            if len(each.isr) < len(each.replicas)
+            and (name not in moving or not _only_moving(each, moving[name]))
         },
         {
             name: min_isr[name.topic]
-            for name, each in under.items()
+            for name, each in everything.items()
             if len(each.isr) < min_isr.get(name.topic, 1)
         },
-        [name for name, each in everything if each.leader == NO_LEADER],
+        [name for name, each in everything.items() if each.leader == NO_LEADER],
         dict(moving),
     )
     status.problems = _problems(status, quorum_problem)
@@ -165,25 +158,27 @@ def _only_moving(partition: Partition, move: Reassignment) -> bool:
     return set(partition.replicas) - set(partition.isr) <= set(move.adding)
 
 
-def _under_replicated(topics: Mapping[str, Topic]) -> dict[TopicPartition, Partition]:
-    return {
-        TopicPartition(name, each.partition): each
-        for name, topic in sorted(topics.items())
-        for each in topic.partitions
-        if len(each.isr) < len(each.replicas)
-    }
+async def _topics(cluster: Cluster) -> tuple[dict[str, Topic], dict[str, int]]:
+    """All topics, and how many replicas of each must be in sync."""
+    for _ in range(_LOOKS):
+        topics = await cluster.refresh(None)
+        try:
+            return topics, await _min_isr(cluster, sorted(topics))
+        except BrokerError as error:
+            if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise  # and if not, one has been deleted meanwhile
+    return topics, {}
 
 
-async def _min_isr(cluster: Cluster, under: Mapping[TopicPartition, Partition]) -> dict[str, int]:
-    names = sorted({each.topic for each in under})
-    if not names:
+async def _min_isr(cluster: Cluster, topics: list[str]) -> dict[str, int]:
+    if not topics:
         return {}
-    configs = await describe_configs(cluster, ResourceType.TOPIC, names)
+    configs = await describe_configs(cluster, ResourceType.TOPIC, topics, keys=[_MIN_ISR])
     return {
         name: int(entry.value or 1)
         for name, entries in configs.items()
         for entry in entries
-        if entry.name == "min.insync.replicas"
+        if entry.name == _MIN_ISR
     }
 
 

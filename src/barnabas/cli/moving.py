@@ -27,10 +27,10 @@ _SAY_EVERY_S = 5.0
 
 
 def partitions_of(topics: Mapping[str, Topic]) -> dict[TopicPartition, Partition]:
-    """All partitions by their names."""
+    """All partitions by their names, in order."""
     return {
         TopicPartition(name, each.partition): each
-        for name, topic in topics.items()
+        for name, topic in sorted(topics.items())
         for each in topic.partitions
     }
 

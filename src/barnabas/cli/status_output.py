@@ -76,7 +76,7 @@ def print_status(status: ClusterStatus, *, as_json: bool) -> None:
         )
     print_line()
     print_line(
-        f"partitions: {status.partitions}, under-replicated {len(status.under_replicated)}, "
+        f"partitions: {len(status.partitions)}, under-replicated {len(status.under_replicated)}, "
         f"below min.insync.replicas {len(status.below_min_isr)}, "
         f"without a leader {len(status.offline)}, moving {len(status.moving)}"
     )
@@ -85,17 +85,19 @@ def print_status(status: ClusterStatus, *, as_json: bool) -> None:
 
 def _print_partitions(status: ClusterStatus) -> None:
     rows: list[tuple[Cell, ...]] = []
-    troubled = {*status.under_replicated, *status.offline, *status.moving}
-    for name in sorted(troubled, key=lambda each: (each.topic.startswith("__"), each)):
-        each = status.under_replicated.get(name)
-        move = status.moving.get(name)
-        replicas = each.replicas if each is not None else move.replicas if move is not None else []
+    lacking = {*status.under_replicated, *status.below_min_isr, *status.offline}
+    for name in sorted(
+        lacking | status.moving.keys(), key=lambda each: (each.topic.startswith("__"), each)
+    ):
+        each = status.partitions.get(name)
+        if each is None:  # it is about to move, and was made after the rest was asked for
+            continue
         rows.append(
             (
                 str(name),
-                None if each is None or each.leader < 0 else each.leader,
-                _ids(replicas),
-                None if each is None else _ids(each.isr),
+                None if each.leader < 0 else each.leader,
+                _ids(each.replicas),
+                _ids(each.isr),
                 ", ".join(_what_is_wrong(status, name)),
             )
         )
@@ -158,7 +160,7 @@ def _as_json(status: ClusterStatus) -> dict[str, object]:
             ],
         },
         "partitions": {
-            "total": status.partitions,
+            "total": len(status.partitions),
             "under_replicated": names(status.under_replicated),
             "below_min_isr": names(status.below_min_isr),
             "offline": names(status.offline),

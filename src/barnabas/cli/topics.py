@@ -11,6 +11,7 @@ from barnabas.cli.settings import parse_pairs
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
     from barnabas.client.metadata import Partition, Topic, TopicPartition
+    from barnabas.client.topics import CreatedTopic
 
 app = typer.Typer(no_args_is_help=True, help="Create, list, describe, alter and delete topics.")
 
@@ -66,10 +67,10 @@ async def create(
     from barnabas.wire.errors import ErrorCode
 
     configs = parse_pairs(config or [], "--config")
-    created = True
+    created = None
     async with session.connect() as cluster:
         try:
-            await create_topic(
+            created = await create_topic(
                 cluster,
                 name,
                 partitions=partitions or BROKER_DEFAULT,
@@ -79,11 +80,22 @@ async def create(
         except BrokerError as error:
             if not if_not_exists or error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
                 raise
-            created = False
     if session.as_json:
-        print_json({"topic": name, "created": created})
+        print_json({"topic": name, "created": created is not None})
     else:
         say(f"created topic {name}" if created else f"topic {name} exists already")
+    if created is not None:
+        _warn_of_too_few_replicas(created)
+
+
+def _warn_of_too_few_replicas(created: "CreatedTopic") -> None:
+    needed = int(created.configs.get("min.insync.replicas") or 0)
+    if 0 < created.replication_factor < needed:
+        say(
+            f"warning: acks=all writes will be refused: min.insync.replicas={needed}, and there "
+            f"{'are' if created.replication_factor > 1 else 'is'} {created.replication_factor} "
+            f"replica{'s' * (created.replication_factor > 1)}"
+        )
 
 
 @app.command("list", epilog="Example: barnabas topics list --json")

@@ -1,6 +1,6 @@
 """Configurations of topics and brokers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -63,17 +63,24 @@ class ConfigEntry(NamedTuple):
 
 
 async def describe_configs(
-    cluster: Cluster, resource_type: ResourceType, names: Iterable[str]
+    cluster: Cluster,
+    resource_type: ResourceType,
+    names: Iterable[str],
+    *,
+    keys: Sequence[str] | None = None,
 ) -> dict[str, list[ConfigEntry]]:
-    """All configurations of these topics or brokers, by name."""
+    """Configurations of these topics or brokers, by name: all of them, or those of some keys."""
     described: dict[str, list[ConfigEntry]] = {}
+    timeout_ms = cluster.request_timeout_ms
 
     async def attempt() -> None:
         if resource_type is ResourceType.TOPIC:
-            await _describe(await cluster.any_connection(), resource_type, names, described)
+            connection = await cluster.any_connection()
+            await _describe(connection, resource_type, names, keys, described, timeout_ms)
         else:
             for name in names:
-                await _describe(await _broker(cluster, name), resource_type, [name], described)
+                connection = await _broker(cluster, name)
+                await _describe(connection, resource_type, [name], keys, described, timeout_ms)
 
     await cluster.retrying(attempt)
     return described
@@ -118,12 +125,17 @@ async def _describe(
     connection: Connection,
     resource_type: ResourceType,
     names: Iterable[str],
+    keys: Sequence[str] | None,
     described: dict[str, list[ConfigEntry]],
+    timeout_ms: int,
 ) -> None:
     request = DescribeConfigsRequest(
-        resources=[DescribeConfigsResource(resource_type, name, None) for name in names]
+        resources=[
+            DescribeConfigsResource(resource_type, name, None if keys is None else list(keys))
+            for name in names
+        ]
     )
-    response = await connection.send(request)
+    response = await connection.send(request, timeout_ms=timeout_ms)
     for result in response.results:
         what = f"{resource_type.name.lower()} {result.resource_name}"
         check(result.error_code, what, result.error_message)

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import (
@@ -38,6 +39,13 @@ _ANSWER_TIMEOUT_MS = 5_000
 _TOPICS_BY_NAME = 5  # DeleteTopics: from version 6 on, topics may go by their ids
 
 
+class CreatedTopic(NamedTuple):
+    """What a new topic has got. Old brokers do not tell: -1, and no configs."""
+
+    replication_factor: int
+    configs: dict[str, str | None]
+
+
 async def create_topic(
     cluster: Cluster,
     name: str,
@@ -45,7 +53,7 @@ async def create_topic(
     partitions: int = BROKER_DEFAULT,
     replication_factor: int = BROKER_DEFAULT,
     configs: Mapping[str, str] | None = None,
-) -> None:
+) -> CreatedTopic:
     """Make a topic."""
     request = CreateTopicsRequest(
         topics=[
@@ -59,12 +67,16 @@ async def create_topic(
         timeout_ms=cluster.request_timeout_ms,
     )
 
-    async def attempt() -> None:
+    async def attempt() -> CreatedTopic:
         response = await (await cluster.controller()).send(request)
         for result in response.topics:
             check(result.error_code, f"topic {result.name}", result.error_message)
+        return CreatedTopic(
+            max((result.replication_factor for result in response.topics), default=-1),
+            {each.name: each.value for result in response.topics for each in result.configs or []},
+        )
 
-    await cluster.retrying(attempt)
+    return await cluster.retrying(attempt)
 
 
 async def delete_topics(cluster: Cluster, names: Sequence[str]) -> dict[str, BrokerError | None]:
