@@ -15,6 +15,7 @@ from barnabas.broker.peers import peer_client_id
 from barnabas.wire.framing import decode_request_header, encode_request
 from barnabas.wire.message import Request
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
+from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.primitives import Reader, WireError
 
@@ -118,7 +119,8 @@ def test_nodes_and_questions_about_the_node_itself_pass() -> None:
         connection, transport = served.connect()
         send(connection, 1, ApiVersionsRequest("c", "1"))
         send(connection, 2, MetadataRequest([]), peer_client_id(2))
-        assert transport.written == b"1 2 "
+        send(connection, 3, DescribeClusterRequest())
+        assert transport.written == b"1 2 3 "
 
     play(scenario)
 

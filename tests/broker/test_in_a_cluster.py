@@ -3,12 +3,15 @@
 How a cluster lives through faults is in tests/cluster.
 """
 
+import asyncio
 import time
 from collections.abc import Iterator
 
 import pytest
 
 from barnabas.broker.peers import peer_client_id
+from barnabas.client.cluster import Cluster
+from barnabas.client.errors import BrokerUnreachable
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.framing import decode_response, encode_request
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
@@ -121,6 +124,11 @@ def test_nobody_takes_a_living_brokers_place(cluster: ClusterProcesses) -> None:
     assert "shut this node out" not in other.log.read_text()
 
 
+async def reach(node: NodeProcess) -> None:
+    async with Cluster(f"127.0.0.1:{node.port}", request_timeout_ms=300):
+        pass
+
+
 def test_without_a_majority_a_node_waits_says_so_and_can_be_stopped(
     cluster: ClusterProcesses,
 ) -> None:
@@ -134,6 +142,12 @@ def test_without_a_majority_a_node_waits_says_so_and_can_be_stopped(
         "it does not say whom it waits for",
     )
     assert node.alive
+    with node.connect(10) as client:
+        described = client.ask(DescribeClusterRequest())
+    assert described.cluster_id
+    assert described.controller_id == -1
+    with pytest.raises(BrokerUnreachable, match="is up, but waits for a controller"):
+        asyncio.run(reach(node))
     began = time.monotonic()
     node.stop()
     assert time.monotonic() - began < 2

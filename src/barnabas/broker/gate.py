@@ -1,7 +1,8 @@
 """Who is served before the node is ready: other nodes, but no client yet.
 
 A node needs others to find its way back into the cluster, so it listens before it is ready. A
-client that comes early waits at the gate; it would only be told that there is nothing here.
+client that comes early waits at the gate; it would only be told that there is nothing here. Tools
+may ask what the node is and knows of its cluster, to tell one that waits from one that hangs.
 """
 
 from asyncio import AbstractEventLoop, Future
@@ -11,10 +12,14 @@ from barnabas.broker.net.door import ConnectionDoor
 from barnabas.broker.peers import is_peer
 from barnabas.wire.framing import decode_request_header
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
+from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
 from barnabas.wire.primitives import Reader, WireError
 
-_ALWAYS_SERVED = frozenset({ApiVersionsRequest.API_KEY, DescribeQuorumRequest.API_KEY})
+_ALWAYS_SERVED = frozenset(
+    request.API_KEY
+    for request in (ApiVersionsRequest, DescribeClusterRequest, DescribeQuorumRequest)
+)
 
 
 class Gate:

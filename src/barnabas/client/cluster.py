@@ -36,12 +36,14 @@ from barnabas.client.metadata import (
 )
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request, Response
+from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 _SINGLE_KEY_COORDINATOR = 3  # from version 4 on, one request may ask for several groups
 _AUTO_CREATE_WAIT_MS = 3_000
 _LATE_S = 1.0
+_SIGN_OF_LIFE_MS = 1_000
 
 T = TypeVar("T")
 ResponseT = TypeVar("ResponseT", bound=Response)
@@ -284,15 +286,31 @@ class Cluster:
 
     async def _with_any(self, use: Callable[[Connection], Awaitable[T]]) -> T:
         tried: list[tuple[str, str]] = []
+        late: list[Address] = []
         for address in self._addresses():
             try:
                 result = await use(await self._connect(address, GENERAL))
             except (BrokerUnreachable, ConnectionLost, RequestTimedOut) as error:
                 tried.append((str(address), str(error)))
+                if isinstance(error, RequestTimedOut):
+                    late.append(address)
             else:
                 self._answering = address
                 return result
+        waiting = [str(address) for address in late if await self._has_no_controller(address)]
+        if waiting:
+            raise BrokerUnreachable.without_controller(", ".join(waiting))
         raise BrokerUnreachable.at_bootstrap(tried)
+
+    async def _has_no_controller(self, address: Address) -> bool:
+        """Whether a node says that it only waits: clients that come early get no answer there."""
+        timeout_ms = min(self.request_timeout_ms, _SIGN_OF_LIFE_MS)
+        try:
+            connection = await self._connect(address, GENERAL)
+            answer = await connection.send(DescribeClusterRequest(), timeout_ms=timeout_ms)
+        except BarnabasError:
+            return False
+        return not answer.error_code and answer.controller_id < 0
 
     def _addresses(self) -> list[Address]:
         """Where brokers may be, the one first that answered last.

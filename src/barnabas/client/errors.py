@@ -31,6 +31,14 @@ class BrokerUnreachable(BarnabasError):  # noqa: N818 - says what is wrong
         )
 
     @classmethod
+    def without_controller(cls, addresses: str) -> "BrokerUnreachable":
+        """A broker is there, and waits for others before it serves anybody."""
+        return cls(
+            f"the node at {addresses} is up, but waits for a controller: a majority of the voters "
+            "must be up. Its log says for whom it waits"
+        )
+
+    @classmethod
     def of_node(cls, node_id: int, address: str, reason: str) -> "BrokerUnreachable":
         """A broker does not answer where others do, so it is most likely not running."""
         return cls(

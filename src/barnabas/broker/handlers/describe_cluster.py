@@ -1,6 +1,8 @@
 """DescribeCluster, versions 0-2: the brokers, or those that vote, and who is controller.
 
 Voters are brokers here, at the same address: a tool may ask any of them for the controllers.
+
+A node that has not been let in yet answers too, with what it knows so far and no controller.
 """
 
 from barnabas.broker.authorized_operations import NOT_ASKED, ON_CLUSTER
@@ -32,7 +34,7 @@ def handle(
     return DescribeClusterResponse(
         endpoint_type=request.endpoint_type,
         cluster_id=node.cluster_id,
-        controller_id=node.cluster.controller_id,
+        controller_id=node.cluster.controller_id if node.lifecycle.unfenced.is_set() else -1,
         brokers=[
             DescribeClusterBroker(broker.id, address.host, address.port, broker.rack, broker.fenced)
             for broker, address in brokers
