@@ -7,15 +7,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from barnabas.broker.dispatch import Dispatcher, Route
+from barnabas.broker.dispatch import Dispatcher, RequestContext, Route
 from barnabas.broker.net.connection import Connection
 from barnabas.broker.node import Node
 from barnabas.broker.routes import routes
-from barnabas.wire.framing import encode_request
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.framing import decode_response, encode_request
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
+    ProduceResponse,
     TopicProduceData,
 )
 from barnabas.wire.primitives import WireError
@@ -40,6 +42,28 @@ def dispatch(dispatcher: Dispatcher[Node], node: Node, frame: bytearray) -> Any:
     connection: Any = Connection(dispatcher.dispatch, node.door)
     answer = dispatcher.dispatch(memoryview(frame), connection)
     return b"".join(answer) if isinstance(answer, list) else answer
+
+
+# -- without a controller --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [3, 8, 13])
+def test_a_node_that_is_cut_off_says_so(
+    local_node: Node, version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent_away: list[object] = []
+    monkeypatch.setattr(RequestContext, "send_away", lambda *_: sent_away.append(1))
+    monkeypatch.setattr(local_node.lifecycle, "_heard_of_ms", -(10**9))
+    frame = request_frame(local_node, version, batch(b"a"))
+    before = ends(local_node)
+    answer = dispatch(Dispatcher(local_node, routes()), local_node, frame)
+    response = decode_response(memoryview(answer)[4:], ProduceResponse, version)
+    refused = response.responses[0].partition_responses[0]
+    assert refused.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    said = None if version < 8 else "this node has lost contact with the controller"
+    assert refused.error_message == said
+    assert ends(local_node) == before
+    assert sent_away
 
 
 # -- bytes that are wrong --------------------------------------------------------------------------

@@ -31,6 +31,10 @@ logger = logging.getLogger(__name__)
 _REFUSALS_LOGGED_EVERY_MS = 60_000
 
 
+LOST_CONTACT = "this node has lost contact with the controller"
+"""Why a node refuses what it would else lead."""
+
+
 class AppendRefused(StorageError):  # noqa: N818 - says what has happened
     """This node may not append to the partition now; the error code says why."""
 
@@ -249,9 +253,8 @@ class Partition:
         return self._store(leading, memoryview(batch), [(0, header)], now_ms)
 
     def _not_leader(self) -> AppendRefused:
-        return AppendRefused(
-            ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self.topic}-{self.index} is not led here"
-        )
+        why = LOST_CONTACT if self.is_leader else f"{self.topic}-{self.index} is not led here"
+        return AppendRefused(ErrorCode.NOT_LEADER_OR_FOLLOWER, why)
 
     @property
     def lacks_replicas(self) -> bool:
