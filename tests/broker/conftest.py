@@ -42,7 +42,7 @@ def local_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     data = DataDirectory.open(
         OsDisk(), path, node_id=1, new_cluster_id="c", new_directory_id=bytes(16)
     )
-    config = BrokerConfig({"num.partitions": "2"})
+    config = BrokerConfig({"num.partitions": "2", "broker.session.timeout.ms": str(24 * 3_600_000)})
     node = Node(config, data, Environment.real(loop), pytest.fail)
     loop.run_until_complete(node.start())
     assert loop.run_until_complete(node.topic_creation.create(["t"])) == {"t": 0}

@@ -132,6 +132,7 @@ async def reach(node: NodeProcess) -> None:
 def test_without_a_majority_a_node_waits_says_so_and_can_be_stopped(
     cluster: ClusterProcesses,
 ) -> None:
+    cluster.create_topic("kept", 1)
     cluster.stop()
     node = cluster[2]
     node.launch()
@@ -154,4 +155,4 @@ def test_without_a_majority_a_node_waits_says_so_and_can_be_stopped(
     cluster.start()
     with node.connect(10) as client:
         topics = client.ask(MetadataRequest(None)).topics
-    assert {topic.name for topic in topics} >= {"created-1", "created-2", "created-3"}
+    assert "kept" in {topic.name for topic in topics}

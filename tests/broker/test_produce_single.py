@@ -53,7 +53,12 @@ class Pair:
         data = DataDirectory.open(
             disk, str(directory), node_id=1, new_cluster_id="c", new_directory_id=bytes(16)
         )
-        config = BrokerConfig({"log.message.timestamp.after.max.ms": str(2**62)})
+        config = BrokerConfig(
+            {
+                "log.message.timestamp.after.max.ms": str(2**62),
+                "broker.session.timeout.ms": str(24 * 3_600_000),  # its loop runs now and then only
+            }
+        )
         node = Node(config, data, Environment.real(loop), pytest.fail)
         loop.run_until_complete(node.start())
         loop.run_until_complete(node.topic_creation.create([TOPIC]))

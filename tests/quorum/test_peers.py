@@ -1,9 +1,11 @@
 """Calls between nodes: every one ends, and whatever is lost is noticed once."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 import pytest
+import uvloop
 
 from barnabas.broker.clock import Clock
 from barnabas.broker.peers import Peers, PeerTimedOut, PeerUnavailable, is_peer, peer_client_id
@@ -75,7 +77,10 @@ class Stage:
         return self.peers.call(7, VoteRequest("c", voter_id), 2, timeout_ms=timeout_ms, lane=lane)
 
 
-def play(scenario: Callable[[Stage], Awaitable[None]]) -> None:
+def play(
+    scenario: Callable[[Stage], Awaitable[None]],
+    run_loop: Callable[[Coroutine[Any, Any, None]], None] = asyncio.run,
+) -> None:
     async def run() -> None:
         stage = Stage()
         stage.peers = Peers(
@@ -92,7 +97,7 @@ def play(scenario: Callable[[Stage], Awaitable[None]]) -> None:
             stage.hang_up()
         await asyncio.sleep(0)
 
-    asyncio.run(run())
+    run_loop(run())
 
 
 def test_calls_are_answered_in_order_over_one_connection() -> None:
@@ -273,3 +278,20 @@ def test_an_idle_connection_ends_here_and_not_over_there(
         await stage.call()
 
     play(scenario)
+
+
+def test_a_call_over_a_connection_that_has_just_gone_is_lost_and_no_more() -> None:
+    """uvloop lets nobody write to a socket that it has closed, before it has told of its end."""
+
+    async def scenario(stage: Stage) -> None:
+        await stage.listen()
+        await stage.call()
+        (lane,) = stage.peers._lanes.values()
+        assert lane.connection is not None
+        lane.connection._transport.abort()
+        with pytest.raises(PeerUnavailable, match="the connection was lost"):
+            await stage.call()
+        assert stage.lost == [7]
+        assert (await stage.call()).error_code == 0
+
+    play(scenario, uvloop.run)

@@ -86,6 +86,10 @@ class PeerConnection(BufferedProtocol):
         )
         self._unanswered.append((self._last_correlation_id, call))
         self._used_ms = self._lane.clock.steady_ms()
+        if self._transport.is_closing():
+            # It is lost, and the event loop has yet to say so: uvloop does not take it well.
+            self._end("the connection was lost", by_peer=True)
+            return
         self._transport.writelines(frame)
 
     def is_waiting_for(self, call: Call[Response]) -> bool:
