@@ -94,6 +94,27 @@ def test_a_node_that_is_down_is_seen(nodes: Supervised, cli: Cli, name: str) -> 
         nodes.nodes()[2].resume()
 
 
+def test_without_a_majority_it_is_said_what_to_start(nodes: Supervised, cli: Cli) -> None:
+    running = nodes.nodes()
+    running[2].suspend()
+    running[3].suspend()
+    try:
+        expected = "no controller: 1 of 3 voters answer, 2 are needed; start node 2 or 3"
+        wait_until(
+            lambda: f": {expected}; " in cli.run("cluster", "status").stdout.decode(), 30, expected
+        )
+        found = status(cli)
+        assert found["problems"][:3] == [
+            expected,
+            "node 2 is unreachable",
+            "node 3 is unreachable",
+        ]
+        assert found["quorum"] is None
+    finally:
+        running[2].resume()
+        running[3].resume()
+
+
 def test_replicas_are_moved_and_their_number_changes(cli: Cli, name: str) -> None:
     cli.ok("topics", "create", name, "--partitions", "2", "--replication-factor", "1")
     cli.ok("produce", name, "--partition", "0", stdin="a\nb\n")

@@ -7,6 +7,7 @@ import pytest
 from barnabas.cli.cluster_status import VoterStatus, summarize
 from barnabas.cli.command import UsageError
 from barnabas.cli.moves import parse_nodes, rotate
+from barnabas.cli.no_controller import explain
 from barnabas.cli.status_output import print_status
 from barnabas.client.address import Address
 from barnabas.client.brokers import BrokerDescription, ClusterDescription
@@ -83,10 +84,10 @@ def test_a_node_that_can_not_be_reached_from_here_is_a_problem() -> None:
         (
             topic([1, 2, 3], [2], NO_LEADER),
             {"t": 1},
-            ["1 partition without a leader", "1 partition under-replicated"],
+            ["1 partition not available", "1 partition under-replicated"],
         ),
         (topic([1], [1]), {"t": 2}, ["1 partition below min.insync.replicas"]),
-        (topic([1], [1], NO_LEADER), {}, ["1 partition without a leader"]),
+        (topic([1], [1], NO_LEADER), {}, ["1 partition not available"]),
     ],
 )
 def test_what_partitions_lack(topics: dict[str, Topic], min_isr: Any, problems: list[str]) -> None:
@@ -104,9 +105,28 @@ def test_a_quorum_without_a_leader_is_a_problem(capsys: pytest.CaptureFixture[st
     found = status({}, quorum=None, problem="no leader is known")
     assert {node.role for node in found.nodes} == {None}
     assert not any(node.is_controller for node in found.nodes)
-    assert found.problems == ["no controller answers: no leader is known"]
+    assert found.problems == ["no controller: no leader is known"]
     print_status(found, as_json=False)
-    assert capsys.readouterr().out.startswith("cluster c: no controller answers")
+    assert capsys.readouterr().out.startswith("cluster c: no controller: ")
+
+
+def test_a_partition_whose_leader_can_not_be_reached_is_not_available() -> None:
+    found = status(topic([1, 2], [1, 2]), unreachable={1})
+    assert found.problems == ["node 1 is unreachable", "1 partition not available"]
+    assert status(topic([1, 2], [1, 2]), unreachable={2}).offline == []
+
+
+@pytest.mark.parametrize(
+    ("voters", "answering", "said"),
+    [
+        ({1, 2, 3}, {1}, "1 of 3 voters answer, 2 are needed; start node 2 or 3"),
+        ({1, 2}, {1}, "1 of 2 voters answer, 2 are needed; start node 2"),
+        (range(1, 6), {5}, "1 of 5 voters answer, 3 are needed; start 2 of the nodes 1, 2, 3, 4"),
+        ({1, 2, 3}, {1, 3}, "2 of 3 voters answer and have not elected one yet"),
+    ],
+)
+def test_what_a_majority_lacks(voters: set[int], answering: set[int], said: str) -> None:
+    assert explain(voters, answering) == said
 
 
 def test_a_voter_that_has_long_been_behind_is_a_problem() -> None:

@@ -46,14 +46,12 @@ async def status(
 
     The exit code is 0 if all is well, 1 if a node is away or a partition lacks replicas.
     """
-    from barnabas.cli.cluster_status import REQUEST_TIMEOUT_MS, RETRY_TIMEOUT_MS, collect
-    from barnabas.cli.status_output import print_status, watch_status
+    from barnabas.cli.cluster_status import collect
+    from barnabas.cli.status_output import connect_briefly, print_status, watch_status
 
     if watch:
         await watch_status(session, interval)
-    async with session.connect(
-        retry_timeout_ms=RETRY_TIMEOUT_MS, request_timeout_ms=REQUEST_TIMEOUT_MS
-    ) as cluster:
+    async with connect_briefly(session) as cluster:
         found = await collect(cluster)
     print_status(found, as_json=session.as_json)
     return exit_codes.OK if found.is_healthy else exit_codes.FAILURE

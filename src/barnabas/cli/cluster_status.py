@@ -1,11 +1,13 @@
 """How a cluster is: its nodes, its quorum, and the partitions that lack something."""
 
 import asyncio
+import contextlib
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from barnabas.cli.moving import partitions_of
+from barnabas.cli.no_controller import why_no_controller
 from barnabas.client.brokers import BrokerDescription, ClusterDescription, describe_cluster
 from barnabas.client.cluster import Cluster
 from barnabas.client.configs import ResourceType, describe_configs
@@ -20,8 +22,9 @@ FENCED = "fenced"
 MISSING = "not registered"
 UNREACHABLE = "unreachable"
 
-REQUEST_TIMEOUT_MS = 2_000
-RETRY_TIMEOUT_MS = 6_000
+CONNECT_TIMEOUT_MS = 1_500
+REQUEST_TIMEOUT_MS = 1_500
+RETRY_TIMEOUT_MS = 1_000
 """Short: who looks at a cluster in trouble wants to know what there is to know."""
 
 _SILENT_MS = 5_000
@@ -77,6 +80,7 @@ class ClusterStatus:
     below_min_isr: dict[TopicPartition, int]
     """With the number of replicas that must be in sync."""
     offline: list[TopicPartition]
+    """Without a leader, or with one that can not be reached from here."""
     moving: dict[TopicPartition, Reassignment]
     problems: list[str] = field(default_factory=list)
 
@@ -87,21 +91,23 @@ class ClusterStatus:
 
 async def collect(cluster: Cluster) -> ClusterStatus:
     """Ask for everything. Raises if the cluster can not be reached at all."""
-    described = await describe_cluster(cluster)
-    topics, min_isr = await _topics(cluster)
     why_not: str | None = None
     quorum: QuorumDescription | None = None
     moving: dict[TopicPartition, Reassignment] = {}
+    unreachable: set[int] | None = None
     try:
-        moving = await list_reassignments(cluster)
-        quorum = await describe_quorum(cluster)
-    except ProtocolMismatch:
-        pass  # another Kafka, which keeps its quorum to itself
+        described = await describe_cluster(cluster)
+        with contextlib.suppress(ProtocolMismatch):  # another Kafka keeps its quorum to itself
+            moving = await list_reassignments(cluster)
+            quorum = await describe_quorum(cluster)
     except BarnabasError as error:
-        why_not = str(error)
-    return summarize(
-        described, topics, quorum, moving, min_isr, await _unreachable(cluster), why_not
-    )
+        unreachable = await _unreachable(cluster)
+        why_not = await why_no_controller(cluster, unreachable) or str(error)
+        described = await describe_cluster(cluster, ask_any=True)
+    topics, min_isr = await _topics(cluster)
+    if unreachable is None:
+        unreachable = await _unreachable(cluster)
+    return summarize(described, topics, quorum, moving, min_isr, unreachable, why_not)
 
 
 async def _unreachable(cluster: Cluster) -> set[int]:
@@ -146,7 +152,7 @@ def summarize(
             for name, each in everything.items()
             if len(each.isr) < min_isr.get(name.topic, 1)
         },
-        [name for name, each in everything.items() if each.leader == NO_LEADER],
+        [name for name, each in everything.items() if each.leader in {NO_LEADER, *unreachable}],
         dict(moving),
     )
     status.problems = _problems(status, quorum_problem)
@@ -241,9 +247,10 @@ def _voter(voter: QuorumReplica, quorum: QuorumDescription, now: int) -> VoterSt
 
 
 def _problems(status: ClusterStatus, quorum_problem: str | None) -> list[str]:
-    problems = [f"node {node.node_id} is {node.state}" for node in status.nodes if node.state != UP]
-    if quorum_problem is not None:
-        problems.append(f"no controller answers: {quorum_problem}")
+    problems = [] if quorum_problem is None else [f"no controller: {quorum_problem}"]
+    problems += [
+        f"node {node.node_id} is {node.state}" for node in status.nodes if node.state != UP
+    ]
     if status.quorum is not None:
         problems += [
             f"voter {voter.node_id} is {voter.behind_ms // 1000} s behind"
@@ -251,7 +258,7 @@ def _problems(status: ClusterStatus, quorum_problem: str | None) -> list[str]:
             if voter.behind_ms is not None and voter.behind_ms >= _SILENT_MS
         ]
     counted = [
-        (len(status.offline), "without a leader"),
+        (len(status.offline), "not available"),
         (len(status.below_min_isr), "below min.insync.replicas"),
         (len(status.under_replicated), "under-replicated"),
     ]

@@ -58,7 +58,11 @@ class Session:
     as_json: bool
 
     def connect(
-        self, *, retry_timeout_ms: int = 30_000, request_timeout_ms: int = 30_000
+        self,
+        *,
+        retry_timeout_ms: int = 30_000,
+        request_timeout_ms: int = 30_000,
+        connect_timeout_ms: int = 5_000,
     ) -> "Cluster":
         """The cluster, to be used as an async context manager."""
         from barnabas.client.cluster import Cluster
@@ -68,6 +72,7 @@ class Session:
             client_id="barnabas-cli",
             retry_timeout_ms=retry_timeout_ms,
             request_timeout_ms=request_timeout_ms,
+            connect_timeout_ms=connect_timeout_ms,
             on_retry=WaitingNotice(),
         )
 

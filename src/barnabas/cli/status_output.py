@@ -4,22 +4,36 @@ import asyncio
 import sys
 from typing import NoReturn
 
-from barnabas.cli.cluster_status import REQUEST_TIMEOUT_MS, RETRY_TIMEOUT_MS, ClusterStatus, collect
+from barnabas.cli.cluster_status import (
+    CONNECT_TIMEOUT_MS,
+    REQUEST_TIMEOUT_MS,
+    RETRY_TIMEOUT_MS,
+    ClusterStatus,
+    collect,
+)
 from barnabas.cli.command import Session
 from barnabas.cli.output import Cell, print_json, print_line, print_table, say
+from barnabas.client.cluster import Cluster
 from barnabas.client.errors import BarnabasError
-from barnabas.client.metadata import TopicPartition
+from barnabas.client.metadata import NO_LEADER, TopicPartition
 
 _SHOWN = 20
+
+
+def connect_briefly(session: Session) -> Cluster:
+    """The cluster, for somebody who does not wait for it to get well."""
+    return session.connect(
+        retry_timeout_ms=RETRY_TIMEOUT_MS,
+        request_timeout_ms=REQUEST_TIMEOUT_MS,
+        connect_timeout_ms=CONNECT_TIMEOUT_MS,
+    )
 
 
 async def watch_status(session: Session, interval: float) -> NoReturn:
     """Print the status until somebody interrupts; a cluster that is away is waited for."""
     while True:
         try:
-            async with session.connect(
-                retry_timeout_ms=RETRY_TIMEOUT_MS, request_timeout_ms=REQUEST_TIMEOUT_MS
-            ) as cluster:
+            async with connect_briefly(session) as cluster:
                 while True:
                     found = await collect(cluster)
                     if not session.as_json and sys.stdout.isatty():
@@ -78,7 +92,7 @@ def print_status(status: ClusterStatus, *, as_json: bool) -> None:
     print_line(
         f"partitions: {len(status.partitions)}, under-replicated {len(status.under_replicated)}, "
         f"below min.insync.replicas {len(status.below_min_isr)}, "
-        f"without a leader {len(status.offline)}, moving {len(status.moving)}"
+        f"not available {len(status.offline)}, moving {len(status.moving)}"
     )
     _print_partitions(status)
 
@@ -110,7 +124,8 @@ def _print_partitions(status: ClusterStatus) -> None:
 def _what_is_wrong(status: ClusterStatus, name: TopicPartition) -> list[str]:
     what = []
     if name in status.offline:
-        what.append("no leader")
+        no_leader = status.partitions[name].leader == NO_LEADER
+        what.append("no leader" if no_leader else "leader unreachable")
     if name in status.below_min_isr:
         what.append(f"below min.insync.replicas={status.below_min_isr[name]}")
     elif name in status.under_replicated:

@@ -26,11 +26,14 @@ class ClusterDescription(NamedTuple):
     brokers: list[BrokerDescription]
 
 
-async def describe_cluster(cluster: Cluster) -> ClusterDescription:
-    """Who belongs to the cluster. Old brokers leave the fenced ones out."""
+async def describe_cluster(cluster: Cluster, *, ask_any: bool = False) -> ClusterDescription:
+    """Who belongs to the cluster. Old brokers leave the fenced ones out.
+
+    The controller knows best; with `ask_any`, whichever broker answers tells what it has heard.
+    """
 
     async def attempt() -> ClusterDescription:
-        connection = await cluster.controller()
+        connection = await (cluster.any_connection() if ask_any else cluster.controller())
         request = DescribeClusterRequest()
         if connection.version_for(DescribeClusterRequest) >= 2:
             request.include_fenced_brokers = True

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from barnabas.client.address import Address
 from barnabas.client.cluster import Cluster
+from barnabas.client.connection import Connection
 from barnabas.client.errors import broker_error, check
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
@@ -11,6 +12,7 @@ from barnabas.wire.messages.add_raft_voter import Listener as VoterListener
 from barnabas.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     PartitionData,
+    PartitionResult,
     ReplicaState,
     TopicData,
 )
@@ -52,17 +54,9 @@ class QuorumDescription(NamedTuple):
 
 async def describe_quorum(cluster: Cluster) -> QuorumDescription:
     """Ask the quorum's leader, through whichever broker answers."""
-    request = DescribeQuorumRequest(topics=[TopicData(METADATA_TOPIC, [PartitionData(0)])])
 
     async def attempt() -> QuorumDescription:
-        response = await (await cluster.controller()).send(
-            request, timeout_ms=cluster.request_timeout_ms
-        )
-        check(response.error_code, "the quorum", response.error_message)
-        answers = [answer for topic in response.topics for answer in topic.partitions]
-        if not answers:
-            raise broker_error(ErrorCode.UNKNOWN_SERVER_ERROR, "the quorum", "it is left out")
-        answer = answers[0]
+        answer = await _ask(await cluster.controller(), cluster.request_timeout_ms)
         check(answer.error_code, "the quorum", answer.error_message)
         return QuorumDescription(
             answer.leader_id,
@@ -73,6 +67,22 @@ async def describe_quorum(cluster: Cluster) -> QuorumDescription:
         )
 
     return await cluster.retrying(attempt)
+
+
+async def voters_known_to(connection: Connection, timeout_ms: int) -> set[int]:
+    """Who votes, as far as a broker knows that has no controller: maybe nobody."""
+    answer = await _ask(connection, timeout_ms)
+    return {voter.replica_id for voter in answer.current_voters}
+
+
+async def _ask(connection: Connection, timeout_ms: int) -> PartitionResult:
+    request = DescribeQuorumRequest(topics=[TopicData(METADATA_TOPIC, [PartitionData(0)])])
+    response = await connection.send(request, timeout_ms=timeout_ms)
+    check(response.error_code, "the quorum", response.error_message)
+    answers = [answer for topic in response.topics for answer in topic.partitions]
+    if not answers:
+        raise broker_error(ErrorCode.UNKNOWN_SERVER_ERROR, "the quorum", "it is left out")
+    return answers[0]
 
 
 async def add_voter(cluster: Cluster, node_id: int, directory_id: bytes, address: Address) -> None:
