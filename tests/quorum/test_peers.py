@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import uvloop
@@ -23,11 +23,10 @@ class Other(asyncio.Protocol):
         self.received = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast("asyncio.Transport", transport)
         self.stage.connections.append(self)
         if self.stage.hangs_up:
-            transport.abort()
+            self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         self.received += data
