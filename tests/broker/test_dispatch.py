@@ -54,6 +54,8 @@ def test_a_node_that_is_cut_off_says_so(
     sent_away: list[object] = []
     monkeypatch.setattr(RequestContext, "send_away", lambda *_: sent_away.append(1))
     monkeypatch.setattr(local_node.lifecycle, "_heard_of_ms", -(10**9))
+    for partition in local_node.partitions:
+        monkeypatch.setattr(partition.leading, "is_alone", False)  # else nobody else could lead
     frame = request_frame(local_node, version, batch(b"a"))
     before = ends(local_node)
     answer = dispatch(Dispatcher(local_node, routes()), local_node, frame)

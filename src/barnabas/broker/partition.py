@@ -204,7 +204,7 @@ class Partition:
         Raises `InvalidBatch`, `AppendRefused` or `StorageError`; then nothing of it is stored.
         """
         leading = self.leading
-        if leading is None or self._host.is_cut_off():
+        if leading is None or (not leading.is_alone and self._host.is_cut_off()):
             raise self._not_leader()
         limits = self.limits
         view = records if isinstance(records, memoryview) else memoryview(records or b"")
@@ -244,7 +244,7 @@ class Partition:
         Raises `AppendRefused` or another `StorageError`.
         """
         leading = self.leading
-        if leading is None or self._host.is_cut_off():
+        if leading is None or (not leading.is_alone and self._host.is_cut_off()):
             raise self._not_leader()
         if self.lacks_replicas:
             raise AppendRefused(
