@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from barnabas.broker import replica_session
+from barnabas.broker.led_shard import LedShard
 from barnabas.broker.metadata_follower import MetadataFollower
 from barnabas.broker.partition import Partition
-from barnabas.broker.quorum import storage
 from barnabas.broker.quorum.writer import Writer
 from barnabas.broker.replica_session import Followed
 from barnabas.broker.trust import DiskTrust
@@ -18,7 +18,7 @@ from barnabas.log import directory
 from barnabas.log.log import Log
 from barnabas.log.recovery import _Recovery
 from barnabas.metadata.image import MetadataImage, PartitionImage
-from barnabas.raft import ElectionState, Write
+from barnabas.raft import Write, election
 from barnabas.replication import LeaderState
 from barnabas.replication.progress import FollowerProgress
 from barnabas.wire.errors import ErrorCode
@@ -29,6 +29,8 @@ class Variant(NamedTuple):
 
     patches: list[Any]
     emphasis: str | None = None
+    first_seed: int = 0
+    """Where to begin, to save time: earlier ones were tried, and do not show it."""
 
 
 # -- the quorum ------------------------------------------------------------------------------------
@@ -40,14 +42,6 @@ def _durable_at_once(self: Writer, writes: list[Write]) -> None:
 
 
 original_add = Writer.add
-
-
-def _forgotten(path: str, content: bytes) -> ElectionState:
-    election = original_decode(path, content)
-    return ElectionState(election.epoch, None)
-
-
-original_decode = storage.decode_election
 
 
 # -- the controller --------------------------------------------------------------------------------
@@ -90,8 +84,9 @@ def _leader_alone(_self: LeaderState, own_end_offset: int, _end: int, _now_ms: i
     return own_end_offset
 
 
-def _ignore_proposed(self: LeaderState) -> None:
-    self._maximal_isr = frozenset(self.isr)
+def _agreed_only(self: LeaderState, own_end_offset: int, _end: int, _now_ms: int) -> int:
+    others = (self.followers[one].log_end_offset for one in self.isr if one in self.followers)
+    return min([own_end_offset, *others])
 
 
 def _sent_is_had(
@@ -115,6 +110,14 @@ def _sent_is_had(
 original_fetched = FollowerProgress.fetched
 
 
+def _kept_at_once(self: LedShard, records: list[Any]) -> int:
+    original_append(self, records)
+    return 0
+
+
+original_append = LedShard._append
+
+
 def _committed_at_once(
     _self: Partition, _next_offset: int, _timeout_ms: int | None, done: Callable[[ErrorCode], None]
 ) -> None:
@@ -127,6 +130,14 @@ def _cut_to_the_high_watermark(self: Followed, partition: Partition) -> None:
 
 
 original_followed = Followed.__init__
+
+
+def _follow_believing(self: Partition) -> None:
+    self.suspect_from = None
+    original_follow(self)
+
+
+original_follow = Partition._follow
 
 
 class _NoEpochs(replica_session.FetchPartition):
@@ -162,7 +173,9 @@ VARIANTS: dict[str, Variant] = {
     "commit metadata before it is synced": Variant(
         [patch.object(Writer, "add", _durable_at_once)], "power"
     ),
-    "forget the vote": Variant([patch.object(storage, "decode_election", _forgotten)], "elections"),
+    "forget the vote": Variant(
+        [patch.object(election, "may_vote", election.is_complete)], "elections", 40
+    ),
     "elect from outside the in-sync set": Variant(
         [patch.object(partition_changes, "_led", _outsider_in_sync)], "kills"
     ),
@@ -189,7 +202,7 @@ VARIANTS: dict[str, Variant] = {
         [patch.object(LeaderState, "committed_offset", _leader_alone)], "kills"
     ),
     "commit without those about to join": Variant(
-        [patch.object(LeaderState, "_update_maximal_isr", _ignore_proposed)], "kills"
+        [patch.object(LeaderState, "committed_offset", _agreed_only)], "moves"
     ),
     "take what was sent to a follower for what it has": Variant(
         [patch.object(FollowerProgress, "fetched", _sent_is_had)], "kills"
@@ -213,9 +226,10 @@ VARIANTS: dict[str, Variant] = {
             patch("barnabas.controller.isr_changes._is_eligible", lambda *_: True),
         ],
         "power",
+        50,
     ),
     "serve group commits that are not replicated": Variant(
-        [patch.object(Partition, "committed", lambda *_: None)], "kills"
+        [patch.object(LedShard, "_append", _kept_at_once)], "kills"
     ),
     "act on old metadata before being registered": Variant(
         [patch.object(MetadataFollower, "__init__", _never_held)], "power"
@@ -224,10 +238,14 @@ VARIANTS: dict[str, Variant] = {
         [patch.object(Log, "find_duplicate", lambda *_: None)], "network"
     ),
     "take a log with a hole for whole": Variant(
-        [patch.object(_Recovery, "_is_behind_a_loss", lambda *_: False)], "power"
+        [
+            patch.object(_Recovery, "_is_behind_a_loss", lambda *_: False),
+            patch.object(Partition, "_follow", _follow_believing),
+        ],
+        "power",
     ),
     "leave the data directory's own name unsynced": Variant(
-        [patch.object(directory, "_sync_name", lambda *_: None)], "power"
+        [patch.object(directory, "_sync_name", lambda *_: None)], "power", 10
     ),
 }
 

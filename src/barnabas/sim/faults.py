@@ -24,6 +24,8 @@ class Faults:
         self._wipes = 1
         for machine in cluster.machines.values():
             machine.on_exit = self._exited
+            if cluster.profile.kill_after_vote:
+                machine.disk.on_write = partial(self._wrote, machine, machine.disk.on_write)
 
     def begin(self) -> None:
         self._is_on = True
@@ -98,6 +100,15 @@ class Faults:
 
     def kill_controller(self) -> None:
         self._kill(self._cluster.controller())
+
+    def _wrote(
+        self, machine: Machine, otherwise: Callable[[str, bytes], None], path: str, data: bytes
+    ) -> None:
+        otherwise(path, data)
+        is_vote = "quorum-state" in path and self._is_on
+        if is_vote and self.random.random() < self._profile.kill_after_vote:
+            delay_us = self.random.choice((1_000, 2_000, 5_000, 20_000))
+            self._simulator.after(delay_us, lambda: machine.kill() if self._is_on else None)
 
     def kill_in_a_write(self) -> None:
         machine = self._anybody()

@@ -58,6 +58,8 @@ class Profile:
     restarts_ms: tuple[int, ...]
     heals_ms: tuple[int, ...]
     pace_ms: tuple[int, int] = (20, 200)
+    kill_after_vote: float = 0
+    """How likely a voter is killed when it has just voted."""
     skews_ms: tuple[int, ...] = (0, 0, -30_000, 3_600_000)
     rates: tuple[float, ...] = (1.0, 1.0, 0.97, 1.03)
     settings: dict[str, str] = field(default_factory=dict)
@@ -74,14 +76,20 @@ def draw_profile(random: Random, emphasis: str | None = None) -> Profile:
                 restarts_ms=(1, 50, 400, 1_500),
             )
         case "elections":
+            voters = random.choice((3, 3, 5))
             return replace(
                 profile,
-                nodes=5,
-                voters=5,
-                fault_every_ms=150,
-                faults={"kill_controller": 4, "kill": 4, "isolate_controller": 1},
-                delays_us=(500, 30_000),
-                restarts_ms=(1, 5, 50),
+                nodes=voters,
+                voters=voters,
+                producers=1,
+                members=0,
+                faulty_ms=15_000,
+                fault_every_ms=random.choice((200, 600)),
+                faults={"kill_controller": 4, "kill": 1, "isolate_controller": 1},
+                kill_after_vote=random.choice((0.3, 0.8)),
+                delays_us=random.choice(((500, 30_000), (30_000, 100_000), (60_000, 200_000))),
+                job_delays_us=(100, 1_000),
+                restarts_ms=(1, 5),
             )
         case "power":
             return replace(

@@ -139,12 +139,13 @@ class Watch:
     # -- the quorum --------------------------------------------------------------------------------
 
     def _check_controller(self, node: Node) -> None:
-        quorum = node.quorum
-        if quorum.is_leader:
-            known = self._controllers.setdefault(quorum.epoch, node.node_id)
+        """The leader of the quorum, from the moment of its election, is who can be controller."""
+        shell = node.quorum.shell
+        if shell is not None and shell.raft.is_leader:
+            known = self._controllers.setdefault(shell.raft.epoch, node.node_id)
             if known != node.node_id:
                 raise Violation(
-                    f"nodes {known} and {node.node_id} are controllers in epoch {quorum.epoch}"
+                    f"nodes {known} and {node.node_id} lead the quorum in epoch {shell.raft.epoch}"
                 )
 
     # -- partitions --------------------------------------------------------------------------------

@@ -1,0 +1,34 @@
+"""`python -m tests.sim.find_violation NAME`: run seeds with a rule broken until it shows.
+
+Being stuck does not count, only a promise that was not kept.
+"""
+
+import gc
+import sys
+
+from barnabas.sim.run import Stuck, Violation, run_seed
+from tests.sim.variants import VARIANTS, broken
+
+MOST_SEEDS = 100
+
+
+def find(name: str) -> str | None:
+    """What the first seed that shows it has found."""
+    _, emphasis, first_seed = VARIANTS[name]
+    with broken(name):
+        for seed in range(first_seed, first_seed + MOST_SEEDS):
+            try:
+                run_seed(seed, emphasis=emphasis)
+            except Violation as violation:
+                return f"seed {seed}: {violation}"
+            except Stuck:
+                continue
+            finally:
+                gc.collect()
+    return None
+
+
+if __name__ == "__main__":
+    found = find(sys.argv[1])
+    print(found or f"none of {MOST_SEEDS} seeds shows it")
+    sys.exit(found is None)
