@@ -43,7 +43,9 @@ class Producer:
     attempts: nobody knows then whether it was stored, once, twice or not at all.
 
     An idempotent one has several batches under way, and repeats all that are not acknowledged, in
-    their order, for as long as it takes. Each of them is to be stored once.
+    their order, for as long as it takes. Each of them is to be stored once. Only its first batch in
+    a partition goes alone: a broker lets a producer that it does not know begin anywhere, as Kafka
+    does, so a second batch might come before a first one that was refused.
     """
 
     def __init__(self, client: Client, name: str, places: list[Place], *, idempotent: bool) -> None:
@@ -53,6 +55,8 @@ class Producer:
         self._idempotent = idempotent
         self._producer_id = -1
         self._numbers: dict[Place, int] = {}
+        self._known: set[Place] = set()
+        """Where brokers know it."""
         self.acknowledged = 0
 
     async def run(self, pace_ms: tuple[int, int]) -> None:
@@ -77,7 +81,7 @@ class Producer:
     async def produce(self, place: Place) -> None:
         """Send some batches until they are acknowledged or given up."""
         client = self._client
-        count = client.random.choice((1, 1, 2, 4)) if self._idempotent else 1
+        count = client.random.choice((1, 1, 2, 4)) if place in self._known else 1
         waiting = [self._next_batch(place) for _ in range(count)]
         attempts = client.random.randint(1, 8)
         while waiting and (self._idempotent or attempts):
@@ -132,6 +136,8 @@ class Producer:
                 left.append(batch)
             else:
                 self.acknowledged += 1
+                if self._idempotent:
+                    self._known.add(place)
                 for i, value in enumerate(batch.values):
                     client.history.acknowledge(place, answer + i, value)
         return left
