@@ -45,6 +45,7 @@ class Stage:
         self.cut_off = 0
         self.failures: list[str] = []
         self.trust = DiskTrust(OsDisk(), str(path), "boot")
+        self.in_step = True
         self.lifecycle = self.new()
 
     def new(self) -> Lifecycle:
@@ -56,6 +57,7 @@ class Stage:
             node_id=1,
             registration=lambda epoch: BrokerRegistrationRequest(1, previous_broker_epoch=epoch),
             metadata_offset=lambda: 42,
+            is_in_step=lambda: self.in_step,
             heartbeat_interval_ms=10,
             session_timeout_ms=SESSION_MS,
             on_cut_off=self._cut_off,
@@ -117,6 +119,20 @@ def test_it_registers_and_goes_on(tmp_path: Path) -> None:
         assert heartbeat.current_metadata_offset == 42
         assert stage.trust.vouched_epoch() == 10, "written before the first record is"
         assert not stage.failures
+
+    play(tmp_path, scenario)
+
+
+def test_a_disk_is_sure_when_what_is_suspect_is_dealt_with(tmp_path: Path) -> None:
+    async def scenario(stage: Stage) -> None:
+        stage.in_step = False
+        stage.lifecycle.start()
+        await until(lambda: len(stage.heartbeats) > 2)
+        assert stage.heartbeats[-1].current_metadata_offset == -1, "so that it is not let in"
+        assert stage.trust.vouched_epoch() == UNKNOWN_EPOCH, "should it be killed now"
+        stage.in_step = True
+        await until(lambda: stage.heartbeats[-1].current_metadata_offset == 42)
+        assert stage.trust.vouched_epoch() == 10
 
     play(tmp_path, scenario)
 
@@ -266,7 +282,7 @@ def test_a_disk_that_can_not_remember_the_epoch_keeps_the_node_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario(stage: Stage) -> None:
-        def full(*_: object) -> None:
+        def full(*_: object, **_options: object) -> None:
             raise StorageError("no space left")
 
         with monkeypatch.context() as patch:

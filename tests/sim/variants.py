@@ -8,6 +8,7 @@ from unittest.mock import patch
 
 from barnabas.broker import replica_session
 from barnabas.broker.led_shard import LedShard
+from barnabas.broker.lifecycle import Lifecycle
 from barnabas.broker.metadata_follower import MetadataFollower
 from barnabas.broker.partition import Partition
 from barnabas.broker.quorum.writer import Writer
@@ -132,12 +133,14 @@ def _cut_to_the_high_watermark(self: Followed, partition: Partition) -> None:
 original_followed = Followed.__init__
 
 
-def _follow_believing(self: Partition) -> None:
-    self.suspect_from = None
-    original_follow(self)
+class _Always:
+    """An attribute that is true, whatever it is set to."""
 
+    def __get__(self, _instance: object, _owner: type | None = None) -> bool:
+        return True
 
-original_follow = Partition._follow
+    def __set__(self, _instance: object, _value: object) -> None:
+        return
 
 
 class _NoEpochs(replica_session.FetchPartition):
@@ -240,7 +243,7 @@ VARIANTS: dict[str, Variant] = {
     "take a log with a hole for whole": Variant(
         [
             patch.object(_Recovery, "_is_behind_a_loss", lambda *_: False),
-            patch.object(Partition, "_follow", _follow_believing),
+            patch.object(Lifecycle, "is_vouched_for", _Always(), create=True),
         ],
         "power",
     ),

@@ -24,6 +24,7 @@ from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
 logger = logging.getLogger(__name__)
 
 LANE = "heartbeat"
+_NOTHING = -1
 _RETRY_S = 0.1
 _LEAVING_TIMEOUT_MS = 1_000
 """How long a node that wants to go looks for a controller."""
@@ -54,6 +55,7 @@ class Lifecycle:
         node_id: int,
         registration: Callable[[int], BrokerRegistrationRequest],
         metadata_offset: Callable[[], int],
+        is_in_step: Callable[[], bool],
         heartbeat_interval_ms: int,
         session_timeout_ms: int,
         on_cut_off: Callable[[], None],
@@ -73,6 +75,7 @@ class Lifecycle:
         self._node_id = node_id
         self._registration = registration
         self._metadata_offset = metadata_offset
+        self._is_in_step = is_in_step
         self._interval_s = heartbeat_interval_ms / 1000
         self._session_timeout_ms = session_timeout_ms
         self._on_cut_off = on_cut_off
@@ -86,6 +89,8 @@ class Lifecycle:
         self._vouched_epoch = UNKNOWN_EPOCH
         self.is_vouched_for = False
         """Whether the disk has all that it had when this node last used it."""
+        self._is_sure = False
+        """Whether it is so, or what may have been lost has been dealt with."""
         self._task: Task[None] | None = None
         self._wake = Event()
         self._leaving = False
@@ -107,7 +112,7 @@ class Lifecycle:
     def start(self) -> None:
         """Begin to register. Raises `StorageError`."""
         self._vouched_epoch = self._trust.vouched_epoch()
-        self.is_vouched_for = self._vouched_epoch != UNKNOWN_EPOCH
+        self.is_vouched_for = self._is_sure = self._vouched_epoch != UNKNOWN_EPOCH
         self._task = self._loop.create_task(self._run())
         self._task.add_done_callback(self._ended)
 
@@ -137,7 +142,7 @@ class Lifecycle:
 
     def closed_well(self) -> None:
         """Everything is on the disk. Raises `StorageError`."""
-        if self.epoch != UNKNOWN_EPOCH:
+        if self.epoch != UNKNOWN_EPOCH and self._is_sure:
             self._trust.stopped(self.epoch)
 
     # -- the loop --------------------------------------------------------------------------------
@@ -180,7 +185,7 @@ class Lifecycle:
             return _RETRY_S * 5
         self._refused = ErrorCode.NONE
         # Before anything is written under this epoch.
-        self._trust.registered(response.broker_epoch)
+        self._trust.registered(response.broker_epoch, is_sure=self._is_sure)
         self.epoch = self._vouched_epoch = response.broker_epoch
         logger.info("registered with epoch %d", self.epoch)
         return 0
@@ -202,11 +207,22 @@ class Lifecycle:
             why = _REFUSALS.get(error, error.name)
             logger.warning("the controller does not register this node: %s", why)
 
+    def _known_offset(self) -> int:
+        """How much of the metadata this node is in step with, as far as it may be let in for it.
+
+        Who may have lost something is let in when all its partitions are open: then what is suspect
+        in them is cut off, and the disk may be vouched for again. Raises `StorageError`.
+        """
+        if not self._is_sure and self._is_in_step():
+            self._trust.registered(self.epoch)
+            self._is_sure = True
+        return self._metadata_offset() if self._is_sure else _NOTHING
+
     async def _heartbeat(self) -> float:
         request = BrokerHeartbeatRequest(
             self._node_id,
             self.epoch,
-            self._metadata_offset(),
+            self._known_offset(),
             False,
             self._leaving,
         )

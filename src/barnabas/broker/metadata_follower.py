@@ -194,6 +194,10 @@ class MetadataFollower:
                 future.set_result(None)
         self._waiting.clear()
 
+    @property
+    def is_in_step(self) -> bool:
+        return not self.is_held and not self._todo
+
     async def in_step(self) -> None:
         """Wait until everything that follows from the image has been done."""
         if self._todo:

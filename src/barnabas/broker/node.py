@@ -173,6 +173,7 @@ class Node:
             node_id=self.node_id,
             registration=self._registration,
             metadata_offset=lambda: self.follower.end_offset,
+            is_in_step=lambda: self.follower.is_in_step,
             heartbeat_interval_ms=config.number("broker.heartbeat.interval.ms"),
             session_timeout_ms=config.number("broker.session.timeout.ms"),
             on_cut_off=self.partitions.cut_off,

@@ -217,8 +217,13 @@ class Partitions:
         log = Log.open(self._disk, path, log_config, self._clock.now_ms(), files=self._files)
         if log.recovery is not None:
             _warn(topic.name, index, log.recovery)
+        isr = topic.partitions[index].isr
+        is_suspect = self._is_suspect() and log.flushed_offset < log.log_end_offset
+        if is_suspect and isr and self._node_id not in isr:
+            log.truncate_to(log.flushed_offset)  # others have it; see `Partition.suspect_from`
+            is_suspect = False
         partition = Partition(topic.name, index, topic.topic_id, log, limits, self._host)
-        if self._is_suspect() and log.flushed_offset < log.log_end_offset:
+        if is_suspect:
             partition.suspect_from = log.flushed_offset
         if log.flush_required:
             log.flush()  # what a crash left in memory only is not to be shown yet

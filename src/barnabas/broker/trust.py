@@ -41,15 +41,18 @@ class DiskTrust:
         same_boot = bool(self.boot_id) and entries.get("boot.id") == self.boot_id
         return int(epoch) if epoch.isdecimal() and (clean or same_boot) else UNKNOWN_EPOCH
 
-    def registered(self, epoch: int) -> None:
-        """The node is about to write under this epoch. Raises `StorageError`."""
-        self._write(epoch, clean=False)
+    def registered(self, epoch: int, *, is_sure: bool = True) -> None:
+        """The node is about to write under this epoch. Raises `StorageError`.
+
+        It is not sure of its disk before it has dealt with what a loss of power may have changed.
+        """
+        self._write(epoch, self.boot_id if is_sure else "", clean=False)
 
     def stopped(self, epoch: int) -> None:
         """All logs are synced and closed. Raises `StorageError`."""
-        self._write(epoch, clean=True)
+        self._write(epoch, self.boot_id, clean=True)
 
-    def _write(self, epoch: int, *, clean: bool) -> None:
-        lines = [f"broker.epoch={epoch}", f"boot.id={self.boot_id}", f"clean={str(clean).lower()}"]
+    def _write(self, epoch: int, boot_id: str, *, clean: bool) -> None:
+        lines = [f"broker.epoch={epoch}", f"boot.id={boot_id}", f"clean={str(clean).lower()}"]
         with storage_errors(f"can not write {self._path}"):
             self.disk.replace_file(self._path, ("\n".join(lines) + "\n").encode(), sync=True)
