@@ -4,7 +4,7 @@ from asyncio import Future, get_running_loop
 from itertools import count
 
 from barnabas.broker.partition import Partition
-from barnabas.groups import Record
+from barnabas.coordination.decision import Record
 from barnabas.log import AppendInfo, Log, LogConfig
 from barnabas.metadata.image import CONSUMER_OFFSETS, MetadataImage
 from barnabas.records.batch import BatchHeader, parse_header

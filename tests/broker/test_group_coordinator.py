@@ -14,7 +14,7 @@ from barnabas.broker.clock import Clock
 from barnabas.broker.config import BrokerConfig
 from barnabas.broker.group_coordinator import GroupCoordinator
 from barnabas.broker.led_shard import LedShard
-from barnabas.groups import Record
+from barnabas.coordination.decision import Record
 from barnabas.groups.records import offset_record
 from barnabas.log import StorageError
 from barnabas.metadata.image import MetadataImage

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from barnabas.broker.stored_records import stored_records
-from barnabas.groups import Record
+from barnabas.coordination.decision import Record
 from barnabas.groups.records import decode_offset
 from barnabas.wire.errors import ErrorCode
 from tests.broker.fake_partition import FakePartition

@@ -8,7 +8,8 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import count
 
-from barnabas.groups import Decision, GroupConfig, GroupShard, Record
+from barnabas.coordination.decision import Decision, Record
+from barnabas.groups import GroupConfig, GroupShard
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Response
 from barnabas.wire.messages.consumer_protocol import ConsumerProtocolSubscription

@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from barnabas.groups.decision import Decision
+from barnabas.coordination.decision import Decision
 from barnabas.groups.group import Group
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Response

@@ -36,6 +36,8 @@ UNCOVERED = {
     "OffsetCommitValue": {0, 1, 2, 3, 4},
     "GroupMetadataKey": {2},
     "GroupMetadataValue": {0, 1, 2, 3, 4},
+    "TransactionLogKey": {0},
+    "TransactionLogValue": {0, 1},
     "RegisterBrokerRecord": {0, 1, 2, 3},
     "UnregisterBrokerRecord": {0},
     "BrokerRegistrationChangeRecord": {0, 1, 2},

@@ -20,7 +20,8 @@ from typing import Any
 
 from barnabas.broker.clock import Clock
 from barnabas.broker.partition import Partition
-from barnabas.groups import Decision, GroupShard, Record, Reply
+from barnabas.coordination.decision import Decision, Record, Reply
+from barnabas.groups import GroupShard
 from barnabas.log import StorageError
 from barnabas.records.batch import parse_header
 from barnabas.records.encode import encode_batch

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from barnabas.broker.node import Node
-from barnabas.groups import Decision, GroupShard
+from barnabas.coordination.decision import Decision
+from barnabas.groups import GroupShard
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Response
 

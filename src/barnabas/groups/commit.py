@@ -7,7 +7,7 @@ its partitions itself, or an admin tool) may do so while the group has no member
 
 from collections.abc import Callable
 
-from barnabas.groups.decision import Decision
+from barnabas.coordination.decision import Decision
 from barnabas.groups.group import Group
 from barnabas.groups.names import check_group_id
 from barnabas.groups.state import GroupState

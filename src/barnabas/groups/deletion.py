@@ -6,7 +6,7 @@ records stand before its tombstones in the log.
 
 from collections.abc import Callable, Collection
 
-from barnabas.groups.decision import Decision
+from barnabas.coordination.decision import Decision
 from barnabas.groups.group import Group
 from barnabas.groups.offsets import tombstone
 from barnabas.groups.records import group_record

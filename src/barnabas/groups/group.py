@@ -12,8 +12,8 @@ A member id is never in `members` and `pending_members` at once.
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from barnabas.coordination.decision import Record
 from barnabas.groups.config import GroupConfig
-from barnabas.groups.decision import Record
 from barnabas.groups.member import Member
 from barnabas.groups.offsets import CommittedOffsets
 from barnabas.groups.records import group_record

@@ -12,8 +12,8 @@ be chosen, and so leaves a restarted member without the topics that it newly sub
 
 from dataclasses import dataclass
 
+from barnabas.coordination.decision import Decision
 from barnabas.groups.config import GroupConfig
-from barnabas.groups.decision import Decision
 from barnabas.groups.group import Group
 from barnabas.groups.member import Member
 from barnabas.groups.names import MAX_NAME_LENGTH, check_group_id, is_instance_id

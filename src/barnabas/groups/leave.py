@@ -1,6 +1,6 @@
 """LeaveGroup: members go, or an operator sends static members away by their instance ids."""
 
-from barnabas.groups.decision import Decision
+from barnabas.coordination.decision import Decision
 from barnabas.groups.group import Group
 from barnabas.groups.rebalance import drop_member, rebalance
 from barnabas.groups.state import GroupState

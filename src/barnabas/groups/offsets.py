@@ -8,7 +8,7 @@ before theirs in the log.
 from collections import Counter
 from collections.abc import Iterator
 
-from barnabas.groups.decision import Record
+from barnabas.coordination.decision import Record
 from barnabas.groups.records import offset_record
 from barnabas.wire.messages.group_records import OffsetCommitKey, OffsetCommitValue
 

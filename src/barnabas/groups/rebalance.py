@@ -6,7 +6,7 @@ are answered. Then the leader has to say who gets what: see `sync`. Whoever does
 time is dropped; only static members may miss the first half.
 """
 
-from barnabas.groups.decision import Decision
+from barnabas.coordination.decision import Decision
 from barnabas.groups.group import Group
 from barnabas.groups.member import Member
 from barnabas.groups.state import GroupState

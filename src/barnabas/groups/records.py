@@ -16,7 +16,7 @@ because only that version can carry an expiry time. Groups are written in versio
 import struct
 from typing import TypeVar
 
-from barnabas.groups.decision import Record
+from barnabas.coordination.decision import Record
 from barnabas.wire.message import Message
 from barnabas.wire.messages.group_records import (
     GroupMetadataKey,

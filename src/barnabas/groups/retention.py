@@ -6,7 +6,7 @@ that long after their commit; so do those of topics a stable group of consumers 
 subscribed to. A client of an old version may have asked for a time of its own.
 """
 
-from barnabas.groups.decision import Decision
+from barnabas.coordination.decision import Decision
 from barnabas.groups.deletion import delete_group
 from barnabas.groups.group import Group
 from barnabas.groups.offsets import tombstone

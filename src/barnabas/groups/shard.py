@@ -16,10 +16,10 @@ Left out: the newer consumer group protocol, and transactional offsets.
 
 from collections.abc import Callable, Collection, Sequence
 
+from barnabas.coordination.alarms import Alarms
+from barnabas.coordination.decision import Decision, Reply
 from barnabas.groups import commit, deletion, describe, fetch, heartbeat, join, leave, sync
-from barnabas.groups.alarms import Alarms
 from barnabas.groups.config import GroupConfig
-from barnabas.groups.decision import Decision, Reply
 from barnabas.groups.group import Group
 from barnabas.groups.names import MAX_CLIENT_ID_IN_MEMBER_ID
 from barnabas.groups.rebalance import (

@@ -6,7 +6,7 @@ persisted, all parked syncs are answered with REBALANCE_IN_PROGRESS, and the ass
 persisted, is given to nobody. It stays the group's image until the next generation is persisted.
 """
 
-from barnabas.groups.decision import Decision
+from barnabas.coordination.decision import Decision
 from barnabas.groups.group import Group
 from barnabas.groups.state import GroupState
 from barnabas.wire.errors import ErrorCode

@@ -1,7 +1,7 @@
 """What the coordinator decides: records to persist, replies to send, replies that must wait.
 
 `replies` depend on nothing that is not yet persisted, so they may be sent at once. A reply that
-announces something the records make true is held back with both its endings, and `GroupShard`
+announces something the records make true is held back with both its endings, and the shard
 picks one when it learns whether the records were committed.
 """
 

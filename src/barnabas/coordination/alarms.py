@@ -1,4 +1,6 @@
-"""When which group has to be looked at next.
+"""When which group, or transaction, has to be looked at next.
+
+It is said of groups; transactional ids are looked after in the same way.
 
 Every group has at most one alarm, not later than its earliest deadline. A deadline that moves
 away, as every heartbeat moves one, leaves the alarm where it is: when it goes off, the group is
