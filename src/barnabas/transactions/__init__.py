@@ -1,1 +1,15 @@
 """Transactions: who writes what together, and how it ends, as a pure state machine."""
+
+from barnabas.transactions.config import TransactionConfig
+from barnabas.transactions.decision import MarkersToWrite, TopicPartition, TransactionDecision
+from barnabas.transactions.records import CorruptTransactionRecord
+from barnabas.transactions.shard import TransactionShard
+
+__all__ = [
+    "CorruptTransactionRecord",
+    "MarkersToWrite",
+    "TopicPartition",
+    "TransactionConfig",
+    "TransactionDecision",
+    "TransactionShard",
+]
