@@ -8,7 +8,7 @@ import pytest
 
 from barnabas.broker.handlers import find_coordinator
 from barnabas.broker.net.listeners import Address
-from barnabas.groups import partition_of_group
+from barnabas.coordination.partitioning import partition_of
 from barnabas.log import StorageError
 from barnabas.metadata.image import CONSUMER_OFFSETS, MetadataImage
 from barnabas.wire.errors import ErrorCode
@@ -62,7 +62,7 @@ def test_it_is_the_leader_of_the_groups_partition() -> None:
     answers = found(FakeNode(cluster(*leaders)), *NAMES)
     assert {each.node_id for each in answers} == {1, 2}
     for each in answers:
-        assert each.node_id == leaders[partition_of_group(each.key, len(leaders))]
+        assert each.node_id == leaders[partition_of(each.key, len(leaders))]
         assert (each.host, each.port) == (BROKERS[each.node_id].host, BROKERS[each.node_id].port)
         assert each.error_code == ErrorCode.NONE
 
@@ -70,7 +70,7 @@ def test_it_is_the_leader_of_the_groups_partition() -> None:
 @pytest.mark.parametrize("leader", [-1, 3], ids=["nobody", "somebody unknown"])
 def test_a_partition_without_a_leader(leader: int) -> None:
     for each in found(FakeNode(cluster(leader, 1)), *NAMES):
-        if partition_of_group(each.key, 2) == 0:
+        if partition_of(each.key, 2) == 0:
             assert (each.error_code, each.node_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
             assert each.error_message is not None
             assert f"{CONSUMER_OFFSETS}-0" in each.error_message

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker import led_shard
+from barnabas.broker import led_groups
 from barnabas.broker.clock import Clock
 from barnabas.broker.config import BrokerConfig
 from barnabas.broker.group_coordinator import GroupCoordinator
-from barnabas.broker.led_shard import LedShard
+from barnabas.broker.led_groups import LedGroups
 from barnabas.coordination.decision import Record
 from barnabas.groups.records import offset_record
 from barnabas.log import StorageError
@@ -65,9 +65,9 @@ class Stage:
         found = self.groups.find(group)
         return found if isinstance(found, ErrorCode) else ErrorCode.NONE
 
-    def shard(self, group: str = "g") -> LedShard:
+    def shard(self, group: str = "g") -> LedGroups:
         found = self.groups.find(group)
-        assert isinstance(found, LedShard), found
+        assert isinstance(found, LedGroups), found
         return found
 
     def committed(self, group: str = "g") -> int:
@@ -591,7 +591,7 @@ async def test_a_topic_that_is_deleted_while_its_offsets_are_loaded() -> None:
 @on_loop
 async def test_a_topic_that_was_deleted_while_nobody_led(monkeypatch: pytest.MonkeyPatch) -> None:
     """It goes after a while; a node that has just started may not have heard of all topics."""
-    monkeypatch.setattr(led_shard, "_SWEEP_AFTER_S", 0.01)
+    monkeypatch.setattr(led_groups, "_SWEEP_AFTER_S", 0.01)
     stage, partition = Stage(), FakePartition()
     partition.store(offset_of(1), offset_of(2, "g", "late"), offset_of(3, "g", "gone"))
     partition.commit()

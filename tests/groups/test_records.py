@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.groups import partition_of_group
+from barnabas.coordination.partitioning import partition_of
 from barnabas.groups.records import (
     decode_group,
     decode_key,
@@ -106,9 +106,9 @@ def test_a_group_comes_back_as_it_was(value: GroupMetadataValue) -> None:
 def test_the_partition_of_a_group_is_javas_hash() -> None:
     # "hello" hashes to 99162322, "consumer-group" to -1738392088, and "polygenelubricants" to the
     # smallest int there is.
-    assert partition_of_group("consumer-group", 50) == 38
-    assert partition_of_group("hello", 50) == 22
-    assert partition_of_group("polygenelubricants", 50) == 0
-    assert partition_of_group("", 50) == 0
+    assert partition_of("consumer-group", 50) == 38
+    assert partition_of("hello", 50) == 22
+    assert partition_of("polygenelubricants", 50) == 0
+    assert partition_of("", 50) == 0
     # Two UTF-16 code units: 0xd83d and 0xde00.
-    assert partition_of_group("\N{GRINNING FACE}", 1 << 30) == 0xD83D * 31 + 0xDE00
+    assert partition_of("\N{GRINNING FACE}", 1 << 30) == 0xD83D * 31 + 0xDE00

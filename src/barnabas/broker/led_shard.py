@@ -1,6 +1,8 @@
-"""The groups of one partition of `__consumer_offsets`, for as long as this node leads it.
+"""What a coordinator keeps in one partition of its topic, for as long as this node leads it.
 
-It has the decisions of a `GroupShard` persisted, answers who waits for them, and keeps time.
+It has the decisions of a pure shard persisted, answers who waits for them, and keeps time: of
+groups in `__consumer_offsets` (`led_groups`), of transactions in `__transaction_state`
+(`led_transactions`).
 
     loading --> serving --> over
        |                     ^
@@ -12,79 +14,81 @@ or it leads it in a newer epoch, every one of them fails: whether its records su
 next leader's log to say, and who waits has to ask there.
 """
 
+from abc import ABC, abstractmethod
 from asyncio import AbstractEventLoop, Future, TimerHandle
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from barnabas.broker.clock import Clock
 from barnabas.broker.partition import Partition
 from barnabas.coordination.decision import Decision, Record, Reply
-from barnabas.groups import GroupShard
 from barnabas.log import StorageError
-from barnabas.records.batch import parse_header
+from barnabas.records.batch import BatchHeader, parse_header
 from barnabas.records.encode import encode_batch
+from barnabas.records.record import Record as StoredRecord
 from barnabas.wire.errors import ErrorCode
 
-_SWEEP_AFTER_S = 600
+DecisionT = TypeVar("DecisionT", bound=Decision)
 
 
 @dataclass(slots=True)
-class InFlight:
+class InFlight(Generic[DecisionT]):
     """A decision whose records end before `next_offset`, and until when to wait for them."""
 
     next_offset: int
     deadline_ms: int
-    decision: Decision
+    decision: DecisionT
 
 
-class LedShard:
-    __slots__ = (
-        "_clock",
-        "_commit_timeout_ms",
-        "_deleted_topics",
-        "_in_flight",
-        "_loop",
-        "_overdue",
-        "_refusal",
-        "_sweep_timer",
-        "_timer",
-        "_topics",
-        "_waiter",
-        "groups",
-        "is_over",
-        "leader_epoch",
-        "partition",
-    )
+class LedShard(ABC, Generic[DecisionT]):
+    """The shell of one pure shard. What is particular to a shard is in the subclasses."""
 
     def __init__(
-        self,
-        partition: Partition,
-        groups: GroupShard,
-        loop: AbstractEventLoop,
-        clock: Clock,
-        commit_timeout_ms: int,
-        topics: Callable[[], Collection[str]],
+        self, partition: Partition, loop: AbstractEventLoop, clock: Clock, commit_timeout_ms: int
     ) -> None:
-        """`topics` tells the names of all that there are."""
         self.partition = partition
         self.leader_epoch = partition.leader_epoch
-        self.groups = groups
         self.is_over = False
         self._loop = loop
         self._clock = clock
         self._commit_timeout_ms = commit_timeout_ms
-        self._topics = topics
         self._refusal = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        self._in_flight: deque[InFlight] = deque()
+        self._in_flight: deque[InFlight[DecisionT]] = deque()
         self._waiter: Future[None] | None = None
         """For the first decision in flight; the others wait behind it."""
-        self._deleted_topics: set[str] = set()
-        """Those that were deleted while it was loading."""
         self._timer: TimerHandle | None = None
-        self._sweep_timer: TimerHandle | None = None
         self._overdue: TimerHandle | None = None
+
+    # -- what is particular ------------------------------------------------------------------------
+
+    @abstractmethod
+    def replay(self, header: BatchHeader, records: Sequence[StoredRecord]) -> None:
+        """Take in a batch that is stored. Raises what the topic's coordinator expects."""
+
+    @abstractmethod
+    def _loaded(self) -> None:
+        """All is replayed and committed: live on from there."""
+
+    @abstractmethod
+    def unload(self, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> list[Reply]:
+        """Forget everything; the answers for all who wait."""
+
+    @abstractmethod
+    def _committed(self, decision: DecisionT) -> DecisionT:
+        """The decision's records are committed; what follows from that."""
+
+    @abstractmethod
+    def _failed(self, decision: DecisionT, error: ErrorCode) -> DecisionT:
+        """The decision's records are not stored, or nobody here knows; what follows from that."""
+
+    @abstractmethod
+    def _tick(self) -> DecisionT:
+        """A deadline has come."""
+
+    @abstractmethod
+    def _next_deadline_ms(self) -> int | None: ...
 
     def now_ms(self) -> int:
         return self._clock.steady_ms()
@@ -99,62 +103,43 @@ class LedShard:
 
     @property
     def error(self) -> ErrorCode:
-        """Why its groups can't be served; NONE if they can."""
+        """Why it can't be served; NONE if it can."""
         return self._refusal if self.leads else ErrorCode.NOT_COORDINATOR
 
     # -- its life ----------------------------------------------------------------------------------
 
     def serve(self) -> None:
-        """All is replayed and committed: groups live on from there, sessions begin anew."""
-        self.groups.loaded(self.now_ms())
+        """All is replayed and committed: it goes on from there, and deadlines begin anew."""
         self._refusal = ErrorCode.NONE
-        self._carry_out(self.groups.topics_deleted(self._deleted_topics))
-        self._deleted_topics.clear()
-        self._sweep_timer = self._loop.call_later(_SWEEP_AFTER_S, self._sweep)
+        self._loaded()
 
     def damaged(self) -> None:
-        """What is stored can't be read, so nothing may be said about these groups."""
-        self.groups.unload()
+        """What is stored can't be read, so nothing may be said about it."""
+        self.unload()
         self._refusal = ErrorCode.COORDINATOR_NOT_AVAILABLE
 
     def end(self) -> None:
         """Answer everybody who waits; what is in flight has failed as far as anybody knows here."""
         self.is_over = True
-        for timer in (self._timer, self._overdue, self._sweep_timer):
+        for timer in (self._timer, self._overdue):
             if timer is not None:
                 timer.cancel()
-        self._send(self.groups.unload(ErrorCode.NOT_COORDINATOR))
+        self._send(self.unload())
         self._fail_all(ErrorCode.NOT_COORDINATOR)
 
     # -- deciding ----------------------------------------------------------------------------------
 
-    def decide(self, decide: Callable[["Future[Any]"], Decision]) -> "Future[Any]":
+    def decide(self, decide: Callable[["Future[Any]"], DecisionT]) -> "Future[Any]":
         """Have `decide` called with a token, and return what will hold the response."""
         token: Future[Any] = self._loop.create_future()
         self._carry_out(decide(token))
         return token
 
-    def topics_deleted(self, names: Collection[str]) -> None:
-        """Offsets of deleted topics go with them, or as soon as they are loaded."""
-        if self._refusal is ErrorCode.NONE:
-            self._carry_out(self.groups.topics_deleted(names))
-        else:
-            self._deleted_topics.update(names)
-
-    def _sweep(self) -> None:
-        """Let offsets go of topics that were deleted when nobody led, or by a leader that fell.
-
-        Not at once: right after a start a node may not have heard yet of all topics that there are.
-        """
-        self._carry_out(
-            self.groups.topics_deleted(self.groups.committed_topics().difference(self._topics()))
-        )
-
-    def _carry_out(self, decision: Decision) -> None:
+    def _carry_out(self, decision: DecisionT) -> None:
         self._persist(decision)
         self._advance()
 
-    def _persist(self, decision: Decision) -> None:
+    def _persist(self, decision: DecisionT) -> None:
         """Send what may be sent at once, append what has to be kept."""
         while True:
             self._send(decision.replies)
@@ -172,7 +157,7 @@ class LedShard:
                     deadline_ms = self.now_ms() + self._commit_timeout_ms
                     self._in_flight.append(InFlight(next_offset, deadline_ms, decision))
                     return
-            decision = self.groups.failed(decision, error, now_ms=self.now_ms())
+            decision = self._failed(decision, error)
 
     def _append(self, records: list[Record]) -> int:
         time_ms = self._clock.now_ms()
@@ -187,7 +172,7 @@ class LedShard:
         in_flight = self._in_flight
         while in_flight and in_flight[0].next_offset <= self.partition.high_watermark:
             decision = in_flight.popleft().decision
-            self._persist(self.groups.committed(decision, now_ms=self.now_ms()))
+            self._persist(self._committed(decision))
         if in_flight and self._waiter is None:
             waiter = self.partition.committed(in_flight[0].next_offset)
             assert waiter is not None
@@ -210,7 +195,7 @@ class LedShard:
     def _fail_all(self, error: ErrorCode) -> None:
         in_flight, self._in_flight = self._in_flight, deque()
         for each in in_flight:
-            self._persist(self.groups.failed(each.decision, error, now_ms=self.now_ms()))
+            self._persist(self._failed(each.decision, error))
 
     def _send(self, replies: list[Reply]) -> None:
         for token, response in replies:
@@ -221,17 +206,17 @@ class LedShard:
     # -- time --------------------------------------------------------------------------------------
 
     def _arm(self) -> None:
-        """Have the groups' clock looked at when their next deadline comes."""
-        deadline_ms = self.groups.next_deadline_ms()
+        """Have the clock looked at when the next deadline comes."""
+        deadline_ms = self._next_deadline_ms()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if deadline_ms is not None:
-            self._timer = self._at(deadline_ms, self._tick)
+            self._timer = self._at(deadline_ms, self._time_is_up)
 
-    def _tick(self) -> None:
+    def _time_is_up(self) -> None:
         self._timer = None
-        self._carry_out(self.groups.tick(self.now_ms()))
+        self._carry_out(self._tick())
 
     def _watch_for_overdue(self) -> None:
         if self._in_flight:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from barnabas.log import Log, OffsetOutOfRange, StorageError
+from barnabas.records.batch import BatchHeader
 from barnabas.records.decode import decode_batch, iter_batches
 from barnabas.records.errors import RecordsError
 from barnabas.records.record import Record
@@ -12,12 +13,15 @@ _READ_BYTES = 1 << 20
 
 def stored_records(log: Log) -> Iterator[Record]:
     """Every record from the log's start to its end. Raises `StorageError` if one can't be read."""
-    for records in record_slices(log, log.log_end_offset, _READ_BYTES):
-        yield from records
+    for batches in batch_slices(log, log.log_end_offset, _READ_BYTES):
+        for _, records in batches:
+            yield from records
 
 
-def record_slices(log: Log, end_offset: int, slice_bytes: int) -> Iterator[list[Record]]:
-    """The records before `end_offset`, a boundary between batches, some `slice_bytes` at a time.
+def batch_slices(
+    log: Log, end_offset: int, slice_bytes: int
+) -> Iterator[list[tuple[BatchHeader, list[Record]]]]:
+    """The batches before `end_offset`, a boundary between them, some `slice_bytes` at a time.
 
     Raises `StorageError` if one can't be read. Between two slices other things may happen, also
     to the start of the log.
@@ -28,14 +32,15 @@ def record_slices(log: Log, end_offset: int, slice_bytes: int) -> Iterator[list[
             batches = list(iter_batches(log.read(offset, slice_bytes, upto_offset=end_offset)))
             if not batches:
                 raise StorageError(f"{log.directory} holds nothing at offset {offset}")
-            records: list[Record] = []
+            found: list[tuple[BatchHeader, list[Record]]] = []
             for header, batch in batches:
-                records += (record for record in decode_batch(batch) if record.offset >= offset)
+                records = [record for record in decode_batch(batch) if record.offset >= offset]
+                found.append((header, records))
                 offset = header.next_offset
         except (RecordsError, OffsetOutOfRange) as error:
             raise StorageError(
                 f"{log.directory} can't be read from offset {offset} on: {error}; "
                 "`barnabas log dump` shows the file, a backup is the way back"
             ) from error
-        yield records
+        yield found
         offset = max(offset, log.log_start_offset)

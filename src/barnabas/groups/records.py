@@ -17,14 +17,14 @@ import struct
 from typing import TypeVar
 
 from barnabas.coordination.decision import Record
-from barnabas.wire.message import Message
+from barnabas.coordination.stored import CorruptRecord, encode
 from barnabas.wire.messages.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from barnabas.wire.primitives import INT16, Reader, WireError, Writer
+from barnabas.wire.primitives import Reader, WireError
 
 _OFFSET_KEY_VERSION = 1
 _OFFSET_VALUE_VERSION = 3
@@ -35,18 +35,6 @@ _GROUP_VALUE_VERSION = 3
 _MALFORMED = (WireError, struct.error, UnicodeDecodeError)
 
 ValueT = TypeVar("ValueT", OffsetCommitValue, GroupMetadataValue)
-
-
-class CorruptGroupRecord(Exception):  # noqa: N818 - says what the bytes are
-    """The bytes are no record of a group, or one of a version from the future."""
-
-
-def encode(message: Message, version: int) -> bytes:
-    """An int16 version, then the message in that version."""
-    writer = Writer()
-    writer.buffer += INT16.pack(version)
-    message.encode(writer, version)
-    return writer.getvalue()
 
 
 def offset_record(key: OffsetCommitKey, value: OffsetCommitValue | None) -> Record:
@@ -76,7 +64,7 @@ def decode_key(key: bytes) -> OffsetCommitKey | GroupMetadataKey | None:
         if version == _GROUP_KEY_VERSION:
             return GroupMetadataKey.decode(reader, version)
     except _MALFORMED as error:
-        raise CorruptGroupRecord(f"a key is malformed: {error}") from error
+        raise CorruptRecord(f"a key is malformed: {error}") from error
     return None
 
 
@@ -93,7 +81,7 @@ def _decode(kind: type[ValueT], value: bytes) -> ValueT:
     try:
         version = reader.int16()
         if not kind.MIN_VERSION <= version <= kind.MAX_VERSION:
-            raise CorruptGroupRecord(f"{kind.__name__} has version {version}, which nobody knows")
+            raise CorruptRecord(f"{kind.__name__} has version {version}, which nobody knows")
         return kind.decode(reader, version)
     except _MALFORMED as error:
-        raise CorruptGroupRecord(f"{kind.__name__} is malformed: {error}") from error
+        raise CorruptRecord(f"{kind.__name__} is malformed: {error}") from error

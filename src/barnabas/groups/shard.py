@@ -67,7 +67,7 @@ class GroupShard:
     def replay(self, key: bytes, value: bytes | None) -> None:
         """Take in one record of the partition; kinds that are not ours are passed over.
 
-        Raises `CorruptGroupRecord`.
+        Raises `CorruptRecord`.
         """
         self._replay(decode_key(key), value)
 

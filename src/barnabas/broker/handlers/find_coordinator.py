@@ -6,7 +6,7 @@ Transactions are not served.
 
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
-from barnabas.groups import partition_of_group
+from barnabas.coordination.partitioning import partition_of
 from barnabas.log import StorageError
 from barnabas.metadata.image import CONSUMER_OFFSETS
 from barnabas.wire.errors import ErrorCode
@@ -69,7 +69,7 @@ def _coordinator(node: Node, group_id: str, context: RequestContext) -> Coordina
     topic = node.image.topics.get(CONSUMER_OFFSETS)
     if topic is None:  # it is being created, and this node has not heard of it yet
         return _refused(group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE, "there is no such topic yet")
-    partition = topic.partitions[partition_of_group(group_id, len(topic.partitions))]
+    partition = topic.partitions[partition_of(group_id, len(topic.partitions))]
     endpoint = node.cluster.endpoint_of(partition.leader, context.connection)
     if endpoint is None:
         return _refused(

@@ -1,15 +1,18 @@
-"""Which partition of `__consumer_offsets`, and so which broker, looks after a group."""
+"""Which partition of a coordinator's topic, and so which broker, looks after a key.
+
+A key is the id of a group or of a transactional producer.
+"""
 
 _SIGN_BIT = 0x80000000
 
 
-def partition_of_group(group_id: str, partitions: int) -> int:
+def partition_of(key: str, partitions: int) -> int:
     """Kafka's choice: the absolute value of Java's hash of the string, modulo the partitions.
 
     Java hashes UTF-16 code units into a signed int; the smallest one, which has no absolute
     value, counts as zero. Anything else would send tools that know the rule elsewhere.
     """
-    units = group_id.encode("utf-16-be")
+    units = key.encode("utf-16-be")
     value = 0
     for high, low in zip(units[::2], units[1::2], strict=True):
         value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF

@@ -1,0 +1,15 @@
+"""How coordinators write their records: an int16 version, then a message in that version."""
+
+from barnabas.wire.message import Message
+from barnabas.wire.primitives import INT16, Writer
+
+
+class CorruptRecord(Exception):  # noqa: N818 - says what the bytes are
+    """The bytes are no record of this topic, or one of a version from the future."""
+
+
+def encode(message: Message, version: int) -> bytes:
+    writer = Writer()
+    writer.buffer += INT16.pack(version)
+    message.encode(writer, version)
+    return writer.getvalue()
