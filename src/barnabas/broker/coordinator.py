@@ -157,11 +157,11 @@ class Coordinator(ABC, Generic[ShardT]):
     def _serve_when_committed(self, shard: ShardT, end_offset: int) -> None:
         waiter = shard.partition.committed(end_offset)
         if waiter is None:
-            shard.serve()
+            shard.serve(end_offset)
         else:
-            waiter.add_done_callback(lambda done: self._reached(shard, done))
+            waiter.add_done_callback(lambda done: self._reached(shard, end_offset, done))
 
-    def _reached(self, shard: ShardT, done: "Future[None]") -> None:
+    def _reached(self, shard: ShardT, end_offset: int, done: "Future[None]") -> None:
         if not shard.leads:
             return
         if done.cancelled():
@@ -173,7 +173,7 @@ class Coordinator(ABC, Generic[ShardT]):
                 partition.index,
             )
         else:
-            shard.serve()
+            shard.serve(end_offset)
 
 
 def _report(loader: "Task[None]") -> None:

@@ -12,6 +12,9 @@ Decisions whose records are appended and not yet committed are in flight, in the
 and are replayed in that order. When the shard is over, because somebody else leads the partition
 or it leads it in a newer epoch, every one of them fails: whether its records survive is for the
 next leader's log to say, and who waits has to ask there.
+
+A decision may also come without records, with something that others have appended: the marker that
+ends a transaction. It has its turn in the order of the log too.
 """
 
 from abc import ABC, abstractmethod
@@ -23,14 +26,17 @@ from typing import Any, Generic, TypeVar
 
 from barnabas.broker.clock import Clock
 from barnabas.broker.partition import Partition
-from barnabas.coordination.decision import Decision, Record, Reply
+from barnabas.coordination.decision import Decision, Producer, Reply
 from barnabas.log import StorageError
 from barnabas.records.batch import BatchHeader, parse_header
 from barnabas.records.encode import encode_batch
+from barnabas.records.errors import InvalidBatch
 from barnabas.records.record import Record as StoredRecord
 from barnabas.wire.errors import ErrorCode
 
 DecisionT = TypeVar("DecisionT", bound=Decision)
+
+_NO_PRODUCER = Producer(-1, -1)
 
 
 @dataclass(slots=True)
@@ -108,8 +114,15 @@ class LedShard(ABC, Generic[DecisionT]):
 
     # -- its life ----------------------------------------------------------------------------------
 
-    def serve(self) -> None:
-        """All is replayed and committed: it goes on from there, and deadlines begin anew."""
+    def serve(self, loaded_offset: int) -> None:
+        """All before `loaded_offset` is replayed and committed: it goes on from there.
+
+        Deadlines begin anew. Markers that were appended while it was loading may be among what was
+        replayed.
+        """
+        in_flight = self._in_flight
+        while in_flight and in_flight[0].next_offset <= loaded_offset:
+            in_flight.popleft()
         self._refusal = ErrorCode.NONE
         self._loaded()
 
@@ -135,6 +148,11 @@ class LedShard(ABC, Generic[DecisionT]):
         self._carry_out(decide(token))
         return token
 
+    def appended(self, decision: DecisionT, next_offset: int) -> None:
+        """What `decision` goes with is in the log, before `next_offset`, which is now its end."""
+        self._put_in_flight(decision, next_offset)
+        self._advance()
+
     def _carry_out(self, decision: DecisionT) -> None:
         self._persist(decision)
         self._advance()
@@ -142,33 +160,46 @@ class LedShard(ABC, Generic[DecisionT]):
     def _persist(self, decision: DecisionT) -> None:
         """Send what may be sent at once, append what has to be kept."""
         while True:
-            self._send(decision.replies)
+            self._publish(decision)
             if not decision.records:
                 return
             if not self.leads:
                 error = ErrorCode.NOT_COORDINATOR
             else:
                 try:
-                    next_offset = self._append(decision.records)
+                    next_offset = self._append(decision)
+                except InvalidBatch as refusal:  # the producer is fenced, or has no transaction
+                    error = refusal.error_code
                 except StorageError as refusal:  # by the disk, or for want of replicas
                     self.partition.log_refusal(refusal, self.now_ms())
                     error = ErrorCode.COORDINATOR_NOT_AVAILABLE
                 else:
-                    deadline_ms = self.now_ms() + self._commit_timeout_ms
-                    self._in_flight.append(InFlight(next_offset, deadline_ms, decision))
+                    self._put_in_flight(decision, next_offset)
                     return
             decision = self._failed(decision, error)
 
-    def _append(self, records: list[Record]) -> int:
+    def _append(self, decision: DecisionT) -> int:
         time_ms = self._clock.now_ms()
-        batch = encode_batch([(time_ms, key, value, ()) for key, value in records])
+        producer_id, producer_epoch = decision.producer or _NO_PRODUCER
+        batch = encode_batch(
+            [(time_ms, key, value, ()) for key, value in decision.records],
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            transactional=decision.producer is not None,
+        )
         info = self.partition.append_internal(batch, parse_header(batch), time_ms)
         return info.last_offset + 1
+
+    def _put_in_flight(self, decision: DecisionT, next_offset: int) -> None:
+        deadline_ms = self.now_ms() + self._commit_timeout_ms
+        self._in_flight.append(InFlight(next_offset, deadline_ms, decision))
 
     def _advance(self) -> None:
         """Replay what is committed by now, in the order of the log, and wait for the rest."""
         if not self.leads:
             return  # the partition's offsets are somebody else's now, and `end` will come
+        if self._refusal is not ErrorCode.NONE:
+            return  # what has come before is not replayed yet
         in_flight = self._in_flight
         while in_flight and in_flight[0].next_offset <= self.partition.high_watermark:
             decision = in_flight.popleft().decision
@@ -187,15 +218,22 @@ class LedShard(ABC, Generic[DecisionT]):
         if self.is_over:
             return
         if waiter.cancelled():
+            # What others have appended is not for this shard to give up.
+            markers = [each for each in self._in_flight if not each.decision.records]
             self._fail_all(
                 ErrorCode.COORDINATOR_NOT_AVAILABLE if self.leads else ErrorCode.NOT_COORDINATOR
             )
+            self._in_flight.extendleft(reversed(markers))
         self._advance()
 
     def _fail_all(self, error: ErrorCode) -> None:
         in_flight, self._in_flight = self._in_flight, deque()
         for each in in_flight:
             self._persist(self._failed(each.decision, error))
+
+    def _publish(self, decision: DecisionT) -> None:
+        """Say what may be said at once."""
+        self._send(decision.replies)
 
     def _send(self, replies: list[Reply]) -> None:
         for token, response in replies:

@@ -35,11 +35,20 @@ class HeldReply(NamedTuple):
     failed: Callable[[ErrorCode], Response]
 
 
+class Producer(NamedTuple):
+    """Whose transaction records belong to."""
+
+    producer_id: int
+    producer_epoch: int
+
+
 @dataclass(slots=True)
 class Decision:
     records: list[Record] = field(default_factory=list)
     replies: list[Reply] = field(default_factory=list)
     held: list[HeldReply] = field(default_factory=list)
+    producer: Producer | None = None
+    """If there is one, the records are part of a transaction of its."""
 
     def reply(self, token: object, response: Response) -> None:
         self.replies.append(Reply(token, response))
