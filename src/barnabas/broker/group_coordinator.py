@@ -45,6 +45,18 @@ class GroupCoordinator(Coordinator[LedGroups]):
         for shard in self.shards:
             shard.topics_deleted(names)
 
+    def transaction_ended(
+        self, partition: Partition, next_offset: int, producer_id: int, *, is_commit: bool
+    ) -> None:
+        """A marker was appended to a partition of any topic, before `next_offset`.
+
+        Offsets that were committed in the transaction count, or are gone, when it is committed.
+        """
+        if partition.topic == CONSUMER_OFFSETS:
+            shard = self._shards.get(partition.index)
+            if shard is not None and shard.partition is partition:
+                shard.transaction_ended(next_offset, producer_id, is_commit=is_commit)
+
     def _new_member_suffix(self) -> str:
         return str(UUID(bytes=self._random.randbytes(16), version=4))
 

@@ -7,8 +7,11 @@ from barnabas.broker.clock import Clock
 from barnabas.broker.led_shard import LedShard
 from barnabas.broker.partition import Partition
 from barnabas.coordination.decision import Decision, Reply
-from barnabas.groups import GroupShard
+from barnabas.coordination.stored import CorruptRecord
+from barnabas.groups import NO_PRODUCER_ID, GroupShard
 from barnabas.records.batch import BatchHeader
+from barnabas.records.control import ControlType, parse_control_record
+from barnabas.records.errors import CorruptBatch
 from barnabas.records.record import Record as StoredRecord
 from barnabas.wire.errors import ErrorCode
 
@@ -35,11 +38,30 @@ class LedGroups(LedShard[Decision]):
 
     # -- its life ----------------------------------------------------------------------------------
 
-    def replay(self, _header: BatchHeader, records: Sequence[StoredRecord]) -> None:
+    def replay(self, header: BatchHeader, records: Sequence[StoredRecord]) -> None:
         """Raises `CorruptRecord`."""
+        if header.is_control:
+            self._replay_markers(header, records)
+            return
+        producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
         for record in records:
             if record.key is not None:
-                self.groups.replay(record.key, record.value)
+                self.groups.replay(record.key, record.value, producer_id)
+
+    def _replay_markers(self, header: BatchHeader, records: Sequence[StoredRecord]) -> None:
+        for record in records:
+            try:
+                control = parse_control_record(record)
+            except CorruptBatch as error:
+                raise CorruptRecord(f"the marker at offset {record.offset}: {error}") from error
+            if control.coordinator_epoch is not None:
+                is_commit = control.type == ControlType.COMMIT
+                self.groups.replay_end(header.producer_id, is_commit=is_commit)
+
+    def transaction_ended(self, next_offset: int, producer_id: int, *, is_commit: bool) -> None:
+        """Its marker was appended, before `next_offset`; it counts once it is committed."""
+        ended = self.groups.transaction_ended(producer_id, is_commit=is_commit)
+        self.appended(ended, next_offset)
 
     def _loaded(self) -> None:
         """Groups live on from what is stored, sessions begin anew."""

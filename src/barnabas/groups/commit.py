@@ -61,7 +61,7 @@ def commit(
         return (
             check_partition(topic, partition.partition_index)
             or error
-            or _check_metadata(group, partition)
+            or check_metadata(group, partition.committed_metadata)
         )
 
     response = OffsetCommitResponse()
@@ -96,8 +96,8 @@ def _failed(response: OffsetCommitResponse, error: ErrorCode) -> OffsetCommitRes
     )
 
 
-def _check_metadata(group: Group, partition: OffsetCommitRequestPartition) -> ErrorCode:
-    size = len((partition.committed_metadata or "").encode())
+def check_metadata(group: Group, metadata: str | None) -> ErrorCode:
+    size = len((metadata or "").encode())
     if size > group.config.offset_metadata_max_bytes:
         return ErrorCode.OFFSET_METADATA_TOO_LARGE
     return ErrorCode.NONE

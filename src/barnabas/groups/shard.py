@@ -11,17 +11,32 @@ which the records were appended; other requests may be decided in between. Whate
 token is answered exactly once: at once, with the decision's own records, or, if parked, by a
 later decision.
 
-Left out: the newer consumer group protocol, and transactional offsets.
+Offsets that are committed in a transaction wait for its end, which the coordinator of transactions
+decides and a marker in the log says. In the order of the log the shard is told of it as of a
+decision (`transaction_ended`) once the marker is committed, or in replaying (`replay_end`).
+
+Left out: the newer consumer group protocol.
 """
 
 from collections.abc import Callable, Collection, Sequence
 
 from barnabas.coordination.alarms import Alarms
 from barnabas.coordination.decision import Decision, Reply
-from barnabas.groups import commit, deletion, describe, fetch, heartbeat, join, leave, sync
+from barnabas.groups import (
+    commit,
+    deletion,
+    describe,
+    fetch,
+    heartbeat,
+    join,
+    leave,
+    sync,
+    txn_commit,
+)
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.group import Group
 from barnabas.groups.names import MAX_CLIENT_ID_IN_MEMBER_ID
+from barnabas.groups.offsets import NO_PRODUCER_ID
 from barnabas.groups.rebalance import (
     deletion_failed,
     expire_members,
@@ -31,6 +46,7 @@ from barnabas.groups.rebalance import (
 )
 from barnabas.groups.records import decode_group, decode_key, decode_offset
 from barnabas.groups.retention import check_retention
+from barnabas.groups.transactional_offsets import TransactionEnd
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
 from barnabas.wire.messages.describe_groups import DescribedGroup
@@ -43,6 +59,7 @@ from barnabas.wire.messages.offset_commit import OffsetCommitRequest, OffsetComm
 from barnabas.wire.messages.offset_delete import OffsetDeleteRequest
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
 from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 
 def _any_commit(_topic: OffsetCommitRequestTopic, _partition: int) -> ErrorCode:
@@ -54,32 +71,50 @@ def _any_partition(_topic: str, _partition: int) -> ErrorCode:
 
 
 class GroupShard:
-    __slots__ = ("_alarms", "_config", "_groups", "_new_member_suffix")
+    __slots__ = ("_alarms", "_config", "_groups", "_groups_of_producer", "_new_member_suffix")
 
     def __init__(self, config: GroupConfig, new_member_suffix: Callable[[], str]) -> None:
         self._config = config
         self._new_member_suffix = new_member_suffix
         self._groups: dict[str, Group] = {}
+        self._groups_of_producer: dict[int, dict[str, None]] = {}
+        """Where a transaction that goes on has committed offsets, by producer id."""
         self._alarms = Alarms()
 
     # -- what was persisted ---------------------------------------------------------------------
 
-    def replay(self, key: bytes, value: bytes | None) -> None:
+    def replay(self, key: bytes, value: bytes | None, producer_id: int = NO_PRODUCER_ID) -> None:
         """Take in one record of the partition; kinds that are not ours are passed over.
 
-        Raises `CorruptRecord`.
+        With a producer id it is part of a transaction. Raises `CorruptRecord`.
         """
-        self._replay(decode_key(key), value)
+        self._replay(decode_key(key), value, producer_id)
 
-    def _replay(self, key: OffsetCommitKey | GroupMetadataKey | None, value: bytes | None) -> None:
+    def _replay(
+        self,
+        key: OffsetCommitKey | GroupMetadataKey | None,
+        value: bytes | None,
+        producer_id: int,
+    ) -> None:
         if key is None:
             return
         group = self._groups[key.group] = self._group(key.group)
         if isinstance(key, OffsetCommitKey):
             offset = None if value is None else decode_offset(value)
-            group.offsets.replay(key.topic, key.partition, offset)
+            group.offsets.replay(key.topic, key.partition, offset, producer_id)
+            if producer_id != NO_PRODUCER_ID:
+                self._groups_of_producer.setdefault(producer_id, {})[key.group] = None
         else:
             group.image = None if value is None else decode_group(value)
+
+    def replay_end(self, producer_id: int, *, is_commit: bool) -> None:
+        """Take in a marker: the transaction of that producer id is over in this partition."""
+        for group_id in self._groups_of_producer.pop(producer_id, ()):
+            group = self._groups.get(group_id)
+            if group is not None:
+                group.offsets.replay_end(producer_id, is_commit=is_commit)
+                if group.is_void:
+                    self._settle(group)
 
     def loaded(self, now_ms: int) -> None:
         """The whole partition has been replayed: groups live on from there."""
@@ -98,20 +133,28 @@ class GroupShard:
             unsynced = SyncGroupResponse(error_code=error)
             replies += (Reply(token, unsynced) for token in group.syncing.values())
         self._groups.clear()
+        self._groups_of_producer.clear()
         self._alarms = Alarms()
         return replies
 
     def committed(self, decision: Decision, *, now_ms: int) -> Decision:
         """The decision's records are persisted: replay them and say what follows."""
         follow_up = Decision()
+        if isinstance(decision, TransactionEnd):
+            self.replay_end(decision.producer_id, is_commit=decision.is_commit)
+            return follow_up
+        producer = decision.producer
+        producer_id = NO_PRODUCER_ID if producer is None else producer.producer_id
         for record in decision.records:
             key = decode_key(record.key)
             assert key is not None
-            self._replay(key, record.value)
+            self._replay(key, record.value, producer_id)
             group = self._groups[key.group]
             if isinstance(key, OffsetCommitKey):
                 if record.value is not None:
-                    group.offsets.settle(key.topic, key.partition)
+                    group.offsets.settle(
+                        key.topic, key.partition, in_transaction=producer is not None
+                    )
                 if group.retention_check_ms is not None and not group.is_void:
                     continue  # no deadline has changed; settling looks at every member
             elif record.value is None:
@@ -146,7 +189,8 @@ class GroupShard:
                 continue
             if isinstance(key, OffsetCommitKey):
                 if record.value is not None:
-                    group.offsets.settle(key.topic, key.partition)
+                    in_transaction = decision.producer is not None
+                    group.offsets.settle(key.topic, key.partition, in_transaction=in_transaction)
             elif record.value is None:
                 deletion_failed(group, error, follow_up, now_ms)
             else:
@@ -232,8 +276,31 @@ class GroupShard:
             self._settle(group)
         return decision
 
-    def offset_fetch(self, request: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
-        return fetch.fetch(self._groups.get(request.group_id), request)
+    def txn_offset_commit(
+        self,
+        request: TxnOffsetCommitRequest,
+        *,
+        token: object,
+        now_ms: int,
+        check_partition: txn_commit.CheckTxnCommit = _any_partition,
+    ) -> Decision:
+        """The transaction goes on, and this partition of the log is part of it."""
+        decision = Decision()
+        group = self._group(request.group_id)
+        txn_commit.txn_commit(group, request, token, check_partition, decision, now_ms)
+        if request.group_id not in self._groups:
+            self._settle(group)
+        return decision
+
+    def transaction_ended(self, producer_id: int, *, is_commit: bool) -> Decision:
+        """Its marker is in the log: take it in once it is `committed`."""
+        return TransactionEnd(producer_id=producer_id, is_commit=is_commit)
+
+    def offset_fetch(
+        self, request: OffsetFetchRequestGroup, *, require_stable: bool = False
+    ) -> OffsetFetchResponseGroup:
+        group = self._groups.get(request.group_id)
+        return fetch.fetch(group, request, require_stable=require_stable)
 
     def offset_delete(
         self,
@@ -268,8 +335,8 @@ class GroupShard:
         return decision
 
     def committed_topics(self) -> set[str]:
-        """The topics of which a group has an offset."""
-        return {topic for group in self._groups.values() for topic in group.offsets.topics()}
+        """The topics of which a group has an offset, or may soon have one."""
+        return {topic for group in self._groups.values() for topic, _ in group.offsets.reachable()}
 
     def topics_deleted(self, names: Collection[str]) -> Decision:
         decision = Decision()

@@ -1,4 +1,8 @@
-"""OffsetFetch, versions 1-10: one group, or from version 8 on several; from 10 on by topic id."""
+"""OffsetFetch, versions 1-10: one group, or from version 8 on several; from 10 on by topic id.
+
+From version 7 on who asks for stable offsets gets UNSTABLE_OFFSET_COMMIT for partitions of which
+a transaction that goes on has committed some.
+"""
 
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
@@ -23,7 +27,10 @@ def handle(node: Node, request: OffsetFetchRequest, context: RequestContext) -> 
     if context.version >= _SEVERAL_GROUPS:
         by_id = context.version >= _BY_ID
         return OffsetFetchResponse(
-            groups=[_fetch(node, group, by_id=by_id) for group in request.groups]
+            groups=[
+                _fetch(node, group, by_id=by_id, require_stable=request.require_stable)
+                for group in request.groups
+            ]
         )
     topics = request.topics
     group = OffsetFetchRequestGroup(
@@ -37,17 +44,19 @@ def handle(node: Node, request: OffsetFetchRequest, context: RequestContext) -> 
             ]
         ),
     )
-    return _one_group(_fetch(node, group, by_id=False))
+    return _one_group(_fetch(node, group, by_id=False, require_stable=request.require_stable))
 
 
-def _fetch(node: Node, group: OffsetFetchRequestGroup, *, by_id: bool) -> OffsetFetchResponseGroup:
+def _fetch(
+    node: Node, group: OffsetFetchRequestGroup, *, by_id: bool, require_stable: bool
+) -> OffsetFetchResponseGroup:
     shard = node.groups.find(group.group_id)
     if isinstance(shard, ErrorCode):
         return OffsetFetchResponseGroup(group.group_id, error_code=shard)
     unknown: list[OffsetFetchRequestTopics] = []
     if by_id and group.topics is not None:
         unknown = _name_topics(node, group)
-    answer = shard.groups.offset_fetch(group)
+    answer = shard.groups.offset_fetch(group, require_stable=require_stable)
     if by_id:
         for topic in answer.topics:
             image = node.image.topics.get(topic.name)

@@ -1,0 +1,95 @@
+"""TxnOffsetCommit: remember how far a group has read, if a transaction is committed.
+
+The offsets become part of the transaction, so they are as good as not there until it ends. A
+client of version 3 or later tells which member of which generation it commits for, so that one
+that was replaced can't go on; the others may commit whenever they like. Unlike a plain commit it
+is no sign of life, and is not refused between join and sync.
+"""
+
+from collections.abc import Callable
+
+from barnabas.coordination.decision import Decision, Producer
+from barnabas.groups.commit import check_metadata
+from barnabas.groups.group import Group
+from barnabas.groups.names import check_group_id
+from barnabas.groups.state import GroupState
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.group_records import OffsetCommitValue
+from barnabas.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+CheckTxnCommit = Callable[[str, int], ErrorCode]
+
+
+def check_txn_commit(group: Group, request: TxnOffsetCommitRequest) -> ErrorCode:
+    generation_id = request.generation_id
+    if not group.group_id:
+        return ErrorCode.INVALID_GROUP_ID
+    if group.state is GroupState.DEAD:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if generation_id >= 0 and group.is_void:
+        return ErrorCode.ILLEGAL_GENERATION
+    if generation_id < 0 and group.state is GroupState.EMPTY:
+        return check_group_id(group.group_id)
+    if generation_id >= 0 or request.member_id or request.group_instance_id is not None:
+        return group.check_member_of_generation(
+            request.member_id, request.group_instance_id, generation_id
+        )
+    return ErrorCode.NONE
+
+
+def txn_commit(
+    group: Group,
+    request: TxnOffsetCommitRequest,
+    token: object,
+    check_partition: CheckTxnCommit,
+    decision: Decision,
+    now_ms: int,
+) -> None:
+    error = check_txn_commit(group, request)
+    response = TxnOffsetCommitResponse()
+    for topic in request.topics:
+        results: list[TxnOffsetCommitResponsePartition] = []
+        for partition in topic.partitions:
+            index = partition.partition_index
+            code = (
+                check_partition(topic.name, index)
+                or error
+                or check_metadata(group, partition.committed_metadata)
+            )
+            results.append(TxnOffsetCommitResponsePartition(index, code))
+            if code is ErrorCode.NONE:
+                value = OffsetCommitValue(
+                    offset=partition.committed_offset,
+                    leader_epoch=partition.committed_leader_epoch,
+                    metadata=partition.committed_metadata or "",
+                    commit_timestamp=now_ms,
+                )
+                decision.records.append(
+                    group.offsets.propose(
+                        group.group_id, topic.name, index, value, in_transaction=True
+                    )
+                )
+        response.topics.append(TxnOffsetCommitResponseTopic(topic.name, results))
+    decision.producer = Producer(request.producer_id, request.producer_epoch)
+    decision.hold(token, committed=response, failed=lambda error: _failed(response, error))
+
+
+def _failed(response: TxnOffsetCommitResponse, error: ErrorCode) -> TxnOffsetCommitResponse:
+    """What would have been well is not; what was refused stays so."""
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                topic.name,
+                [
+                    TxnOffsetCommitResponsePartition(each.partition_index, each.error_code or error)
+                    for each in topic.partitions
+                ],
+            )
+            for topic in response.topics
+        ]
+    )
