@@ -142,9 +142,14 @@ class LedShard(ABC, Generic[DecisionT]):
 
     # -- deciding ----------------------------------------------------------------------------------
 
-    def decide(self, decide: Callable[["Future[Any]"], DecisionT]) -> "Future[Any]":
-        """Have `decide` called with a token, and return what will hold the response."""
-        token: Future[Any] = self._loop.create_future()
+    def decide(
+        self,
+        decide: Callable[["Future[Any]"], DecisionT],
+        token: "Future[Any] | None" = None,
+    ) -> "Future[Any]":
+        """Have `decide` called with a token, and return what will hold the response: the token."""
+        if token is None:
+            token = self._loop.create_future()
         self._carry_out(decide(token))
         return token
 

@@ -1,0 +1,90 @@
+"""TxnOffsetCommit, versions 0-5: commit a group's offsets if a transaction is committed.
+
+The offsets are written for the producer, into the partition of `__consumer_offsets` that keeps the
+group. That becomes part of the transaction here from version 5 on; before, the client has made it
+so (AddOffsetsToTxn), and the transaction's coordinator is asked whether it did. While that one
+can't be asked, the client is told to come back here (COORDINATOR_LOAD_IN_PROGRESS): this node is
+the right one for the group, and all clients know that answer.
+"""
+
+from asyncio import Future
+from typing import Any
+
+from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.enlistment import UNAVAILABLE
+from barnabas.broker.node import Node
+from barnabas.broker.on_shard import partition_exists
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+_KNOWS_ABORTABLE = 4
+_ADDS = 5
+
+
+def handle(
+    node: Node, request: TxnOffsetCommitRequest, context: RequestContext
+) -> "TxnOffsetCommitResponse | Future[Any]":
+    found = node.groups.find(request.group_id)
+    if isinstance(found, ErrorCode):
+        return _failed(request, found)
+    shard = found
+    answer: Future[Any] = node.loop.create_future()
+
+    def check(topic: str, index: int) -> ErrorCode:
+        known = partition_exists(node, topic, index)
+        return ErrorCode.NONE if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    def enlisted(error: ErrorCode) -> None:
+        error = _told(error, context.version) or shard.error
+        if error is ErrorCode.NONE:
+            shard.decide(
+                lambda token: shard.groups.txn_offset_commit(
+                    request, token=token, now_ms=shard.now_ms(), check_partition=check
+                ),
+                answer,
+            )
+        elif not answer.done():
+            answer.set_result(_failed(request, error))
+
+    node.enlistment.when_enlisted(
+        shard.partition,
+        request.transactional_id,
+        request.producer_id,
+        request.producer_epoch,
+        adds=context.version >= _ADDS,
+        done=enlisted,
+    )
+    return answer
+
+
+def _told(error: ErrorCode, version: int) -> ErrorCode:
+    """What a client of that version makes sense of."""
+    if error in UNAVAILABLE:
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    if error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+        return ErrorCode.NOT_COORDINATOR
+    if error is ErrorCode.PRODUCER_FENCED:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    if error is ErrorCode.TRANSACTION_ABORTABLE and version < _KNOWS_ABORTABLE:
+        return ErrorCode.INVALID_TXN_STATE
+    return error
+
+
+def _failed(request: TxnOffsetCommitRequest, error: ErrorCode) -> TxnOffsetCommitResponse:
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                topic.name,
+                [
+                    TxnOffsetCommitResponsePartition(p.partition_index, error)
+                    for p in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
