@@ -2,11 +2,9 @@
 
 from barnabas.transactions.config import TransactionConfig
 from barnabas.transactions.decision import MarkersToWrite, TopicPartition, TransactionDecision
-from barnabas.transactions.records import CorruptTransactionRecord
 from barnabas.transactions.shard import TransactionShard
 
 __all__ = [
-    "CorruptTransactionRecord",
     "MarkersToWrite",
     "TopicPartition",
     "TransactionConfig",

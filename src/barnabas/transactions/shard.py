@@ -14,9 +14,14 @@ token is answered exactly once, at once or with the decision's own records: noth
 
 from collections.abc import Callable, Collection
 
+from barnabas.coordination.alarms import Alarms
 from barnabas.coordination.decision import Decision, Reply
+from barnabas.transactions import adding, admin, end, init, markers, time_is_up
 from barnabas.transactions.config import TransactionConfig
 from barnabas.transactions.decision import TopicPartition, TransactionDecision
+from barnabas.transactions.records import decode_image, decode_key
+from barnabas.transactions.state import TxnState
+from barnabas.transactions.transaction import Transaction
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.wire.messages.describe_transactions import TransactionState
@@ -27,34 +32,74 @@ from barnabas.wire.messages.list_transactions import (
     ListTransactionsResponse,
 )
 
+_STEPS_IN_A_TICK = 500
+"""How many records a tick may ask for: when many ids expire at once, they go bit by bit."""
+
 
 class TransactionShard:
+    __slots__ = ("_alarms", "_config", "_new_producer_id", "_transactions")
+
     def __init__(
         self, config: TransactionConfig, new_producer_id: Callable[[], int | None]
     ) -> None:
         """`new_producer_id` says None when there is none at hand just now: the client retries."""
-        raise NotImplementedError
+        self._config = config
+        self._new_producer_id = new_producer_id
+        self._transactions: dict[str, Transaction] = {}
+        self._alarms = Alarms()
 
     # -- what was persisted ---------------------------------------------------------------------
 
     def replay(self, key: bytes, value: bytes | None) -> None:
         """Take in one record of the partition; kinds that are not ours are passed over.
 
-        Raises `CorruptTransactionRecord`.
+        Raises `CorruptRecord`.
         """
-        raise NotImplementedError
+        transactional_id = decode_key(key)
+        if transactional_id is None:
+            return
+        if value is None:
+            self._transactions.pop(transactional_id, None)
+            return
+        image = decode_image(value)
+        transaction = self._transactions[transactional_id] = self._transaction(transactional_id)
+        transaction.image = image
 
     def loaded(self, now_ms: int) -> TransactionDecision:
         """The whole partition has been replayed: what was being ended goes on being ended."""
-        raise NotImplementedError
+        decision = TransactionDecision()
+        for transaction in self._transactions.values():
+            assert transaction.image is not None
+            transaction.adopt(transaction.image, now_ms, starts=True)
+            if transaction.image.state.is_prepared:
+                markers.send_markers(transaction, decision, now_ms)
+            self._settle(transaction)
+        return decision
 
-    def unload(self, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> list[Reply]:
+    def unload(self, _error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> list[Reply]:
         """Forget everything; the shard is over. Nobody is parked, so there is nobody to answer."""
-        raise NotImplementedError
+        self._transactions.clear()
+        self._alarms = Alarms()
+        return []
 
     def committed(self, decision: Decision, *, now_ms: int) -> TransactionDecision:
         """The decision's records are persisted: replay them and say what follows."""
-        raise NotImplementedError
+        follow_up = TransactionDecision()
+        for record in decision.records:
+            transactional_id = decode_key(record.key)
+            assert transactional_id is not None
+            transaction = self._transactions[transactional_id]
+            image = transaction.proposed
+            assert image is not None
+            if image.state is TxnState.DEAD:
+                transaction.image = transaction.proposed = None
+            else:
+                transaction.adopt(image, now_ms)
+                if image.state.is_prepared:
+                    markers.send_markers(transaction, follow_up, now_ms)
+            self._settle(transaction)
+        follow_up.replies += (Reply(held.token, held.committed) for held in decision.held)
+        return follow_up
 
     def failed(
         self,
@@ -63,8 +108,21 @@ class TransactionShard:
         *,
         now_ms: int,
     ) -> TransactionDecision:
-        """The decision's records are not persisted: take back what they stood for."""
-        raise NotImplementedError
+        """The decision's records are not persisted: take back what they stood for.
+
+        Whoever waits for them is told `error`; what nobody waits for is tried again in a while.
+        After `unload` there is nothing left to take back.
+        """
+        follow_up = TransactionDecision()
+        for record in decision.records:
+            transactional_id = decode_key(record.key)
+            assert transactional_id is not None
+            transaction = self._transactions.get(transactional_id)
+            if transaction is not None:
+                transaction.withdraw(now_ms)
+                self._settle(transaction)
+        follow_up.replies += (Reply(held.token, held.failed(error)) for held in decision.held)
+        return follow_up
 
     # -- requests -------------------------------------------------------------------------------
 
@@ -72,7 +130,16 @@ class TransactionShard:
         self, request: InitProducerIdRequest, *, token: object, api_version: int, now_ms: int
     ) -> TransactionDecision:
         """Answers an InitProducerIdResponse. The request has a transactional id."""
-        raise NotImplementedError
+        decision = TransactionDecision()
+        error = init.check_request(request, self._config)
+        if error is not ErrorCode.NONE:
+            decision.reply(token, init.refused(error, api_version))
+            return decision
+        assert request.transactional_id
+        transaction = self._transaction(request.transactional_id)
+        init.init(transaction, request, token, api_version, self._new_producer_id, decision, now_ms)
+        self._settle(transaction)
+        return decision
 
     def add_partitions(
         self,
@@ -90,7 +157,25 @@ class TransactionShard:
 
         That is so in every version: up to version 3 its topics are the whole answer.
         """
-        raise NotImplementedError
+        decision = TransactionDecision()
+        transaction = self._transactions.get(transactional_id)
+        identity = producer_id, producer_epoch
+        if verify_only:
+            adding.verify(
+                transaction, transactional_id, identity, partitions, token, api_version, decision
+            )
+        else:
+            adding.add_partitions(
+                transaction,
+                transactional_id,
+                identity,
+                partitions,
+                token,
+                api_version,
+                decision,
+                now_ms,
+            )
+        return decision
 
     def add_offsets(
         self,
@@ -102,22 +187,30 @@ class TransactionShard:
         now_ms: int,
     ) -> TransactionDecision:
         """Answers an AddOffsetsToTxnResponse."""
-        raise NotImplementedError
+        decision = TransactionDecision()
+        transaction = self._transactions.get(request.transactional_id)
+        adding.add_offsets(
+            transaction, request, offsets_partition, token, api_version, decision, now_ms
+        )
+        return decision
 
     def end_txn(
         self, request: EndTxnRequest, *, token: object, api_version: int, now_ms: int
     ) -> TransactionDecision:
         """Answers an EndTxnResponse."""
-        raise NotImplementedError
+        decision = TransactionDecision()
+        transaction = self._transactions.get(request.transactional_id)
+        end.end(transaction, request, token, api_version, self._new_producer_id, decision, now_ms)
+        return decision
 
     def describe(self, transactional_id: str) -> TransactionState:
-        raise NotImplementedError
+        return admin.describe(transactional_id, self._transactions.get(transactional_id))
 
     def list_transactions(
         self, request: ListTransactionsRequest, *, now_ms: int
     ) -> ListTransactionsResponse:
         """Its transactions; several shards' answers are one by concatenation."""
-        raise NotImplementedError
+        return admin.list_transactions(self._transactions.values(), request, now_ms)
 
     # -- markers --------------------------------------------------------------------------------
 
@@ -131,17 +224,52 @@ class TransactionShard:
         now_ms: int,
     ) -> TransactionDecision:
         """These markers are committed; with the last of them the transaction is complete."""
-        raise NotImplementedError
+        decision = TransactionDecision()
+        transaction = self._transactions.get(transactional_id)
+        if transaction is not None:
+            identity = producer_id, producer_epoch
+            markers.written(transaction, identity, partitions, decision, now_ms)
+        return decision
 
     def topics_deleted(self, names: Collection[str], *, now_ms: int) -> TransactionDecision:
         """Markers for these topics need not be written any more."""
-        raise NotImplementedError
+        decision = TransactionDecision()
+        for transaction in self._transactions.values():
+            markers.topics_deleted(transaction, names, decision, now_ms)
+        return decision
 
     # -- time -----------------------------------------------------------------------------------
 
     def next_deadline_ms(self) -> int | None:
         """When `tick` has something to do; it may turn out to be nothing."""
-        raise NotImplementedError
+        return self._alarms.next_ms()
 
     def tick(self, now_ms: int) -> TransactionDecision:
-        raise NotImplementedError
+        decision = TransactionDecision()
+        for transactional_id in self._alarms.due(now_ms):
+            transaction = self._transactions[transactional_id]
+            time_is_up.look_after(transaction, self._new_producer_id, decision, now_ms)
+            self._settle(transaction)
+            if len(decision.records) >= _STEPS_IN_A_TICK:
+                break
+        return decision
+
+    # -- the transactions -----------------------------------------------------------------------
+
+    def _transaction(self, transactional_id: str) -> Transaction:
+        """The one there is, or a new one, which `_settle` takes in if there is something to it."""
+        return self._transactions.get(transactional_id) or Transaction(
+            transactional_id, self._config
+        )
+
+    def _settle(self, transaction: Transaction) -> None:
+        """One may have changed: keep it and look at it again in time, or forget it."""
+        transactional_id = transaction.transactional_id
+        if transaction.is_void:
+            self._transactions.pop(transactional_id, None)
+            self._alarms.forget(transactional_id)
+            return
+        self._transactions[transactional_id] = transaction
+        deadline_ms = transaction.next_deadline_ms()
+        if deadline_ms is not None:
+            self._alarms.set(transactional_id, deadline_ms)

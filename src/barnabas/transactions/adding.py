@@ -1,0 +1,175 @@
+"""AddPartitionsToTxn and AddOffsetsToTxn: what a transaction reaches.
+
+A partition is part of the transaction before anything is written to it, so whoever ends the
+transaction knows where markers belong. Classic producers add partitions themselves, and the
+leaders of partitions verify that they did; for the others, leaders and group coordinators add
+what they are about to write to.
+"""
+
+from collections.abc import Callable, Collection
+
+from barnabas.transactions.decision import TopicPartition, TransactionDecision
+from barnabas.transactions.fencing import in_version
+from barnabas.transactions.image import CLASSIC, EPOCH_BUMPED, Identity, TransactionImage
+from barnabas.transactions.records import partitions_by_topic
+from barnabas.transactions.state import TxnState
+from barnabas.transactions.transaction import Transaction
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.add_offsets_to_txn import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+)
+from barnabas.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopicResult,
+)
+
+_LAST_CLASSIC_ADD_VERSION = 3
+_ABORTABLE_FROM_VERSION = 5
+"""Before it, nobody knows TRANSACTION_ABORTABLE."""
+
+
+def add_partitions(
+    transaction: Transaction | None,
+    transactional_id: str,
+    identity: Identity,
+    partitions: Collection[TopicPartition],
+    token: object,
+    api_version: int,
+    decision: TransactionDecision,
+    now_ms: int,
+) -> None:
+    version = CLASSIC if api_version <= _LAST_CLASSIC_ADD_VERSION else EPOCH_BUMPED
+
+    def answer(error: ErrorCode) -> AddPartitionsToTxnResponse:
+        return _result(transactional_id, partitions, lambda _: error, api_version)
+
+    error = _add(
+        transaction, transactional_id, identity, frozenset(partitions), version, decision, now_ms
+    )
+    if error is None:
+        decision.hold(token, committed=answer(ErrorCode.NONE), failed=answer)
+    else:
+        decision.reply(token, answer(error))
+
+
+def add_offsets(
+    transaction: Transaction | None,
+    request: AddOffsetsToTxnRequest,
+    offsets_partition: TopicPartition,
+    token: object,
+    api_version: int,
+    decision: TransactionDecision,
+    now_ms: int,
+) -> None:
+    def answer(error: ErrorCode) -> AddOffsetsToTxnResponse:
+        error = in_version(error, AddOffsetsToTxnResponse.API_KEY, api_version)
+        return AddOffsetsToTxnResponse(error_code=error)
+
+    identity = request.producer_id, request.producer_epoch
+    added = frozenset((offsets_partition,))
+    error = _add(transaction, request.transactional_id, identity, added, CLASSIC, decision, now_ms)
+    if error is None:
+        decision.hold(token, committed=answer(ErrorCode.NONE), failed=answer)
+    else:
+        decision.reply(token, answer(error))
+
+
+def _add(
+    transaction: Transaction | None,
+    transactional_id: str,
+    identity: Identity,
+    partitions: frozenset[TopicPartition],
+    client_transaction_version: int,
+    decision: TransactionDecision,
+    now_ms: int,
+) -> ErrorCode | None:
+    """What to answer at once; None if it takes a record, which is in the decision then."""
+    if not transactional_id:
+        return ErrorCode.INVALID_REQUEST
+    if transaction is None:
+        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    image = transaction.image
+    if image is None or transaction.is_busy:
+        # Before who it is: a producer whose epochs ran out has been given the next producer id
+        # already, and that one becomes known here when the end is complete.
+        return ErrorCode.CONCURRENT_TRANSACTIONS
+    error = _check_identity(image, identity)
+    if error is not ErrorCode.NONE:
+        return error
+    if image.state is TxnState.ONGOING and partitions <= image.partitions:
+        return ErrorCode.NONE
+    following = image.with_partitions(partitions, client_transaction_version, now_ms)
+    transaction.propose(following, decision)
+    return None
+
+
+def verify(
+    transaction: Transaction | None,
+    transactional_id: str,
+    identity: Identity,
+    partitions: Collection[TopicPartition],
+    token: object,
+    api_version: int,
+    decision: TransactionDecision,
+) -> None:
+    """Say which of them may be written to.
+
+    A step in flight is not looked at: if it ends the transaction, a marker will follow the
+    write, and the leader of the partition sees it if the marker came first.
+    """
+    error = ErrorCode.NONE
+    members: frozenset[TopicPartition] = frozenset()
+    if not transactional_id:
+        error = ErrorCode.INVALID_REQUEST
+    elif transaction is None or transaction.image is None:
+        error = ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    else:
+        error = _check_identity(transaction.image, identity)
+        if error is ErrorCode.NONE and transaction.image.state.is_prepared:
+            error = ErrorCode.CONCURRENT_TRANSACTIONS
+        members = transaction.image.partitions
+    stranger = (
+        ErrorCode.TRANSACTION_ABORTABLE
+        if api_version >= _ABORTABLE_FROM_VERSION
+        else ErrorCode.INVALID_TXN_STATE
+    )
+
+    def of(partition: TopicPartition) -> ErrorCode:
+        return error or (ErrorCode.NONE if partition in members else stranger)
+
+    decision.reply(token, _result(transactional_id, partitions, of, api_version))
+
+
+def _check_identity(image: TransactionImage, identity: Identity) -> ErrorCode:
+    if identity == image.identity:
+        return ErrorCode.NONE
+    if identity[0] != image.producer_id:
+        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    return ErrorCode.PRODUCER_FENCED
+
+
+def _result(
+    transactional_id: str,
+    partitions: Collection[TopicPartition],
+    error_of: Callable[[TopicPartition], ErrorCode],
+    api_version: int,
+) -> AddPartitionsToTxnResponse:
+    api_key = AddPartitionsToTxnResponse.API_KEY
+    topics = [
+        AddPartitionsToTxnTopicResult(
+            topic,
+            [
+                AddPartitionsToTxnPartitionResult(
+                    index, in_version(error_of((topic, index)), api_key, api_version)
+                )
+                for index in indexes
+            ],
+        )
+        for topic, indexes in partitions_by_topic(frozenset(partitions)).items()
+    ]
+    return AddPartitionsToTxnResponse(
+        results_by_transaction=[AddPartitionsToTxnResult(transactional_id, topics)]
+    )

@@ -1,0 +1,172 @@
+"""EndTxn, and ends nobody asked for: a timeout, or a new instance of the producer.
+
+The end is decided when its record, PrepareCommit or PrepareAbort, is committed; then the client
+is answered, and the markers are written.
+
+In the classic generation the epoch stays, so a retry can't be told from the end of a further
+transaction that was like the last: what ended already is answered as done.
+
+From version 5 on the epoch moves on with every end, and the answer says which it is now. A retry
+comes with the epoch before, and is answered again:
+
+```
+                     abort                        commit
+                     epoch before    current      epoch before    current
+    Empty            fenced          ends         fenced          INVALID_TXN_STATE
+    CompleteAbort    as it was       ends         wrong           wrong
+    CompleteCommit   wrong           ends         as it was       wrong
+```
+
+Ending what was never begun makes sense there: the producer does not know whether a write, which
+would have begun it, is still on its way, and the epoch moves past it.
+
+Beyond Kafka, "the epoch before" counts only if it was an end that moved it on: where a new
+instance did, the one before it is fenced and gets no valid epoch again.
+"""
+
+from collections.abc import Callable
+
+from barnabas.transactions.decision import TransactionDecision
+from barnabas.transactions.fencing import in_version
+from barnabas.transactions.image import (
+    CLASSIC,
+    EPOCH_BUMPED,
+    MAX_PRODUCER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    Identity,
+    TransactionImage,
+)
+from barnabas.transactions.state import TxnState
+from barnabas.transactions.transaction import Transaction
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+
+_LAST_CLASSIC_VERSION = 4
+
+_NO_IDENTITY: Identity = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+
+
+def end(
+    transaction: Transaction | None,
+    request: EndTxnRequest,
+    token: object,
+    api_version: int,
+    new_producer_id: Callable[[], int | None],
+    decision: TransactionDecision,
+    now_ms: int,
+) -> None:
+    version = CLASSIC if api_version <= _LAST_CLASSIC_VERSION else EPOCH_BUMPED
+
+    def answer(error: ErrorCode, identity: Identity = _NO_IDENTITY) -> EndTxnResponse:
+        error = in_version(error, EndTxnResponse.API_KEY, api_version)
+        producer_id, epoch = _NO_IDENTITY if version == CLASSIC or error else identity
+        return EndTxnResponse(error_code=error, producer_id=producer_id, producer_epoch=epoch)
+
+    if not request.transactional_id:
+        decision.reply(token, answer(ErrorCode.INVALID_REQUEST))
+        return
+    if transaction is None or transaction.image is None:
+        decision.reply(token, answer(ErrorCode.INVALID_PRODUCER_ID_MAPPING))
+        return
+    image = transaction.image
+    check = _check_classic if version == CLASSIC else _check_bumped
+    error = check(transaction, image, request)
+    if error is None:
+        error = _prepare(
+            transaction, image, request.committed, version, new_producer_id, decision, now_ms
+        )
+        if error is ErrorCode.NONE:
+            assert transaction.proposed is not None
+            identity = transaction.proposed.identity_given_out
+            committed = answer(ErrorCode.NONE, identity)
+            decision.hold(token, committed=committed, failed=answer)
+            return
+    decision.reply(token, answer(error, image.identity))
+
+
+def abort_and_fence(
+    transaction: Transaction,
+    new_producer_id: Callable[[], int | None],
+    decision: TransactionDecision,
+    now_ms: int,
+) -> ErrorCode:
+    """Abort the ongoing transaction with the next epoch, which nobody has."""
+    assert transaction.image is not None
+    return _prepare(
+        transaction, transaction.image, False, EPOCH_BUMPED, new_producer_id, decision, now_ms
+    )
+
+
+def _prepare(
+    transaction: Transaction,
+    image: TransactionImage,
+    committed: bool,
+    version: int,
+    new_producer_id: Callable[[], int | None],
+    decision: TransactionDecision,
+    now_ms: int,
+) -> ErrorCode:
+    exhausted = version == EPOCH_BUMPED and image.is_exhausted
+    next_producer_id = new_producer_id() if exhausted else NO_PRODUCER_ID
+    if next_producer_id is None:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    following = image.prepared(
+        committed=committed,
+        client_transaction_version=version,
+        next_producer_id=next_producer_id,
+        now_ms=now_ms,
+    )
+    transaction.propose(following, decision)
+    return ErrorCode.NONE
+
+
+def _check_classic(
+    transaction: Transaction, image: TransactionImage, request: EndTxnRequest
+) -> ErrorCode | None:
+    """What to answer at once; None if the transaction is to be ended."""
+    if request.producer_id != image.producer_id:
+        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    if request.producer_epoch != image.producer_epoch:
+        return ErrorCode.PRODUCER_FENCED
+    if transaction.is_busy:
+        return ErrorCode.CONCURRENT_TRANSACTIONS
+    if image.state is TxnState.ONGOING:
+        return None
+    if image.state is _complete(request.committed):
+        return ErrorCode.NONE
+    return ErrorCode.INVALID_TXN_STATE
+
+
+def _check_bumped(
+    transaction: Transaction, image: TransactionImage, request: EndTxnRequest
+) -> ErrorCode | None:
+    """What to answer at once; None if the transaction is to be ended."""
+    if transaction.is_busy:
+        # Before who it is: see `adding`.
+        return ErrorCode.CONCURRENT_TRANSACTIONS
+    identity = request.producer_id, request.producer_epoch
+    if image.state.is_complete and _is_the_one_before(image, identity):
+        if image.state is _complete(request.committed):
+            return ErrorCode.NONE
+        return ErrorCode.INVALID_TXN_STATE
+    if request.producer_id != image.producer_id:
+        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    if request.producer_epoch != image.producer_epoch:
+        return ErrorCode.PRODUCER_FENCED
+    if image.state is TxnState.ONGOING or not request.committed:
+        return None
+    return ErrorCode.INVALID_TXN_STATE
+
+
+def _is_the_one_before(image: TransactionImage, identity: Identity) -> bool:
+    """Whether the last transaction was ended by, or against, this one."""
+    if image.client_transaction_version != EPOCH_BUMPED:
+        return False
+    if image.producer_epoch == 0:
+        return identity == (image.previous_producer_id, MAX_PRODUCER_EPOCH - 1)
+    return identity == (image.producer_id, image.producer_epoch - 1)
+
+
+def _complete(committed: bool) -> TxnState:
+    return TxnState.COMPLETE_COMMIT if committed else TxnState.COMPLETE_ABORT

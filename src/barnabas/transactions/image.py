@@ -1,0 +1,130 @@
+"""What one record of `__transaction_state` says about a transactional id, and how it moves on.
+
+An image is never changed: a decision proposes the next one, and when its record is committed
+it takes the place of the one before.
+"""
+
+from dataclasses import dataclass, replace
+
+from barnabas.transactions.decision import TopicPartition
+from barnabas.transactions.state import TxnState
+
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+MAX_PRODUCER_EPOCH = 2**15 - 1
+
+CLASSIC = 0
+"""The epoch belongs to an instance of the producer, and all its transactions have the same."""
+EPOCH_BUMPED = 2
+"""Every end of a transaction moves the epoch on, so a late write can't join the next one."""
+
+Identity = tuple[int, int]
+"""A producer id and an epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionImage:
+    producer_id: int
+    producer_epoch: int
+    timeout_ms: int
+    state: TxnState
+    last_update_ms: int
+    start_ms: int = -1
+    partitions: frozenset[TopicPartition] = frozenset()
+    client_transaction_version: int = CLASSIC
+    """Of whoever took it into this state."""
+    previous_producer_id: int = NO_PRODUCER_ID
+    """The producer id before the last step, most often the same."""
+    next_producer_id: int = NO_PRODUCER_ID
+    """The one to go on with, given out already, when the markers of this one are written."""
+    last_producer_epoch: int = NO_PRODUCER_EPOCH
+    """The epoch that the same instance had before. As in Kafka, records have no room for it."""
+
+    @property
+    def identity(self) -> Identity:
+        return self.producer_id, self.producer_epoch
+
+    @property
+    def identity_given_out(self) -> Identity:
+        """What a producer that has been answered goes on with."""
+        if self.next_producer_id != NO_PRODUCER_ID:
+            return self.next_producer_id, 0
+        return self.identity
+
+    @property
+    def is_exhausted(self) -> bool:
+        """No further epoch may be given out: the last one is kept for fencing its owner."""
+        return is_exhausted(self.producer_epoch)
+
+    def with_identity(
+        self, identity: Identity, last_producer_epoch: int, timeout_ms: int, now_ms: int
+    ) -> "TransactionImage":
+        """An instance of the producer begins, or begins again."""
+        return TransactionImage(
+            *identity,
+            timeout_ms,
+            TxnState.EMPTY,
+            now_ms,
+            client_transaction_version=self.client_transaction_version,
+            previous_producer_id=self.producer_id,
+            last_producer_epoch=last_producer_epoch,
+        )
+
+    def with_partitions(
+        self, partitions: frozenset[TopicPartition], client_transaction_version: int, now_ms: int
+    ) -> "TransactionImage":
+        return replace(
+            self,
+            state=TxnState.ONGOING,
+            partitions=self.partitions | partitions,
+            start_ms=self.start_ms if self.state is TxnState.ONGOING else now_ms,
+            last_update_ms=now_ms,
+            client_transaction_version=client_transaction_version,
+            previous_producer_id=self.producer_id,
+        )
+
+    def prepared(
+        self,
+        *,
+        committed: bool,
+        client_transaction_version: int,
+        next_producer_id: int,
+        now_ms: int,
+    ) -> "TransactionImage":
+        """It is decided how the transaction ends."""
+        epoch, last_epoch = self.producer_epoch, self.last_producer_epoch
+        if client_transaction_version == EPOCH_BUMPED:
+            epoch, last_epoch = min(epoch + 1, MAX_PRODUCER_EPOCH), epoch
+        return replace(
+            self,
+            state=TxnState.PREPARE_COMMIT if committed else TxnState.PREPARE_ABORT,
+            producer_epoch=epoch,
+            last_producer_epoch=last_epoch,
+            start_ms=self.start_ms if self.state is TxnState.ONGOING else now_ms,
+            last_update_ms=now_ms,
+            client_transaction_version=client_transaction_version,
+            previous_producer_id=self.producer_id,
+            next_producer_id=next_producer_id,
+        )
+
+    def completed(self, now_ms: int) -> "TransactionImage":
+        """All partitions know how the transaction ended."""
+        producer_id, producer_epoch = self.identity_given_out
+        commits = self.state is TxnState.PREPARE_COMMIT
+        return replace(
+            self,
+            state=TxnState.COMPLETE_COMMIT if commits else TxnState.COMPLETE_ABORT,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            partitions=frozenset(),
+            last_update_ms=now_ms,
+            previous_producer_id=self.producer_id,
+            next_producer_id=NO_PRODUCER_ID,
+        )
+
+    def expired(self) -> "TransactionImage":
+        return replace(self, state=TxnState.DEAD)
+
+
+def is_exhausted(producer_epoch: int) -> bool:
+    return producer_epoch >= MAX_PRODUCER_EPOCH - 1

@@ -1,0 +1,129 @@
+"""InitProducerId with a transactional id: who comes last owns it, and everybody before is fenced.
+
+An instance that starts has no epoch yet: it gets the next one. One that goes on after an error
+says which it has, and is fenced if that is not the current one, so it can't throw out whoever
+came after it. If it had the one before, its last request was answered and the answer was lost:
+it is answered again.
+
+A transaction that goes on is aborted first; whoever asks is told CONCURRENT_TRANSACTIONS and
+asks again. There Kafka looks only at the producer id of an instance that goes on; here also at
+the epoch, because otherwise a fenced instance could abort its successor's transaction.
+
+Left out: two-phase commit (Enable2Pc, KeepPreparedTxn), refused as by a broker where it is off.
+"""
+
+from collections.abc import Callable
+
+from barnabas.transactions.config import TransactionConfig
+from barnabas.transactions.decision import TransactionDecision
+from barnabas.transactions.end import abort_and_fence
+from barnabas.transactions.fencing import in_version
+from barnabas.transactions.image import (
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    Identity,
+    TransactionImage,
+    is_exhausted,
+)
+from barnabas.transactions.state import TxnState
+from barnabas.transactions.transaction import Transaction
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+NewProducerId = Callable[[], int | None]
+
+
+def check_request(request: InitProducerIdRequest, config: TransactionConfig) -> ErrorCode:
+    if not request.transactional_id:
+        return ErrorCode.INVALID_REQUEST
+    if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
+        return ErrorCode.INVALID_REQUEST
+    if request.enable2_pc:
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    if request.keep_prepared_txn:
+        return ErrorCode.UNSUPPORTED_VERSION
+    if not 0 < request.transaction_timeout_ms <= config.transaction_max_timeout_ms:
+        return ErrorCode.INVALID_TRANSACTION_TIMEOUT
+    return ErrorCode.NONE
+
+
+def refused(error: ErrorCode, api_version: int) -> InitProducerIdResponse:
+    return InitProducerIdResponse(
+        error_code=in_version(error, InitProducerIdResponse.API_KEY, api_version),
+        producer_id=NO_PRODUCER_ID,
+        producer_epoch=NO_PRODUCER_EPOCH,
+    )
+
+
+def init(
+    transaction: Transaction,
+    request: InitProducerIdRequest,
+    token: object,
+    api_version: int,
+    new_producer_id: NewProducerId,
+    decision: TransactionDecision,
+    now_ms: int,
+) -> None:
+    expected: Identity | None = None
+    if request.producer_id != NO_PRODUCER_ID:
+        expected = request.producer_id, request.producer_epoch
+    image = transaction.image
+    answer: InitProducerIdResponse
+    if transaction.is_busy:
+        error = ErrorCode.CONCURRENT_TRANSACTIONS
+    elif image is not None and image.state is TxnState.ONGOING:
+        error = ErrorCode.PRODUCER_FENCED
+        if expected is None or expected == image.identity:
+            error = abort_and_fence(transaction, new_producer_id, decision, now_ms)
+        answer = refused(ErrorCode.CONCURRENT_TRANSACTIONS, api_version)
+    else:
+        following = _next_image(image, expected, request, new_producer_id, now_ms)
+        if isinstance(following, ErrorCode):
+            error = following
+        else:
+            error = ErrorCode.NONE
+            transaction.propose(following, decision)
+            answer = InitProducerIdResponse(
+                producer_id=following.producer_id, producer_epoch=following.producer_epoch
+            )
+    if error is not ErrorCode.NONE:
+        decision.reply(token, refused(error, api_version))
+    else:
+        decision.hold(token, committed=answer, failed=lambda error: refused(error, api_version))
+
+
+def _next_image(
+    image: TransactionImage | None,
+    expected: Identity | None,
+    request: InitProducerIdRequest,
+    new_producer_id: NewProducerId,
+    now_ms: int,
+) -> TransactionImage | ErrorCode:
+    """What it becomes while no transaction goes on, or why it can't."""
+    timeout_ms = request.transaction_timeout_ms
+    if image is None:
+        producer_id = new_producer_id()
+        if producer_id is None:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return TransactionImage(producer_id, 0, timeout_ms, TxnState.EMPTY, now_ms)
+    if expected is not None and _had_the_one_before(image, expected):
+        return image.with_identity(image.identity, image.last_producer_epoch, timeout_ms, now_ms)
+    if expected not in (None, image.identity):
+        return ErrorCode.PRODUCER_FENCED
+    last_epoch = NO_PRODUCER_EPOCH if expected is None else image.producer_epoch
+    if not image.is_exhausted:
+        identity = image.producer_id, image.producer_epoch + 1
+        return image.with_identity(identity, last_epoch, timeout_ms, now_ms)
+    producer_id = new_producer_id()
+    if producer_id is None:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return image.with_identity((producer_id, 0), last_epoch, timeout_ms, now_ms)
+
+
+def _had_the_one_before(image: TransactionImage, expected: Identity) -> bool:
+    producer_id, epoch = expected
+    if epoch != image.last_producer_epoch:
+        return False
+    if image.producer_epoch == 0:
+        return producer_id == image.previous_producer_id and is_exhausted(epoch)
+    return producer_id == image.producer_id

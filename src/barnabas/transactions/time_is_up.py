@@ -1,0 +1,33 @@
+"""What happens without anybody asking, when its time has come.
+
+An ongoing transaction that takes too long is aborted, and its producer fenced; an id nobody has
+used for long is forgotten; and a transaction whose end could not be completed is tried again.
+"""
+
+from collections.abc import Callable
+
+from barnabas.transactions.decision import TransactionDecision
+from barnabas.transactions.end import abort_and_fence
+from barnabas.transactions.markers import complete_if_all_know
+from barnabas.transactions.state import TxnState
+from barnabas.transactions.transaction import Transaction
+from barnabas.wire.errors import ErrorCode
+
+
+def look_after(
+    transaction: Transaction,
+    new_producer_id: Callable[[], int | None],
+    decision: TransactionDecision,
+    now_ms: int,
+) -> None:
+    due_ms = transaction.next_deadline_ms()
+    image = transaction.image
+    if image is None or due_ms is None or due_ms > now_ms:
+        return
+    if image.state is TxnState.ONGOING:
+        if abort_and_fence(transaction, new_producer_id, decision, now_ms) is not ErrorCode.NONE:
+            transaction.try_later(now_ms)
+    elif image.state.is_prepared:
+        complete_if_all_know(transaction, decision, now_ms)
+    else:
+        transaction.propose(image.expired(), decision)
