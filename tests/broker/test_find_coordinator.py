@@ -28,7 +28,7 @@ class FakeNode:
         self.departures = SimpleNamespace(settled=lambda _: None)
         self.lifecycle = SimpleNamespace(is_cut_off=False)
 
-    async def ensure_offsets_topic(self) -> None:
+    async def ensure(self, _name: str) -> None:
         if self._creates is None:
             raise StorageError("no disk")
         self.image = self._creates

@@ -62,7 +62,7 @@ class Pair:
         node = Node(config, data, Environment.real(loop), pytest.fail)
         loop.run_until_complete(node.start())
         loop.run_until_complete(node.topic_creation.create([TOPIC]))
-        loop.run_until_complete(node.topic_creation.ensure_offsets_topic())
+        loop.run_until_complete(node.topic_creation.ensure("__consumer_offsets"))
         for name in (TOPIC, CONSUMER_OFFSETS):
             topic = node.image.topics[name]
             node.partitions.by_id[TOPIC_ID if name == TOPIC else bytes(16)] = (

@@ -46,7 +46,7 @@ class GroupCoordinator(Coordinator[LedGroups]):
             shard.topics_deleted(names)
 
     def transaction_ended(
-        self, partition: Partition, next_offset: int, producer_id: int, *, is_commit: bool
+        self, partition: Partition, next_offset: int, producer_id: int, is_commit: bool
     ) -> None:
         """A marker was appended to a partition of any topic, before `next_offset`.
 

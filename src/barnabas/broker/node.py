@@ -9,12 +9,15 @@ from barnabas.broker.cluster_view import ClusterView
 from barnabas.broker.config import BrokerConfig
 from barnabas.broker.controller_calls import ControllerCalls
 from barnabas.broker.departures import Departures
+from barnabas.broker.enlistment import Enlistment
 from barnabas.broker.environment import Environment
 from barnabas.broker.fetch_sessions import FetchSessions
 from barnabas.broker.flusher import Flusher
 from barnabas.broker.group_coordinator import GroupCoordinator
 from barnabas.broker.isr_changes import IsrChanges
 from barnabas.broker.lifecycle import Lifecycle
+from barnabas.broker.marker_lanes import MarkerLanes
+from barnabas.broker.marker_writing import MarkerWriting
 from barnabas.broker.metadata_follower import Followers, MetadataFollower
 from barnabas.broker.net.door import ConnectionDoor
 from barnabas.broker.partitions import Partitions
@@ -24,6 +27,8 @@ from barnabas.broker.quorum.quorum import Quorum
 from barnabas.broker.replica_fetchers import ReplicaFetchers
 from barnabas.broker.topic_answers import TopicAnswers
 from barnabas.broker.topic_creation import TopicCreation
+from barnabas.broker.transaction_coordinator import TransactionCoordinator
+from barnabas.broker.transaction_markers import TransactionMarkers
 from barnabas.broker.trust import DiskTrust
 from barnabas.broker.voters import parse_voters
 from barnabas.controller.controller import Controller
@@ -130,7 +135,9 @@ class Node:
             lambda: self.quorum.high_watermark,
         )
         self.topic_creation = TopicCreation(loop, self.calls, self.image, self.follower)
-        self.producer_ids = ProducerIds(self.node_id, self.calls, lambda: self.lifecycle.epoch)
+        self.producer_ids = ProducerIds(
+            loop, self.node_id, self.calls, lambda: self.lifecycle.epoch
+        )
         self.isr_changes = IsrChanges(
             loop,
             node_id=self.node_id,
@@ -164,7 +171,31 @@ class Node:
         self.groups = GroupCoordinator(
             loop, config, clock, self.random, lambda: self.image, lambda: self.lifecycle.is_cut_off
         )
-        self.partitions.leaders_changed += [self.fetchers.apply, self.groups.leader_changed]
+        self.marker_lanes = MarkerLanes()
+        self.marker_writing = MarkerWriting(loop, clock, self.partitions)
+        self.transactions = TransactionCoordinator(
+            loop,
+            config,
+            clock,
+            lambda: self.image,
+            lambda: self.lifecycle.is_cut_off,
+            self.producer_ids.take,
+            TransactionMarkers(
+                loop, self.node_id, self.peers, self.image, self.marker_writing.write
+            ),
+        )
+        self.enlistment = Enlistment(
+            loop, clock, self.node_id, self.peers, self.image, self.transactions
+        )
+        self.marker_writing.on_marker += [
+            self.enlistment.transaction_ended,
+            self.groups.transaction_ended,
+        ]
+        self.partitions.leaders_changed += [
+            self.fetchers.apply,
+            self.groups.leader_changed,
+            self.transactions.leader_changed,
+        ]
         self.lifecycle = Lifecycle(
             loop,
             clock,
@@ -241,6 +272,7 @@ class Node:
         self.topic_answers.changed(topic.name)
         self.partitions.delete_topic(topic.name, topic.topic_id)
         self.groups.topics_deleted({topic.name})
+        self.transactions.topics_deleted({topic.name})
 
     def _topic_reconfigured(self, name: str) -> None:
         self.partitions.reconfigure(name)
@@ -306,6 +338,7 @@ class Node:
         """Answer the members of groups, flush and close everything."""
         self.door.take_no_more()
         self.groups.close()
+        self.transactions.close()
         for _ in range(_TURNS_TO_ANSWER):
             await sleep(0)
         self.door.close()

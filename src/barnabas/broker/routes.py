@@ -2,6 +2,8 @@
 
 from barnabas.broker.dispatch import Route
 from barnabas.broker.handlers import (
+    add_offsets_to_txn,
+    add_partitions_to_txn,
     add_raft_voter,
     api_versions,
     begin_quorum_epoch,
@@ -13,7 +15,9 @@ from barnabas.broker.handlers import (
     describe_log_dirs,
     describe_quorum,
     describe_topic_partitions,
+    describe_transactions,
     end_quorum_epoch,
+    end_txn,
     fetch,
     fetch_snapshot,
     find_coordinator,
@@ -24,6 +28,7 @@ from barnabas.broker.handlers import (
     leave_group,
     list_groups,
     list_offsets,
+    list_transactions,
     metadata,
     offset_commit,
     offset_delete,
@@ -33,8 +38,12 @@ from barnabas.broker.handlers import (
     produce_single,
     remove_raft_voter,
     sync_group,
+    txn_offset_commit,
     vote,
+    write_txn_markers,
 )
+from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
 from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from barnabas.wire.messages.alter_configs import AlterConfigsRequest
@@ -55,8 +64,10 @@ from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
 from barnabas.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
 from barnabas.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
+from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
 from barnabas.wire.messages.end_quorum_epoch import EndQuorumEpochRequest
+from barnabas.wire.messages.end_txn import EndTxnRequest
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -68,6 +79,7 @@ from barnabas.wire.messages.leave_group import LeaveGroupRequest
 from barnabas.wire.messages.list_groups import ListGroupsRequest
 from barnabas.wire.messages.list_offsets import ListOffsetsRequest
 from barnabas.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
+from barnabas.wire.messages.list_transactions import ListTransactionsRequest
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.offset_commit import OffsetCommitRequest
 from barnabas.wire.messages.offset_delete import OffsetDeleteRequest
@@ -76,8 +88,10 @@ from barnabas.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochR
 from barnabas.wire.messages.produce import ProduceRequest
 from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
 from barnabas.wire.messages.sync_group import SyncGroupRequest
+from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
 from barnabas.wire.messages.vote import VoteRequest
+from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 
 
 def routes() -> list[Route]:
@@ -100,6 +114,7 @@ def routes() -> list[Route]:
         Route(DeleteTopicsRequest, for_controller.handle),
         Route(DeleteRecordsRequest, delete_records.handle),
         Route(InitProducerIdRequest, init_producer_id.handle),
+        Route(TxnOffsetCommitRequest, txn_offset_commit.handle),
         Route(OffsetForLeaderEpochRequest, offset_for_leader_epoch.handle),
         Route(DescribeConfigsRequest, describe_configs.handle),
         Route(AlterConfigsRequest, for_controller.handle),
@@ -115,6 +130,12 @@ def routes() -> list[Route]:
         Route(EndQuorumEpochRequest, end_quorum_epoch.handle),
         Route(FetchSnapshotRequest, fetch_snapshot.handle),
         Route(DescribeQuorumRequest, describe_quorum.handle),
+        Route(AddOffsetsToTxnRequest, add_offsets_to_txn.handle),
+        Route(AddPartitionsToTxnRequest, add_partitions_to_txn.handle),
+        Route(DescribeTransactionsRequest, describe_transactions.handle),
+        Route(EndTxnRequest, end_txn.handle),
+        Route(ListTransactionsRequest, list_transactions.handle),
+        Route(WriteTxnMarkersRequest, write_txn_markers.handle),
         Route(AddRaftVoterRequest, add_raft_voter.handle),
         Route(RemoveRaftVoterRequest, remove_raft_voter.handle),
         Route(AlterPartitionRequest, for_controller.handle),

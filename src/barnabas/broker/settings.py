@@ -258,6 +258,44 @@ _OWN = (
         low=1024,
     ),
     ConfigDef(
+        "transaction.state.log.num.partitions",
+        _INT,
+        "50",
+        "Partitions of the topic that keeps the transactions, fixed once it exists",
+        low=1,
+    ),
+    ConfigDef(
+        "transaction.state.log.segment.bytes",
+        _INT,
+        "16777216",
+        "Segment size of that topic; small, so that it is compacted often and loads fast",
+        low=1024,
+    ),
+    ConfigDef(
+        "transaction.state.log.replication.factor",
+        _INT,
+        "-1",
+        "Replicas of the topic that keeps the transactions; -1: 3, or as many as there are "
+        "brokers when it is created",
+        low=-1,
+        high=32767,
+    ),
+    ConfigDef(
+        "transaction.max.timeout.ms",
+        _INT,
+        "900000",
+        "The longest time that a producer may ask for its transactions; one that takes longer "
+        "than its producer has asked for is aborted",
+        low=1,
+    ),
+    ConfigDef(
+        "transactional.id.expiration.ms",
+        _INT,
+        "604800000",
+        "How long a transactional id that nobody uses is remembered",
+        low=1,
+    ),
+    ConfigDef(
         "offsets.retention.minutes",
         _INT,
         "10080",

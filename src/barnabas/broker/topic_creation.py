@@ -4,7 +4,7 @@ from asyncio import AbstractEventLoop, sleep
 
 from barnabas.broker.controller_calls import ControllerCalls, ControllerUnavailable
 from barnabas.broker.metadata_follower import MetadataFollower
-from barnabas.metadata.image import CONSUMER_OFFSETS, INTERNAL_TOPICS, MetadataImage
+from barnabas.metadata.image import INTERNAL_TOPICS, MetadataImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
@@ -35,12 +35,12 @@ class TopicCreation:
         await self.seen([name for name, error in errors.items() if error == 0])
         return errors
 
-    async def ensure_offsets_topic(self) -> ErrorCode:
-        """Have the topic of the groups created unless it is there."""
-        if CONSUMER_OFFSETS in self._image.topics:
+    async def ensure(self, name: str) -> ErrorCode:
+        """Have an internal topic created unless it is there."""
+        if name in self._image.topics:
             return ErrorCode.NONE
-        errors = await self.create([CONSUMER_OFFSETS])
-        return ErrorCode(errors[CONSUMER_OFFSETS])
+        errors = await self.create([name])
+        return ErrorCode(errors[name])
 
     async def seen(self, names: list[str]) -> None:
         """Wait a while for topics that exist to be known here, so that a client hears of them."""

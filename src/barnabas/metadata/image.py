@@ -30,6 +30,7 @@ __all__ = [
     "Endpoint",
     "MetadataImage",
     "PartitionImage",
+    "TRANSACTION_STATE",
     "TopicImage",
 ]
 
@@ -37,7 +38,8 @@ TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
 
 CONSUMER_OFFSETS = "__consumer_offsets"
-INTERNAL_TOPICS = frozenset({CONSUMER_OFFSETS})
+TRANSACTION_STATE = "__transaction_state"
+INTERNAL_TOPICS = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE})
 CLUSTER_METADATA = "__cluster_metadata"
 """Not a topic, but its log lies where the log of such a topic would."""
 RESERVED_NAMES = INTERNAL_TOPICS | {CLUSTER_METADATA}

@@ -14,8 +14,13 @@ from barnabas.wire.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
 )
 
+_FEATURE = "transaction.version"
+_TRANSACTION_VERSION = 2
+"""The epoch of a transactional producer grows with every transaction, if its client knows how."""
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
@@ -35,6 +40,13 @@ def handler(
             names = (request.client_software_name, request.client_software_version)
             if not all(_SOFTWARE.fullmatch(name) for name in names):
                 return ApiVersionsResponse(ErrorCode.INVALID_REQUEST)
-        return ApiVersionsResponse(api_keys=api_keys)
+        return ApiVersionsResponse(
+            api_keys=api_keys,
+            supported_features=[SupportedFeatureKey(_FEATURE, 1, _TRANSACTION_VERSION)],
+            finalized_features_epoch=0,
+            finalized_features=[
+                FinalizedFeatureKey(_FEATURE, _TRANSACTION_VERSION, _TRANSACTION_VERSION)
+            ],
+        )
 
     return handle

@@ -1,14 +1,13 @@
-"""FindCoordinator, versions 0-6: the leader of the partition that keeps the group.
+"""FindCoordinator, versions 0-6: the leader of the partition that keeps a group or a transaction.
 
 Any node answers, from what it knows of the cluster. The first one asked has the topic created.
-Transactions are not served.
 """
 
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
 from barnabas.coordination.partitioning import partition_of
 from barnabas.log import StorageError
-from barnabas.metadata.image import CONSUMER_OFFSETS
+from barnabas.metadata.image import CONSUMER_OFFSETS, TRANSACTION_STATE
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.find_coordinator import (
     Coordinator,
@@ -16,8 +15,8 @@ from barnabas.wire.messages.find_coordinator import (
     FindCoordinatorResponse,
 )
 
-_GROUP = 0
-_TRANSACTION = 1
+_TOPICS = {0: CONSUMER_OFFSETS, 1: TRANSACTION_STATE}
+"""Where what a key of each type names is kept."""
 _SEVERAL_KEYS = 4
 
 
@@ -30,7 +29,10 @@ async def handle(
         error, message = ErrorCode.COORDINATOR_NOT_AVAILABLE, "no controller can be reached"
         context.send_away(node.loop)
     coordinators = [
-        _refused(key, error, message) if error else _coordinator(node, key, context) for key in keys
+        _refused(key, error, message)
+        if error
+        else _coordinator(node, _TOPICS[request.key_type], key, context)
+        for key in keys
     ]
     if context.version >= _SEVERAL_KEYS:
         return FindCoordinatorResponse(coordinators=coordinators)
@@ -47,37 +49,33 @@ async def handle(
 async def _check(
     node: Node, key_type: int, context: RequestContext
 ) -> tuple[ErrorCode, str | None]:
-    if key_type == _TRANSACTION:
-        return (
-            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-            "transactions are not supported by this broker",
-        )
-    if key_type != _GROUP:
+    name = _TOPICS.get(key_type)
+    if name is None:
         return ErrorCode.INVALID_REQUEST, f"there is no coordinator of type {key_type}"
     settled = node.departures.settled(context.connection.age_s)
     if settled is not None:
         await settled
-    if CONSUMER_OFFSETS not in node.image.topics:
+    if name not in node.image.topics:
         try:
-            await node.topic_creation.ensure_offsets_topic()
+            await node.topic_creation.ensure(name)
         except StorageError as error:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)
     return ErrorCode.NONE, None
 
 
-def _coordinator(node: Node, group_id: str, context: RequestContext) -> Coordinator:
-    topic = node.image.topics.get(CONSUMER_OFFSETS)
+def _coordinator(node: Node, name: str, key: str, context: RequestContext) -> Coordinator:
+    topic = node.image.topics.get(name)
     if topic is None:  # it is being created, and this node has not heard of it yet
-        return _refused(group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE, "there is no such topic yet")
-    partition = topic.partitions[partition_of(group_id, len(topic.partitions))]
+        return _refused(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, "there is no such topic yet")
+    partition = topic.partitions[partition_of(key, len(topic.partitions))]
     endpoint = node.cluster.endpoint_of(partition.leader, context.connection)
     if endpoint is None:
         return _refused(
-            group_id,
+            key,
             ErrorCode.COORDINATOR_NOT_AVAILABLE,
-            f"{CONSUMER_OFFSETS}-{partition.index} has no leader at the moment",
+            f"{name}-{partition.index} has no leader at the moment",
         )
-    return Coordinator(group_id, partition.leader, endpoint.host, endpoint.port, 0, None)
+    return Coordinator(key, partition.leader, endpoint.host, endpoint.port, 0, None)
 
 
 def _refused(key: str, error: ErrorCode, message: str | None) -> Coordinator:

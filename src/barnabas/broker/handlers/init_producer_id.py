@@ -1,8 +1,11 @@
-"""InitProducerId, versions 0-6, for idempotent producers. Transactional ids are refused."""
+"""InitProducerId, versions 0-6: an id and an epoch, new or for a transactional id the next ones."""
+
+from asyncio import Future
 
 from barnabas.broker.controller_calls import ControllerUnavailable
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
+from barnabas.broker.on_transactions import decided_by_coordinator
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.init_producer_id import (
     InitProducerIdRequest,
@@ -13,21 +16,42 @@ _MAX_EPOCH = 32767
 
 
 async def handle(
-    node: Node, request: InitProducerIdRequest, _: RequestContext
+    node: Node, request: InitProducerIdRequest, context: RequestContext
 ) -> InitProducerIdResponse:
-    if request.transactional_id is not None:
-        return InitProducerIdResponse(
-            error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, producer_epoch=-1
-        )
+    try:
+        if request.transactional_id is not None:
+            return await _transactional(node, request, request.transactional_id, context)
+        return await _idempotent(node, request)
+    except ControllerUnavailable:
+        return _refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+async def _idempotent(node: Node, request: InitProducerIdRequest) -> InitProducerIdResponse:
     if request.producer_id >= 0 and 0 <= request.producer_epoch < _MAX_EPOCH - 1:
         # The producer goes on under its id after an error; a new epoch starts new sequences.
         return InitProducerIdResponse(
             producer_id=request.producer_id, producer_epoch=request.producer_epoch + 1
         )
-    try:
-        producer_id = await node.producer_ids.next()
-        return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
-    except ControllerUnavailable:
-        return InitProducerIdResponse(
-            error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE, producer_epoch=-1
-        )
+    return InitProducerIdResponse(producer_id=await node.producer_ids.next(), producer_epoch=0)
+
+
+async def _transactional(
+    node: Node, request: InitProducerIdRequest, transactional_id: str, context: RequestContext
+) -> InitProducerIdResponse:
+    await node.producer_ids.at_hand()
+    answer = decided_by_coordinator(
+        node,
+        transactional_id,
+        _refused,
+        lambda transactions, token, now_ms: transactions.init_producer_id(
+            request, token=token, api_version=context.version, now_ms=now_ms
+        ),
+    )
+    if isinstance(answer, Future):
+        response: InitProducerIdResponse = await answer
+        return response
+    return answer
+
+
+def _refused(error: ErrorCode) -> InitProducerIdResponse:
+    return InitProducerIdResponse(error_code=error, producer_epoch=-1)

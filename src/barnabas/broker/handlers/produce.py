@@ -3,19 +3,24 @@
 A batch is stored as it came. acks=0 gets no answer, and the connection is closed when something
 was refused, as there is no other way to say so; acks=1 is answered after the append; acks=all
 once the records are committed, and refused when fewer replicas than `min.insync.replicas` are in
-sync. Transactions are not served, and clients do not write to internal topics.
+sync. Clients do not write to internal topics.
+
+Before the first batch of a transaction is stored in a partition, its coordinator is asked whether
+that may be (`enlistment`); meanwhile other requests go on.
 """
 
 from asyncio import Future
 from functools import partial
 
 from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.enlistment import UNAVAILABLE
 from barnabas.broker.leadership import TELLS_LEADER, partition_image
 from barnabas.broker.node import Node
 from barnabas.broker.partition import AppendRefused, Partition
 from barnabas.broker.partitions import Replicas
 from barnabas.log import StorageError
-from barnabas.metadata.image import CONSUMER_OFFSETS, INTERNAL_TOPICS
+from barnabas.metadata.image import INTERNAL_TOPICS
+from barnabas.records.batch import HEADER_SIZE, BatchHeader, parse_header
 from barnabas.records.errors import InvalidBatch
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.produce import (
@@ -33,6 +38,9 @@ from barnabas.wire.primitives import WireError
 FIRST_VERSION = 3
 ACKS_ALL = -1
 
+_ABORTABLE_FROM = 11
+_ADDS_FROM = 12
+
 Waiting = list[tuple[Partition, PartitionProduceResponse]]
 
 
@@ -40,35 +48,23 @@ def handle(
     node: Node, request: ProduceRequest, context: RequestContext
 ) -> "ProduceResponse | Future[ProduceResponse] | None":
     refusal = _refusal(request, context)
-    waiting: Waiting = []
-    failed = False
-    response = ProduceResponse()
-    time_ms = node.clock.now_ms()
+    production = _Production(node, request, context)
     for topic in request.topic_data:
         partitions, unknown = _partitions(node, topic)
         answers = []
         for data in topic.partition_data:
-            if refusal is not None:
-                answer = PartitionProduceResponse(data.index, refusal, -1)
-            elif not 0 <= data.index < len(partitions):
-                answer = PartitionProduceResponse(data.index, unknown, -1)
-            else:
-                partition = partitions[data.index]
-                answer = _append(partition, data, request.acks, time_ms)
-                if partition is not None and request.acks == ACKS_ALL and answer.error_code == 0:
-                    waiting.append((partition, answer))
-            failed = failed or answer.error_code != 0
+            answer = PartitionProduceResponse(data.index, ErrorCode.NONE, -1)
             answers.append(answer)
-        response.responses.append(TopicProduceResponse(topic.name, topic.topic_id, answers))
-    if request.acks == 0:
-        if failed:
-            raise WireError("a produce with acks=0 was refused")
-        return None
-    if failed:
-        _tell_leaders(node, response, context)
-        if node.lifecycle.is_cut_off:
-            context.send_away(node.loop)
-    return _answer_when_committed(node, response, waiting, request.timeout_ms)
+            if refusal is not None:
+                answer.error_code = refusal
+            elif not 0 <= data.index < len(partitions):
+                answer.error_code = unknown
+            else:
+                production.store(partitions[data.index], data, answer)
+        production.response.responses.append(
+            TopicProduceResponse(topic.name, topic.topic_id, answers)
+        )
+    return production.outcome()
 
 
 def _refusal(request: ProduceRequest, context: RequestContext) -> ErrorCode | None:
@@ -77,8 +73,8 @@ def _refusal(request: ProduceRequest, context: RequestContext) -> ErrorCode | No
         return ErrorCode.UNSUPPORTED_VERSION
     if request.acks not in (ACKS_ALL, 0, 1):
         return ErrorCode.INVALID_REQUIRED_ACKS
-    if request.transactional_id is not None:
-        return ErrorCode.INVALID_TXN_STATE
+    if request.transactional_id is not None and request.acks == 0:
+        return ErrorCode.INVALID_REQUIRED_ACKS  # nobody would hear that a batch is not part of it
     return None
 
 
@@ -92,40 +88,156 @@ def _partitions(node: Node, topic: TopicProduceData) -> tuple[Replicas, ErrorCod
     by_id = node.partitions.by_id.get(topic.topic_id)
     if by_id is None:
         return [], ErrorCode.UNKNOWN_TOPIC_ID
-    if by_id is node.partitions.by_name.get(CONSUMER_OFFSETS):
+    if any(by_id is node.partitions.by_name.get(name) for name in INTERNAL_TOPICS):
         return [], ErrorCode.INVALID_TOPIC_EXCEPTION
     return by_id, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _append(
-    partition: Partition | None, data: PartitionProduceData, acks: int, time_ms: int
-) -> PartitionProduceResponse:
-    if partition is None or not partition.is_leader:
-        return PartitionProduceResponse(data.index, ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
-    if acks == ACKS_ALL and partition.lacks_replicas:
-        needed, found = partition.limits.min_insync_replicas, len(partition.isr)
-        return PartitionProduceResponse(
-            data.index,
-            ErrorCode.NOT_ENOUGH_REPLICAS,
-            -1,
-            error_message=f"min.insync.replicas is {needed}, and {found} of the replicas in sync",
+class _Production:
+    """One request, until every batch of it is stored or refused, and what is stored committed."""
+
+    def __init__(self, node: Node, request: ProduceRequest, context: RequestContext) -> None:
+        self.response = ProduceResponse()
+        self._node = node
+        self._request = request
+        self._context = context
+        self._time_ms = node.clock.now_ms()
+        self._waiting: Waiting = []
+        self._to_enlist = 0
+        self._answered: Future[ProduceResponse] | None = None
+
+    def store(
+        self,
+        partition: Partition | None,
+        data: PartitionProduceData,
+        answer: PartitionProduceResponse,
+    ) -> None:
+        """Store a batch, at once or when its transaction is known to have the partition."""
+        transactional_id = self._request.transactional_id
+        if partition is None or not partition.is_leader:
+            answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+            return
+        header = None if transactional_id is None else _header(data)
+        if transactional_id is None or header is None or not header.is_transactional:
+            self._append(partition, data, answer)
+            return
+        before = self._to_enlist
+        self._to_enlist += 1
+        self._node.enlistment.when_enlisted(
+            partition,
+            transactional_id,
+            header.producer_id,
+            header.producer_epoch,
+            adds=self._context.version >= _ADDS_FROM,
+            done=partial(self._enlisted_in, partition, data, answer),
         )
-    try:
-        info = partition.append(data.records, time_ms)
-    except InvalidBatch as error:
-        return PartitionProduceResponse(
-            data.index, error.error_code, -1, error_message=error.message
+        if self._to_enlist > before:
+            data.records = bytearray(data.records or b"")  # the frame is gone by then
+
+    def _enlisted_in(
+        self,
+        partition: Partition,
+        data: PartitionProduceData,
+        answer: PartitionProduceResponse,
+        error: ErrorCode,
+    ) -> None:
+        if error is ErrorCode.NONE:
+            self._append(partition, data, answer, enlisted=True)
+        else:
+            answer.error_code = _for_client(error, self._context.version)
+            answer.error_message = f"the coordinator of the transaction says {error.name}"
+        self._to_enlist -= 1
+        if self._to_enlist == 0 and self._answered is not None:
+            self._answer(self._answered)
+
+    def _append(
+        self,
+        partition: Partition,
+        data: PartitionProduceData,
+        answer: PartitionProduceResponse,
+        *,
+        enlisted: bool = False,
+    ) -> None:
+        acks = self._request.acks
+        if acks == ACKS_ALL and partition.lacks_replicas:
+            needed, found = partition.limits.min_insync_replicas, len(partition.isr)
+            answer.error_code = ErrorCode.NOT_ENOUGH_REPLICAS
+            answer.error_message = (
+                f"min.insync.replicas is {needed}, and {found} of the replicas in sync"
+            )
+            return
+        try:
+            info = partition.append(data.records, self._time_ms, enlisted=enlisted)
+        except (InvalidBatch, AppendRefused) as error:
+            answer.error_code = error.error_code
+            answer.error_message = str(error)
+            return
+        except StorageError as error:
+            partition.log_refusal(error, self._time_ms)
+            answer.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+            answer.error_message = str(error)
+            return
+        answer.base_offset = info.base_offset
+        answer.log_append_time_ms = info.log_append_time_ms
+        answer.log_start_offset = info.log_start_offset
+        if acks == ACKS_ALL:
+            self._waiting.append((partition, answer))
+
+    def outcome(self) -> "ProduceResponse | Future[ProduceResponse] | None":
+        """The answer, which may take a while; none for acks=0. All batches have been given."""
+        if self._to_enlist == 0:
+            return self._stored()
+        self._answered = self._node.loop.create_future()
+        return self._answered
+
+    def _answer(self, answered: "Future[ProduceResponse]") -> None:
+        outcome = self._stored()
+        if isinstance(outcome, Future):
+            outcome.add_done_callback(lambda done: self._finish(answered, done.result()))
+        else:
+            assert outcome is not None
+            self._finish(answered, outcome)
+
+    def _finish(self, answered: "Future[ProduceResponse]", response: ProduceResponse) -> None:
+        if not answered.done():  # else the client has gone
+            answered.set_result(response)
+
+    def _stored(self) -> "ProduceResponse | Future[ProduceResponse] | None":
+        """All batches are stored or refused."""
+        node, response = self._node, self.response
+        failed = any(
+            answer.error_code
+            for topic in response.responses
+            for answer in topic.partition_responses
         )
-    except AppendRefused as error:
-        return PartitionProduceResponse(data.index, error.error_code, -1, error_message=str(error))
-    except StorageError as error:
-        partition.log_refusal(error, time_ms)
-        return PartitionProduceResponse(
-            data.index, ErrorCode.KAFKA_STORAGE_ERROR, -1, error_message=str(error)
-        )
-    return PartitionProduceResponse(
-        data.index, 0, info.base_offset, info.log_append_time_ms, info.log_start_offset
-    )
+        if self._request.acks == 0:
+            if failed:
+                raise WireError("a produce with acks=0 was refused")
+            return None
+        if failed:
+            _tell_leaders(node, response, self._context)
+            if node.lifecycle.is_cut_off:
+                self._context.send_away(node.loop)
+        return _answer_when_committed(node, response, self._waiting, self._request.timeout_ms)
+
+
+def _header(data: PartitionProduceData) -> BatchHeader | None:
+    """The header of the first batch, as far as it can be read; `Partition.append` looks closer."""
+    records = data.records
+    if records is None or len(records) < HEADER_SIZE:
+        return None
+    return parse_header(records)
+
+
+def _for_client(error: ErrorCode, version: int) -> ErrorCode:
+    """What a client of this version makes the right thing of."""
+    if error is ErrorCode.CONCURRENT_TRANSACTIONS and version >= _ADDS_FROM:
+        return error
+    if error in UNAVAILABLE:
+        return ErrorCode.NOT_ENOUGH_REPLICAS  # which every client tries again
+    if error is ErrorCode.TRANSACTION_ABORTABLE and version < _ABORTABLE_FROM:
+        return ErrorCode.INVALID_TXN_STATE
+    return error
 
 
 def _tell_leaders(node: Node, response: ProduceResponse, context: RequestContext) -> None:

@@ -1,0 +1,101 @@
+"""AddPartitionsToTxn, versions 0-5: partitions join a transaction, or are looked for in it.
+
+Up to version 3 a client asks, for one transaction. From version 4 on other nodes do, for several,
+and may want to know only whether the partitions are in already.
+
+If a partition does not exist none is added: the others were not attempted.
+"""
+
+from asyncio import Future
+from collections.abc import Callable
+
+from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.node import Node
+from barnabas.broker.on_shard import partition_exists
+from barnabas.broker.on_transactions import decided_by_coordinator
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
+
+_SEVERAL = 4
+
+
+async def handle(
+    node: Node, request: AddPartitionsToTxnRequest, context: RequestContext
+) -> AddPartitionsToTxnResponse:
+    if context.version >= _SEVERAL:
+        # All are decided before the first is waited for.
+        answers = [_decide(node, each, context.version) for each in request.transactions]
+        return AddPartitionsToTxnResponse(
+            results_by_transaction=[await _result(answer) for answer in answers]
+        )
+    transaction = AddPartitionsToTxnTransaction(
+        request.v3_and_below_transactional_id,
+        request.v3_and_below_producer_id,
+        request.v3_and_below_producer_epoch,
+        topics=request.v3_and_below_topics,
+    )
+    result = await _result(_decide(node, transaction, context.version))
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=result.topic_results)
+
+
+async def _result(
+    answer: "AddPartitionsToTxnResponse | Future[AddPartitionsToTxnResponse]",
+) -> AddPartitionsToTxnResult:
+    response = await answer if isinstance(answer, Future) else answer
+    return response.results_by_transaction[0]
+
+
+def _decide(
+    node: Node, asked: AddPartitionsToTxnTransaction, version: int
+) -> "AddPartitionsToTxnResponse | Future[AddPartitionsToTxnResponse]":
+    partitions = [(topic.name, index) for topic in asked.topics for index in topic.partitions]
+    missing = {each for each in partitions if not partition_exists(node, *each)}
+    if missing and not asked.verify_only:
+        return _refused(
+            asked,
+            lambda partition: (
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                if partition in missing
+                else ErrorCode.OPERATION_NOT_ATTEMPTED
+            ),
+        )
+    return decided_by_coordinator(
+        node,
+        asked.transactional_id,
+        lambda error: _refused(asked, lambda _: error),
+        lambda transactions, token, now_ms: transactions.add_partitions(
+            asked.transactional_id,
+            asked.producer_id,
+            asked.producer_epoch,
+            partitions,
+            token=token,
+            api_version=version,
+            now_ms=now_ms,
+            verify_only=asked.verify_only,
+        ),
+    )
+
+
+def _refused(
+    asked: AddPartitionsToTxnTransaction, error_of: Callable[[tuple[str, int]], ErrorCode]
+) -> AddPartitionsToTxnResponse:
+    results = [
+        AddPartitionsToTxnTopicResult(
+            results_by_partition=[
+                AddPartitionsToTxnPartitionResult(index, error_of((topic.name, index)))
+                for index in topic.partitions
+            ],
+            name=topic.name,
+        )
+        for topic in asked.topics
+    ]
+    return AddPartitionsToTxnResponse(
+        results_by_transaction=[AddPartitionsToTxnResult(asked.transactional_id, results)]
+    )

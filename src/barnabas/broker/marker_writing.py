@@ -1,0 +1,134 @@
+"""Writing the markers that end transactions, in the partitions led here, for any coordinator.
+
+A marker counts as written when it is committed. In `__consumer_offsets` the groups' coordinator is
+told when it is appended: it takes it in, in the order of the log, when it is committed, so that
+the offsets of the transaction show, or go.
+"""
+
+from asyncio import AbstractEventLoop, Future
+from collections.abc import Callable
+from functools import partial
+
+from barnabas.broker.clock import Clock
+from barnabas.broker.partition import AppendRefused, Partition
+from barnabas.broker.partitions import Partitions
+from barnabas.log import StorageError
+from barnabas.records.control import ControlType
+from barnabas.records.errors import InvalidBatch
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+
+_COMMIT_TIMEOUT_MS = 20_000
+
+OnMarker = Callable[[Partition, int, int, bool], None]
+
+
+class MarkerWriting:
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        clock: Clock,
+        partitions: Partitions,
+    ) -> None:
+        self._loop = loop
+        self._clock = clock
+        self._partitions = partitions
+        self.on_marker: list[OnMarker] = []
+        """Told of every marker when it is appended: partition, the offset behind, the producer's
+        id, and whether it commits."""
+
+    def write(self, request: WriteTxnMarkersRequest) -> "Future[WriteTxnMarkersResponse]":
+        """Write all markers; the answer comes when each is committed or refused."""
+        writing = _Writing(self._loop)
+        for marker in request.markers:
+            result = WritableTxnMarkerResult(marker.producer_id)
+            for topic in marker.topics:
+                answers = [
+                    WritableTxnMarkerPartitionResult(index, ErrorCode.NONE)
+                    for index in topic.partition_indexes
+                ]
+                result.topics.append(WritableTxnMarkerTopicResult(topic.name, answers))
+                for answer in answers:
+                    self._write(writing, marker, topic.name, answer)
+            writing.response.markers.append(result)
+        writing.all_begun()
+        return writing.answer
+
+    def _write(
+        self,
+        writing: "_Writing",
+        marker: WritableTxnMarker,
+        topic: str,
+        answer: WritableTxnMarkerPartitionResult,
+    ) -> None:
+        found = self._partitions.find(topic, answer.partition_index)
+        error = found if isinstance(found, ErrorCode) else self._append(found, marker)
+        if isinstance(found, ErrorCode) or error is not ErrorCode.NONE:
+            answer.error_code = error
+            return
+        end_offset = found.log.log_end_offset
+        writing.begun()
+        if found.high_watermark >= end_offset:
+            writing.ended()
+        else:
+            found.when_committed(
+                end_offset,
+                _COMMIT_TIMEOUT_MS,
+                partial(_committed, writing, answer),
+            )
+
+    def _append(self, partition: Partition, marker: WritableTxnMarker) -> ErrorCode:
+        committed = marker.transaction_result
+        time_ms = self._clock.now_ms()
+        try:
+            info = partition.append_marker(
+                marker.producer_id,
+                marker.producer_epoch,
+                marker.coordinator_epoch,
+                ControlType.COMMIT if committed else ControlType.ABORT,
+                marker.transaction_version,
+                time_ms,
+            )
+        except (InvalidBatch, AppendRefused) as error:
+            return error.error_code
+        except StorageError as error:
+            partition.log_refusal(error, time_ms)
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        if info is not None:
+            for told in self.on_marker:
+                told(partition, info.last_offset + 1, marker.producer_id, committed)
+        return ErrorCode.NONE
+
+
+class _Writing:
+    """One request, until all of it has come to an end."""
+
+    def __init__(self, loop: AbstractEventLoop) -> None:
+        self.response = WriteTxnMarkersResponse()
+        self.answer: Future[WriteTxnMarkersResponse] = loop.create_future()
+        self._under_way = 1
+
+    def begun(self) -> None:
+        self._under_way += 1
+
+    def ended(self) -> None:
+        self._under_way -= 1
+        if self._under_way == 0 and not self.answer.done():
+            self.answer.set_result(self.response)
+
+    def all_begun(self) -> None:
+        self.ended()
+
+
+def _committed(
+    writing: _Writing, answer: WritableTxnMarkerPartitionResult, error: ErrorCode
+) -> None:
+    answer.error_code = error
+    writing.ended()
