@@ -11,7 +11,8 @@ import pytest
 from barnabas.broker.append_limits import AppendLimits
 from barnabas.broker.clock import Clock
 from barnabas.broker.flusher import Flusher
-from barnabas.broker.partition import Partition, PartitionHost
+from barnabas.broker.partition import Partition
+from barnabas.broker.partition_host import PartitionHost
 from barnabas.log import Log, LogConfig, OsDisk, StorageError
 from barnabas.log.storage import File
 from barnabas.metadata.image import PartitionImage

@@ -9,17 +9,16 @@ one epoch a partition leads or follows; all that waits for a commit ends with it
 """
 
 import logging
-from asyncio import AbstractEventLoop, Future
-from collections.abc import Callable
-from dataclasses import dataclass
+from asyncio import Future
 from typing import Protocol
 
 from barnabas.broker.append_limits import AppendLimits
-from barnabas.broker.clock import Clock
 from barnabas.broker.commit_waits import CommitWaits, Done
+from barnabas.broker.partition_host import PartitionHost
 from barnabas.log import AppendInfo, DeleteJob, Log, LogConfig, StorageError
 from barnabas.metadata.partition_image import RECOVERING, PartitionImage
-from barnabas.records.batch import BatchHeader
+from barnabas.records.batch import BatchHeader, parse_header
+from barnabas.records.control import ControlType, encode_end_marker
 from barnabas.records.errors import InvalidBatch
 from barnabas.records.validate import validate_batches
 from barnabas.replication import IsrChange, LeaderState
@@ -29,6 +28,8 @@ from barnabas.wire.primitives import Buffer
 logger = logging.getLogger(__name__)
 
 _REFUSALS_LOGGED_EVERY_MS = 60_000
+_EPOCH_GROWS = 2
+"""The transaction version from which on a producer's epoch grows with each transaction."""
 
 
 LOST_CONTACT = "this node has lost contact with the controller"
@@ -53,28 +54,6 @@ class ReplicaWatcher(Watcher, Protocol):
     """A follower: it reads up to the end of the log, and is told what is committed."""
 
     def high_watermark_moved(self, partition: "Partition") -> None: ...
-
-
-def never() -> bool:
-    return False
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionHost:
-    """What the partitions of a node share."""
-
-    node_id: int
-    loop: AbstractEventLoop
-    clock: Clock
-    replica_lag_time_max_ms: int
-    broker_epoch_of: Callable[[int], int | None]
-    """The epoch of a broker that may be in sync; None for one that is fenced or leaving."""
-    on_append: Callable[["Partition"], None]
-    """Called after an append to a partition whose topic sets `flush.*`."""
-    on_follower_ready: Callable[["Partition"], None]
-    """Called when a follower may join the in-sync set."""
-    is_cut_off: Callable[[], bool] = never
-    """Whether another node may lead by now what this one believes to lead."""
 
 
 class Partition:
@@ -198,8 +177,11 @@ class Partition:
 
     # -- appending as the leader -------------------------------------------------------------------
 
-    def append(self, records: Buffer | None, now_ms: int) -> AppendInfo:
+    def append(self, records: Buffer | None, now_ms: int, *, enlisted: bool = False) -> AppendInfo:
         """Store what a producer sent, in the producer's own buffer.
+
+        `enlisted`: the transaction coordinator knows that the transaction, which these records
+        belong to, writes here. Otherwise they have to continue one that goes on here.
 
         Raises `InvalidBatch`, `AppendRefused` or `StorageError`; then nothing of it is stored.
         """
@@ -214,10 +196,6 @@ class Partition:
             max_decompressed_bytes=limits.max_decompressed_bytes,
         )
         header = batches[0][1]
-        if header.is_transactional:
-            raise InvalidBatch(
-                ErrorCode.INVALID_TXN_STATE, "transactions are not supported by this broker"
-            )
         if header.max_timestamp >= 0 and not self.log.config.is_log_append_time:
             limits.check_timestamps(header, now_ms)
         if header.producer_id >= 0:
@@ -227,9 +205,16 @@ class Partition:
             error = self.log.sequence_error(header)
             if error is not ErrorCode.NONE:
                 raise InvalidBatch(error, f"sequence {header.base_sequence} is not the next one")
+            if header.is_transactional and not (enlisted or self._continues_transaction(header)):
+                raise InvalidBatch(
+                    ErrorCode.INVALID_TXN_STATE, "its transaction does not write to this partition"
+                )
         if limits.needs_keys:
             limits.check_keys(view)
         return self._store(leading, view, batches, now_ms)
+
+    def _continues_transaction(self, header: BatchHeader) -> bool:
+        return self.log.ongoing_transaction(header.producer_id, header.producer_epoch) is not None
 
     def log_refusal(self, error: Exception, now_ms: int) -> None:
         """Say that the disk refused, once in a while: producers try again many times a second."""
@@ -241,8 +226,50 @@ class Partition:
     def append_internal(self, batch: bytearray, header: BatchHeader, now_ms: int) -> AppendInfo:
         """Store a batch that the broker itself made, as a producer with acks=all would.
 
-        Raises `AppendRefused` or another `StorageError`.
+        It may be part of a transaction that is known to write here. Raises `AppendRefused` or
+        another `StorageError`.
         """
+        if header.producer_id >= 0:
+            error = self.log.sequence_error(header)
+            if error is not ErrorCode.NONE:
+                raise AppendRefused(error, f"producer {header.producer_id} may not append this")
+        return self._store_acknowledged(batch, header, now_ms)
+
+    def append_marker(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        coordinator_epoch: int,
+        type_: ControlType,
+        transaction_version: int,
+        now_ms: int,
+    ) -> AppendInfo | None:
+        """End the transaction of a producer in this partition, with acks=all.
+
+        None: it has ended already, by this very marker, which is committed once all that is in the
+        log now is. Raises `AppendRefused` or another `StorageError`.
+        """
+        producers = self.log.producers
+        epoch_grows = transaction_version >= _EPOCH_GROWS
+        if epoch_grows and self.is_leader and producers.has_ended(producer_id, producer_epoch):
+            return None
+        error = producers.marker_error(
+            producer_id, producer_epoch, coordinator_epoch, epoch_grows=epoch_grows
+        )
+        if error is not ErrorCode.NONE:
+            raise AppendRefused(error, f"{self.topic}-{self.index} has ended that transaction")
+        batch = encode_end_marker(
+            type_,
+            timestamp_ms=now_ms,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            coordinator_epoch=coordinator_epoch,
+        )
+        info = self._store_acknowledged(batch, parse_header(batch), now_ms)
+        self._host.on_marker(self, producer_id)
+        return info
+
+    def _store_acknowledged(self, batch: bytearray, header: BatchHeader, now_ms: int) -> AppendInfo:
         leading = self.leading
         if leading is None or (not leading.is_alone and self._host.is_cut_off()):
             raise self._not_leader()
@@ -354,6 +381,13 @@ class Partition:
 
     # -- the high watermark ------------------------------------------------------------------------
 
+    @property
+    def last_stable_offset(self) -> int:
+        """Up to where every transaction has ended, for readers of committed records."""
+        unstable = self.log.first_unstable_offset
+        high_watermark = self.high_watermark
+        return high_watermark if unstable is None else min(unstable, high_watermark)
+
     def configure(self, config: LogConfig, limits: AppendLimits) -> None:
         """Settings of the topic have changed."""
         self.log.config = config
@@ -375,7 +409,7 @@ class Partition:
         """Everything below `offset` is committed."""
         if offset <= self.high_watermark:
             return
-        self.high_watermark = offset
+        self.high_watermark = self.log.committed_offset = offset
         if self.watchers:
             for watcher in tuple(self.watchers):
                 watcher.partition_moved(self)

@@ -20,9 +20,11 @@ from barnabas.log.lookup import TimestampOffset
 from barnabas.log.recovery import RecoveryReport
 from barnabas.log.storage import Disk, File, OsDisk
 from barnabas.log.topic_id import METADATA_FILE, read_topic_id, write_topic_id
+from barnabas.log.transaction_index import AbortedTransaction
 
 __all__ = [
     "METADATA_FILE",
+    "AbortedTransaction",
     "AppendInfo",
     "CompactionJob",
     "DataDirectory",

@@ -60,6 +60,8 @@ def flush_job(
             if segment.next_offset <= flushed_offset or segment.base_offset >= end_offset:
                 continue
             files.append(segment.log.duplicate())
+            if segment.aborted.spilled:
+                files.append(segment.aborted.handle.duplicate())
             if segment is not active:
                 indexes = (segment.offsets, segment.times)
                 files += [index.handle.duplicate() for index in indexes if index.spilled]

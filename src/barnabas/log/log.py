@@ -22,14 +22,16 @@ from barnabas.log.errors import OffsetOutOfRange, StorageError, storage_errors
 from barnabas.log.flush import FlushJob, flush_job
 from barnabas.log.handles import OpenFiles
 from barnabas.log.lookup import TimestampOffset, first_at_or_after
-from barnabas.log.producers import ProducerTable
+from barnabas.log.producers import NO_TRANSACTION, ProducerTable
 from barnabas.log.recovery import Recovered, recover
 from barnabas.log.retention import expired_segments
 from barnabas.log.segment import MAX_OFFSETS, Segment
 from barnabas.log.snapshots import Snapshots
 from barnabas.log.state import LogState, SegmentState, write_state
 from barnabas.log.storage import Disk
-from barnabas.records.batch import BatchHeader
+from barnabas.log.transaction_index import AbortedTransaction
+from barnabas.log.transactions import end_marker
+from barnabas.records.batch import CONTROL, BatchHeader
 from barnabas.records.errors import CorruptBatch
 from barnabas.wire.errors import ErrorCode
 
@@ -87,6 +89,7 @@ class Log:
         self._epochs = recovered.epochs
         self._snapshots = Snapshots(files.disk, directory, recovered.snapshots)
         self._producers: ProducerTable | None = None
+        """None only if the disk did not let it be read."""
         self._files = files
         self._checkpointed = None if recovered.report else self._extent()
         """What the log extended over when its state was written; None if it is to be written."""
@@ -120,7 +123,9 @@ class Log:
             if not disk.exists(directory):
                 disk.make_directory(directory)
             recovered = recover(files, directory, config.index_interval_bytes, now_ms)
-        return cls(files, directory, config, now_ms, recovered)
+        log = cls(files, directory, config, now_ms, recovered)
+        log._load_producers()
+        return log
 
     # Appending
 
@@ -160,7 +165,10 @@ class Log:
             timestamp = header.max_timestamp if append_time < 0 else append_time
             segment.note(position + at, header, batch_offset, timestamp)
             if header.producer_id >= 0:
-                producers.update(header, batch_offset, append_time, now_ms)
+                if header.attributes & CONTROL:
+                    self._end_transaction(buffer, at, header, batch_offset, now_ms)
+                else:
+                    producers.update(header, batch_offset, append_time, now_ms)
             batch_offset += header.last_offset_delta + 1
         self.log_end_offset = end_offset
         return AppendInfo(base_offset, end_offset - 1, append_time, self.log_start_offset)
@@ -215,8 +223,11 @@ class Log:
             self._epochs.assign(header.partition_leader_epoch, header.base_offset)
             segment.note(position + at, header, header.base_offset, header.max_timestamp)
             if header.producer_id >= 0:
-                append_time = header.max_timestamp if header.is_log_append_time else -1
-                producers.update(header, header.base_offset, append_time, now_ms)
+                if header.attributes & CONTROL:
+                    self._end_transaction(buffer, at, header, header.base_offset, now_ms)
+                else:
+                    append_time = header.max_timestamp if header.is_log_append_time else -1
+                    producers.update(header, header.base_offset, append_time, now_ms)
         self.log_end_offset = segment.next_offset
 
     def _roll(self, now_ms: int, base_offset: int | None = None) -> Segment:
@@ -281,8 +292,59 @@ class Log:
         """The newest snapshot, and every batch behind it, read when first needed."""
         if self._producers is None:
             with storage_errors(f"can not read {self.directory}"):
-                self._producers = self._snapshots.load(self._segments, self._opened_ms)
+                self._producers = self._snapshots.load(
+                    self._segments, self._opened_ms, self.committed_offset
+                )
         return self._producers
+
+    @property
+    def producers(self) -> ProducerTable:
+        """All that is known of producers. Raises `StorageError` if the disk hides it."""
+        return self._load_producers()
+
+    # Transactions
+
+    def _end_transaction(
+        self, buffer: memoryview, at: int, header: BatchHeader, offset: int, now_ms: int
+    ) -> None:
+        """A control batch of a producer was stored in the active segment."""
+        marker = end_marker(buffer[at : at + header.size])
+        if marker is not None and self._active is not None:
+            aborted = self._load_producers().end(
+                header, marker, offset, now_ms, self.committed_offset
+            )
+            if aborted is not None:
+                self._active.aborted.add(aborted)
+
+    def ongoing_transaction(
+        self, producer_id: int, producer_epoch: int | None = None
+    ) -> int | None:
+        """The first offset of the transaction that a producer, of this epoch, has going on here."""
+        entry = self._load_producers().get(producer_id)
+        if entry is None or entry.transaction_offset == NO_TRANSACTION:
+            return None
+        if producer_epoch is not None and producer_epoch != entry.epoch:
+            return None
+        return entry.transaction_offset
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """Where the oldest transaction begins that goes on, or whose marker is not committed."""
+        producers = self._producers
+        if producers is None:
+            return self.log_start_offset  # nothing is known to be stable
+        if not producers.transactions:
+            return None
+        offset = producers.transactions.first_unstable_offset(self.committed_offset)
+        return None if offset is None else max(offset, self.log_start_offset)
+
+    def aborted_transactions(self, offset: int, end_offset: int) -> list[AbortedTransaction]:
+        """The transactions with records in [offset, end_offset) that were aborted.
+
+        In the order in which they were. There may be some among them that have no records there.
+        """
+        with storage_errors(f"can not read {self.directory}"):
+            return self._segments.aborted_transactions(offset, end_offset)
 
     # Reading
 
@@ -543,6 +605,7 @@ class Log:
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
         self.committed_offset = min(self.committed_offset, self.log_end_offset)
         self._producers = self._checkpointed = None
+        self._load_producers()
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Give up everything and begin anew at `offset`: the leader has nothing that is before."""
@@ -564,7 +627,7 @@ class Log:
         self.flushed_offset = self._prepared_offset = offset
         self._compacted_offset = 0
         self._torn = False
-        self._producers = None
+        self._producers = ProducerTable()
         self._epochs.truncate_from(-1)
 
     # Remembering
@@ -579,9 +642,7 @@ class Log:
         return [
             segment
             for segment in self._segments
-            if segment.next_offset <= self.flushed_offset
-            and segment.offsets.is_spilled
-            and segment.times.is_spilled
+            if segment.next_offset <= self.flushed_offset and segment.has_spilled_indexes
         ]
 
     def checkpoint(self) -> None:
@@ -618,7 +679,7 @@ class Log:
                 self._mend()
             for segment in self._segments:
                 segment.spill_indexes()
-            if self._producers is not None:
+            if self._producers is not None and self._segments:
                 self._snapshots.write(self.log_end_offset, self._producers)
             self.flush()
             if self._segments:

@@ -1,36 +1,28 @@
-"""What a partition remembers of its idempotent producers, so that a retry is not stored twice.
+"""What a partition remembers of its producers, so that a retry is not stored twice.
 
-Per producer id: its epoch and its last five batches (a client has at most five requests under way).
-The table is updated by every append, and written to `<offset>.snapshot` when a segment rolls and
-when the log closes; later batches are replayed from their headers.
-
-Snapshot, big-endian: version int16, CRC-32C uint32 of the rest, then per producer
-producer_id int64, epoch int16, last_append_ms int64, number of batches int8, and per batch
-base_sequence int32, last_sequence int32, base_offset int64, last_offset int64, timestamp int64.
+Per producer id: its epoch, its last five batches (a client has at most five requests under way),
+where the transaction began that goes on, and the epoch of the coordinator that ended the last one.
+The table is updated by every append, and can be told again from the batches' headers.
 
 What comes out of sequence is refused, or batches under way at the same time could change places: if
 the first one is refused while a leader has too few replicas, so must be those behind it. A producer
-that is not known may begin anywhere, because its past may have been deleted.
+that is not known may begin anywhere, because its past may have been deleted; one whose epoch has
+grown, by its own doing or by a marker, begins at 0.
 """
 
-import struct
 from collections import deque
-from struct import Struct
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from crc32c import crc32c
-
-from barnabas.records.batch import BatchHeader
+from barnabas.log.transaction_index import AbortedTransaction
+from barnabas.log.transactions import EndMarker, Transactions
+from barnabas.records.batch import TRANSACTIONAL, BatchHeader
 from barnabas.wire.errors import ErrorCode
 
-SNAPSHOT_SUFFIX = ".snapshot"
 REMEMBERED_BATCHES = 5
+NO_TRANSACTION = -1
+NO_COORDINATOR = -1
 _MAX_SEQUENCE = 2**31 - 1
-
-_VERSION = 1
-_PREFIX = Struct(">hI")
-_PRODUCER = Struct(">qhqb")
-_BATCH = Struct(">iiqqq")
 
 
 class ProducerBatch(NamedTuple):
@@ -46,21 +38,56 @@ class ProducerBatch(NamedTuple):
 class ProducerEntry:
     """The recent past of one producer id, within its current epoch."""
 
-    __slots__ = ("batches", "epoch", "last_append_ms")
+    __slots__ = (
+        "batches",
+        "coordinator_epoch",
+        "epoch",
+        "last_append_ms",
+        "last_timestamp",
+        "transaction_offset",
+    )
 
-    def __init__(self, epoch: int, last_append_ms: int) -> None:
+    def __init__(self, epoch: int) -> None:
         self.epoch = epoch
-        self.last_append_ms = last_append_ms
         self.batches: deque[ProducerBatch] = deque(maxlen=REMEMBERED_BATCHES)
+        self.last_append_ms = 0
+        """When it was last heard of."""
+        self.last_timestamp = -1
+        """What its last batch, or the last marker, has for a time."""
+        self.coordinator_epoch = NO_COORDINATOR
+        self.transaction_offset = NO_TRANSACTION
+        """The first offset of the transaction that goes on."""
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else -1
 
 
 class ProducerTable:
     """All producers of one partition."""
 
-    __slots__ = ("_producers",)
+    __slots__ = ("_producers", "transactions")
 
     def __init__(self) -> None:
         self._producers: dict[int, ProducerEntry] = {}
+        self.transactions = Transactions()
+
+    def __iter__(self) -> Iterator[tuple[int, ProducerEntry]]:
+        return iter(self._producers.items())
+
+    def get(self, producer_id: int) -> ProducerEntry | None:
+        return self._producers.get(producer_id)
+
+    def restore(self, entries: dict[int, ProducerEntry]) -> None:
+        """Take over what a snapshot has kept."""
+        self._producers = entries
+        ongoing = (
+            (entry.transaction_offset, producer_id)
+            for producer_id, entry in entries.items()
+            if entry.transaction_offset != NO_TRANSACTION
+        )
+        for offset, producer_id in sorted(ongoing):
+            self.transactions.begin(producer_id, offset)
 
     def find_duplicate(self, header: BatchHeader) -> ProducerBatch | None:
         """The stored batch that `header` repeats."""
@@ -76,26 +103,55 @@ class ProducerTable:
     def sequence_error(self, header: BatchHeader) -> ErrorCode:
         """Why a batch that repeats none may not be stored, if it is not the next one."""
         entry = self._producers.get(header.producer_id)
-        if entry is None or header.base_sequence < 0:
+        if entry is None:
             return ErrorCode.NONE
-        if header.producer_epoch < entry.epoch:
+        epoch = header.producer_epoch
+        if epoch < entry.epoch:
             return ErrorCode.INVALID_PRODUCER_EPOCH
-        if header.producer_epoch > entry.epoch:
-            expected = 0
-        elif entry.batches:
-            expected = (entry.batches[-1].last_sequence + 1) & _MAX_SEQUENCE
-        else:
+        if entry.transaction_offset != NO_TRANSACTION and (
+            epoch > entry.epoch or not header.attributes & TRANSACTIONAL
+        ):
+            # What is going on has to be ended first, or its marker would end this batch's as well.
+            return ErrorCode.INVALID_TXN_STATE
+        if header.base_sequence < 0:
             return ErrorCode.NONE
+        expected = 0
+        if epoch == entry.epoch and entry.batches:
+            expected = (entry.batches[-1].last_sequence + 1) & _MAX_SEQUENCE
         in_sequence = header.base_sequence == expected
         return ErrorCode.NONE if in_sequence else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
+    def marker_error(
+        self, producer_id: int, producer_epoch: int, coordinator_epoch: int, *, epoch_grows: bool
+    ) -> ErrorCode:
+        """Why a marker may not be stored.
+
+        Where the `epoch_grows` with each transaction, a marker's is larger than that of the batches
+        it ends: one that is not comes late, and what goes on now is another transaction.
+        """
+        entry = self._producers.get(producer_id)
+        if entry is None:
+            return ErrorCode.NONE
+        if coordinator_epoch < entry.coordinator_epoch:
+            return ErrorCode.TRANSACTION_COORDINATOR_FENCED
+        if producer_epoch < entry.epoch or (epoch_grows and producer_epoch == entry.epoch):
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        return ErrorCode.NONE
+
+    def has_ended(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether the marker of this epoch, which grows with each transaction, is there."""
+        entry = self._producers.get(producer_id)
+        return (
+            entry is not None
+            and entry.epoch == producer_epoch
+            and entry.transaction_offset == NO_TRANSACTION
+        )
+
     def update(self, header: BatchHeader, base_offset: int, timestamp: int, now_ms: int) -> None:
-        """A batch of an idempotent producer was stored at `base_offset`."""
-        entry = self._producers.get(header.producer_id)
-        if entry is None or entry.epoch != header.producer_epoch:
-            entry = ProducerEntry(header.producer_epoch, now_ms)
-            self._producers[header.producer_id] = entry
+        """A batch of a producer was stored at `base_offset`."""
+        entry = self._entry(header)
         entry.last_append_ms = now_ms
+        entry.last_timestamp = header.max_timestamp if timestamp < 0 else timestamp
         if header.base_sequence >= 0:
             entry.batches.append(
                 ProducerBatch(
@@ -106,40 +162,51 @@ class ProducerTable:
                     timestamp,
                 )
             )
+        if (
+            header.attributes & TRANSACTIONAL
+            and entry.transaction_offset == NO_TRANSACTION
+            and header.record_count  # else compaction has emptied it, and perhaps taken the marker
+        ):
+            entry.transaction_offset = base_offset
+            self.transactions.begin(header.producer_id, base_offset)
+
+    def end(
+        self,
+        header: BatchHeader,
+        marker: EndMarker,
+        offset: int,
+        now_ms: int,
+        committed_offset: int,
+    ) -> AbortedTransaction | None:
+        """A marker was stored at `offset`. Returns the transaction that it aborts, if it does."""
+        entry = self._entry(header)
+        entry.last_append_ms = now_ms
+        entry.last_timestamp = header.max_timestamp
+        entry.coordinator_epoch = marker.coordinator_epoch
+        first_offset = entry.transaction_offset
+        if first_offset == NO_TRANSACTION:
+            return None
+        entry.transaction_offset = NO_TRANSACTION
+        stable = self.transactions.end(header.producer_id, offset, committed_offset)
+        if marker.is_commit:
+            return None
+        return AbortedTransaction(header.producer_id, first_offset, offset, stable)
+
+    def _entry(self, header: BatchHeader) -> ProducerEntry:
+        entry = self._producers.get(header.producer_id)
+        if entry is None:
+            entry = self._producers[header.producer_id] = ProducerEntry(header.producer_epoch)
+        elif entry.epoch != header.producer_epoch:
+            entry.epoch = header.producer_epoch
+            entry.batches.clear()
+        return entry
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
-        """Forget producers that have not appended for so long."""
+        """Forget producers that have not appended for so long, and have no transaction going on."""
         idle_since = now_ms - expiration_ms
         for producer_id in [
-            number for number, p in self._producers.items() if p.last_append_ms < idle_since
+            number
+            for number, entry in self._producers.items()
+            if entry.last_append_ms < idle_since and entry.transaction_offset == NO_TRANSACTION
         ]:
             del self._producers[producer_id]
-
-    def snapshot(self) -> bytes:
-        body = bytearray()
-        for producer_id, entry in self._producers.items():
-            batches = entry.batches
-            body += _PRODUCER.pack(producer_id, entry.epoch, entry.last_append_ms, len(batches))
-            for batch in batches:
-                body += _BATCH.pack(*batch)
-        return _PREFIX.pack(_VERSION, crc32c(body)) + body
-
-    @classmethod
-    def from_snapshot(cls, data: bytes) -> "ProducerTable | None":
-        """The table as it was, or None if the snapshot is damaged."""
-        table = cls()
-        try:
-            version, crc = _PREFIX.unpack_from(data)
-            if version != _VERSION or crc != crc32c(data[_PREFIX.size :]):
-                return None
-            at = _PREFIX.size
-            while at < len(data):
-                producer_id, epoch, last_append_ms, count = _PRODUCER.unpack_from(data, at)
-                at += _PRODUCER.size
-                entry = table._producers[producer_id] = ProducerEntry(epoch, last_append_ms)
-                for _ in range(count):
-                    entry.batches.append(ProducerBatch._make(_BATCH.unpack_from(data, at)))
-                    at += _BATCH.size
-        except struct.error:
-            return None
-        return table

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from barnabas.log.deletion import DELETED_SUFFIX
 from barnabas.log.epochs import LeaderEpochs
-from barnabas.log.handles import OpenFiles
-from barnabas.log.producers import SNAPSHOT_SUFFIX
+from barnabas.log.handles import Handle, OpenFiles
+from barnabas.log.producer_snapshot import SNAPSHOT_SUFFIX
 from barnabas.log.scan import Flaw, scan_batches
 from barnabas.log.segment import (
     INDEX_SUFFIX,
@@ -28,6 +28,7 @@ from barnabas.log.segment import (
 )
 from barnabas.log.segments import Segments
 from barnabas.log.state import STATE_FILE, LogState, SegmentState, read_state
+from barnabas.log.transaction_index import ENTRY_SIZE, TRANSACTION_INDEX_SUFFIX
 
 CLEANED_SUFFIX = ".cleaned"
 _TMP_SUFFIX = ".tmp"
@@ -125,7 +126,7 @@ class _Recovery:
     def _clear_leftovers(self) -> None:
         for name in list(self._listing):
             leftover = name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, _TMP_SUFFIX))
-            for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
+            for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX):
                 base_offset = number_in(name, suffix)
                 if base_offset is not None:
                     leftover = f"{base_offset:020d}{LOG_SUFFIX}" not in self._listing
@@ -193,11 +194,16 @@ class _Recovery:
         if self._first_scanned is not None:
             for _, header in segment.headers(0):
                 self._epochs.assign(header.partition_leader_epoch, header.base_offset)
+        has_aborted = self._size_of(segment.aborted.handle) >= segment.aborted.spilled * ENTRY_SIZE
+        if not has_aborted or not segment.aborted.fits(segment.base_offset, segment.next_offset):
+            segment.aborted.lose()
         for index, entry_size in ((segment.offsets, 8), (segment.times, 12)):
-            name = index.handle.path.rpartition("/")[2]
-            if self._listing.get(name, 0) != index.spilled * entry_size:
+            if self._size_of(index.handle) != index.spilled * entry_size:
                 segment.rebuild_indexes()
                 return
+
+    def _size_of(self, handle: Handle) -> int:
+        return self._listing.get(handle.path.rpartition("/")[2], 0)
 
     def _scan(self, segment: Segment, size: int) -> bool:
         """Take in the valid batches of a segment and cut off the rest. True if there was a rest."""
@@ -206,6 +212,7 @@ class _Recovery:
             # whose first batches were lost and came again at other offsets.
             self._first_scanned = segment.base_offset
             self._epochs.truncate_from(segment.base_offset)
+        segment.aborted.lose()
         flaw: Flaw | None = None
         for found in scan_batches(segment.log.file(), size):
             if isinstance(found, Flaw):

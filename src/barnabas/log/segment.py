@@ -3,6 +3,7 @@
     00000000000000000000.log        whole batches, back to back, exactly as they are sent
     00000000000000000000.index      see `index`
     00000000000000000000.timeindex
+    00000000000000000000.txnindex   see `transaction_index`; only where a transaction was aborted
 
 The name is the base offset. Batches stand in the order of their offsets; between two batches
 offsets may be missing (compaction removes them). A segment knows its own size: bytes of the file
@@ -16,6 +17,7 @@ from barnabas.log.config import LogConfig
 from barnabas.log.errors import StorageError
 from barnabas.log.handles import Handle, OpenFiles
 from barnabas.log.index import OFFSET_ENTRY, TIME_ENTRY, SparseIndex
+from barnabas.log.transaction_index import TRANSACTION_INDEX_SUFFIX, TransactionIndex
 from barnabas.records.batch import (
     HEADER_SIZE,
     LENGTH_PREFIX,
@@ -57,6 +59,7 @@ class Segment:
         "_hints",
         "_index_interval_bytes",
         "_unindexed_bytes",
+        "aborted",
         "base_offset",
         "created_ms",
         "first_timestamp",
@@ -96,14 +99,18 @@ class Segment:
         self.times = SparseIndex(
             Handle(files, f"{stem}{TIME_INDEX_SUFFIX}{extra_suffix}"), TIME_ENTRY
         )
+        self.aborted = TransactionIndex(
+            Handle(files, f"{stem}{TRANSACTION_INDEX_SUFFIX}{extra_suffix}")
+        )
         self._index_interval_bytes = index_interval_bytes
         self._unindexed_bytes = 0
         # Where recent reads ended: the next read of the same consumer begins there, so a consumer
         # that follows along needs no search.
         self._hints: dict[int, int] = {}
 
-    def paths(self) -> tuple[str, str, str]:
-        return self.log.path, self.offsets.handle.path, self.times.handle.path
+    def paths(self) -> tuple[str, str, str, str]:
+        indexes = self.offsets.handle.path, self.times.handle.path, self.aborted.handle.path
+        return self.log.path, *indexes
 
     def note(self, position: int, header: BatchHeader, base_offset: int, timestamp: int) -> None:
         """Take a batch that stands at `position` into the segment's books."""
@@ -147,11 +154,15 @@ class Segment:
         return next_offset - self.base_offset <= MAX_OFFSETS
 
     def spill_indexes(self) -> bool:
-        """Bring both indexes to their files. False if the disk refused."""
-        return self.offsets.spill() and self.times.spill()
+        """Bring the indexes to their files. False if the disk refused."""
+        return self.offsets.spill() and self.times.spill() and self.aborted.spill()
+
+    @property
+    def has_spilled_indexes(self) -> bool:
+        return self.offsets.is_spilled and self.times.is_spilled and self.aborted.is_spilled
 
     def rebuild_indexes(self) -> None:
-        """Make the indexes anew from the batches' headers."""
+        """Make the two sparse indexes anew from the batches' headers."""
         size, next_offset = self.size, self.next_offset
         try:
             self._take_in(size)
@@ -167,6 +178,7 @@ class Segment:
         file.truncate(position)
         file.sync()
         self._take_in(position)
+        self.aborted.truncate_from(self.next_offset)
 
     def _take_in(self, size: int) -> None:
         self._forget_batches()
@@ -300,3 +312,4 @@ class Segment:
         self.log.close()
         self.offsets.handle.close()
         self.times.handle.close()
+        self.aborted.handle.close()

@@ -1,11 +1,13 @@
 """The segments of a log, oldest first; the last one is written to."""
 
 from bisect import bisect_right
+from itertools import islice
 from operator import attrgetter
 
 from barnabas.log.deletion import DeleteJob, SegmentInfo, set_aside
 from barnabas.log.handles import OpenFiles
 from barnabas.log.segment import Segment
+from barnabas.log.transaction_index import AbortedTransaction
 
 _base_offset = attrgetter("base_offset")
 
@@ -31,6 +33,16 @@ class Segments(list[Segment]):
             if segment.base_offset <= offset:
                 break
         return total
+
+    def aborted_transactions(self, offset: int, end_offset: int) -> list[AbortedTransaction]:
+        """See `Log.aborted_transactions`. OSError if an index can not be read."""
+        found: list[AbortedTransaction] = []
+        # Nothing before `offset` is in a segment that ends before it.
+        start = max(bisect_right(self, offset, key=_base_offset) - 1, 0)
+        for segment in islice(self, start, None):
+            if segment.aborted and segment.aborted.between(offset, end_offset, found):
+                break
+        return found
 
     def remove_oldest(self, count: int, files: OpenFiles) -> DeleteJob:
         """Take segments out of the log and of the directory. OSError after any number of them."""

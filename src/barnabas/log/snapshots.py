@@ -1,10 +1,14 @@
 """The `.snapshot` files of a partition's producer table, by the offset they were taken at."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-from barnabas.log.producers import SNAPSHOT_SUFFIX, ProducerTable
+from barnabas.log.errors import StorageError
+from barnabas.log.producer_snapshot import SNAPSHOT_SUFFIX, decode_producers, encode_producers
+from barnabas.log.producers import ProducerTable
 from barnabas.log.segment import Segment, segment_path
 from barnabas.log.storage import Disk
+from barnabas.log.transactions import end_marker
+from barnabas.records.errors import RecordsError
 
 
 class Snapshots:
@@ -21,27 +25,34 @@ class Snapshots:
     def _path(self, offset: int) -> str:
         return segment_path(self._directory, offset, SNAPSHOT_SUFFIX)
 
-    def load(self, segments: Iterable[Segment], now_ms: int) -> ProducerTable:
+    def load(
+        self, segments: Sequence[Segment], now_ms: int, committed_offset: int
+    ) -> ProducerTable:
         """The newest snapshot's table, with every batch behind it replayed.
 
-        A header does not say when its batch was appended, so producers found there count as active
-        now: they are remembered rather too long than too short.
+        Transaction indexes that are lost are made anew on the way, from an older snapshot if need
+        be. A header does not say when its batch was appended, so producers found there count as
+        active now: they are remembered rather too long than too short.
         """
-        table, upto = self._newest()
+        lost = [segment for segment in segments if segment.aborted.is_lost]
+        for segment in lost:
+            segment.aborted.lose()
+        table, upto = self._newest(lost[0].base_offset if lost else None)
         for segment in segments:
-            if segment.next_offset <= upto:
-                continue
-            for _, header in segment.headers(segment.locate(upto)):
-                if header.producer_id >= 0:
-                    append_time = header.max_timestamp if header.is_log_append_time else -1
-                    table.update(header, header.base_offset, append_time, now_ms)
+            if segment.next_offset > upto:
+                _replay(table, segment, upto, now_ms, committed_offset)
+        for segment in lost:
+            segment.aborted.is_lost = False
+            segment.aborted.spill()
         return table
 
-    def _newest(self) -> tuple[ProducerTable, int]:
+    def _newest(self, upto_offset: int | None) -> tuple[ProducerTable, int]:
         """The table of the newest good snapshot and its offset; an empty one and 0 if none is."""
         for offset in reversed(self._offsets):
+            if upto_offset is not None and offset > upto_offset:
+                continue
             try:
-                table = ProducerTable.from_snapshot(self._disk.read_file(self._path(offset)))
+                table = decode_producers(self._disk.read_file(self._path(offset)))
             except OSError:
                 continue
             if table is not None:
@@ -52,7 +63,7 @@ class Snapshots:
         if self._offsets and self._offsets[-1] == offset:
             return
         try:
-            self._disk.replace_file(self._path(offset), table.snapshot())
+            self._disk.replace_file(self._path(offset), encode_producers(table))
         except OSError:
             return
         self._offsets.append(offset)
@@ -71,3 +82,24 @@ class Snapshots:
         while self._offsets and self._offsets[-1] > offset:
             self._disk.unlink(self._path(self._offsets[-1]))
             self._offsets.pop()
+
+
+def _replay(
+    table: ProducerTable, segment: Segment, offset: int, now_ms: int, committed_offset: int
+) -> None:
+    """Tell a table of the batches of a segment from `offset` on, and its index, if it is lost."""
+    for position, header in segment.headers(segment.locate(offset)):
+        if header.producer_id < 0:
+            continue
+        if not header.is_control:
+            append_time = header.max_timestamp if header.is_log_append_time else -1
+            table.update(header, header.base_offset, append_time, now_ms)
+            continue
+        try:
+            marker = end_marker(segment.log.file().read(header.size, position))
+        except RecordsError as error:
+            raise StorageError(f"{segment.log.path} at position {position}: {error}") from error
+        if marker is not None:
+            aborted = table.end(header, marker, header.base_offset, now_ms, committed_offset)
+            if aborted is not None and segment.aborted.is_lost:
+                segment.aborted.add(aborted)

@@ -31,6 +31,7 @@ class SegmentState(NamedTuple):
     max_timestamp_offset: int
     index_entries: int
     time_index_entries: int
+    aborted_transactions: int = 0
 
     @classmethod
     def of(cls, segment: Segment) -> "SegmentState":
@@ -43,6 +44,7 @@ class SegmentState(NamedTuple):
             segment.max_timestamp_offset,
             segment.offsets.spilled,
             segment.times.spilled,
+            segment.aborted.spilled,
         )
 
     @classmethod
@@ -61,6 +63,7 @@ class SegmentState(NamedTuple):
         segment.max_timestamp_offset = self.max_timestamp_offset
         segment.offsets.spilled = self.index_entries
         segment.times.spilled = self.time_index_entries
+        segment.aborted.spilled = self.aborted_transactions
 
 
 class LogState(NamedTuple):

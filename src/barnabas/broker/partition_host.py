@@ -1,0 +1,39 @@
+"""What the partitions of a node share."""
+
+from asyncio import AbstractEventLoop
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from barnabas.broker.clock import Clock
+
+if TYPE_CHECKING:
+    from barnabas.broker.partition import Partition
+
+
+def never() -> bool:
+    return False
+
+
+def nobody_waits(_partition: "Partition", _producer_id: int) -> None:
+    """For whoever need not be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionHost:
+    """The node, as its partitions see it."""
+
+    node_id: int
+    loop: AbstractEventLoop
+    clock: Clock
+    replica_lag_time_max_ms: int
+    broker_epoch_of: Callable[[int], int | None]
+    """The epoch of a broker that may be in sync; None for one that is fenced or leaving."""
+    on_append: Callable[["Partition"], None]
+    """Called after an append to a partition whose topic sets `flush.*`."""
+    on_follower_ready: Callable[["Partition"], None]
+    """Called when a follower may join the in-sync set."""
+    is_cut_off: Callable[[], bool] = never
+    """Whether another node may lead by now what this one believes to lead."""
+    on_marker: Callable[["Partition", int], None] = nobody_waits
+    """Called after a marker was appended that ends the transaction of a producer id."""
