@@ -7,9 +7,11 @@ both are asserted here, so every test of this package checks them.
 from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import count
+from typing import NamedTuple
 
 from barnabas.coordination.decision import Decision, Record
 from barnabas.groups import GroupConfig, GroupShard
+from barnabas.groups.transactional_offsets import TransactionEnd
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Response
 from barnabas.wire.messages.consumer_protocol import ConsumerProtocolSubscription
@@ -36,6 +38,12 @@ from barnabas.wire.messages.sync_group import (
     SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
+from barnabas.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+)
 from barnabas.wire.primitives import INT16, Writer
 
 GROUP = "g"
@@ -59,9 +67,27 @@ def subscription(*topics: str, owned: bytes | None = None) -> bytes:
 RANGE: Protocols = [("range", subscription("t"))]
 
 
+class TransactionalRecord(NamedTuple):
+    """A record of the log that is part of a transaction."""
+
+    key: bytes
+    value: bytes | None
+    producer_id: int
+
+
+class Marker(NamedTuple):
+    """The end of a transaction, in the log."""
+
+    producer_id: int
+    is_commit: bool
+
+
+Entry = Record | TransactionalRecord | Marker
+
+
 class Shell:
     def __init__(
-        self, config: GroupConfig = CONFIG, log: Iterable[Record] = (), now_ms: int = 1_000
+        self, config: GroupConfig = CONFIG, log: Iterable[Entry] = (), now_ms: int = 1_000
     ) -> None:
         self.now_ms = now_ms
         self.log = list(log)
@@ -73,15 +99,18 @@ class Shell:
         self._tokens = count(1)
         self._member_numbers = count(1)
         self.shard = GroupShard(config, lambda: str(next(self._member_numbers)))
-        for record in self.log:
-            self.shard.replay(*record)
+        for entry in self.log:
+            if isinstance(entry, Marker):
+                self.shard.replay_end(entry.producer_id, is_commit=entry.is_commit)
+            else:
+                self.shard.replay(*entry)
         self.shard.loaded(now_ms)
 
     def restart(self) -> "Shell":
         """A new broker that knows nothing but the log."""
         return self.successor(self.log)
 
-    def successor(self, log: Iterable[Record]) -> "Shell":
+    def successor(self, log: Iterable[Entry]) -> "Shell":
         """Another broker that goes on from a log of its own."""
         reborn = Shell(self._config, log, self.now_ms)
         reborn._member_numbers = self._member_numbers
@@ -97,18 +126,26 @@ class Shell:
             for version in range(response.MIN_VERSION, response.MAX_VERSION + 1):
                 response.encode(Writer(), version)
             self.answers[token] = response
-        if not decision.records:
+        if not decision.records and not isinstance(decision, TransactionEnd):
             assert not decision.held, "held back for nothing"
         elif self.persists_at_once:
-            self.log += decision.records
-            self.carry_out(self.shard.committed(decision, now_ms=self.now_ms))
+            self._persist(decision)
         else:
             self.in_flight.append(decision)
 
-    def persist_next(self) -> None:
-        decision = self.in_flight.popleft()
-        self.log += decision.records
+    def _persist(self, decision: Decision) -> None:
+        if isinstance(decision, TransactionEnd):
+            self.log.append(Marker(decision.producer_id, decision.is_commit))
+        elif (producer := decision.producer) is not None:
+            self.log += (
+                TransactionalRecord(*record, producer.producer_id) for record in decision.records
+            )
+        else:
+            self.log += decision.records
         self.carry_out(self.shard.committed(decision, now_ms=self.now_ms))
+
+    def persist_next(self) -> None:
+        self._persist(self.in_flight.popleft())
 
     def fail_next(self) -> None:
         self.carry_out(self.shard.failed(self.in_flight.popleft(), now_ms=self.now_ms))
@@ -244,6 +281,50 @@ class Shell:
         self.carry_out(self.shard.offset_commit(request, token=token, now_ms=self.now_ms))
         return token
 
+    def txn_commit(
+        self,
+        offset: int,
+        *,
+        producer_id: int = 1,
+        member_id: str = "",
+        generation_id: int = -1,
+        group: str = GROUP,
+        topic: str = "t",
+        partition: int = 0,
+        metadata: str | None = "",
+        instance: str | None = None,
+    ) -> int:
+        token = self.token()
+        asked = TxnOffsetCommitRequestPartition(partition, offset, 7, metadata)
+        request = TxnOffsetCommitRequest(
+            "transaction",
+            group,
+            producer_id,
+            0,
+            generation_id,
+            member_id,
+            instance,
+            [TxnOffsetCommitRequestTopic(topic, [asked])],
+        )
+        self.carry_out(self.shard.txn_offset_commit(request, token=token, now_ms=self.now_ms))
+        return token
+
+    def end_transaction(self, producer_id: int = 1, *, is_commit: bool = True) -> None:
+        """Its marker is appended."""
+        self.carry_out(self.shard.transaction_ended(producer_id, is_commit=is_commit))
+
+    def is_stable(self, topic: str = "t", partition: int = 0, group: str = GROUP) -> bool:
+        asked = [OffsetFetchRequestTopics(topic, partition_indexes=[partition])]
+        request = OffsetFetchRequestGroup(group, topics=asked)
+        (topic_answer,) = self.shard.offset_fetch(request, require_stable=True).topics
+        (answer,) = topic_answer.partitions
+        if answer.error_code == ErrorCode.UNSTABLE_OFFSET_COMMIT:
+            assert answer.committed_offset == -1
+            return False
+        assert answer.error_code == ErrorCode.NONE
+        assert answer.committed_offset == self.committed(topic, partition, group)
+        return True
+
     def committed(self, topic: str = "t", partition: int = 0, group: str = GROUP) -> int:
         asked = [OffsetFetchRequestTopics(topic, partition_indexes=[partition])]
         answer = self.shard.offset_fetch(OffsetFetchRequestGroup(group, topics=asked))
@@ -270,7 +351,7 @@ class Shell:
     def error(self, token: int) -> ErrorCode:
         """The one error code of the answer."""
         answer = self.answers[token]
-        if isinstance(answer, OffsetCommitResponse):
+        if isinstance(answer, OffsetCommitResponse | TxnOffsetCommitResponse):
             return ErrorCode(answer.topics[0].partitions[0].error_code)
         return ErrorCode(answer.error_code)  # type: ignore[attr-defined]
 
