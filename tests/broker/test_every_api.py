@@ -48,6 +48,7 @@ from barnabas.wire.messages.describe_configs import (
 )
 from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
 from barnabas.wire.messages.describe_log_dirs import DescribeLogDirsRequest
+from barnabas.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from barnabas.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     TopicRequest,
@@ -311,6 +312,10 @@ REQUESTS: list[tuple[Make, Check]] = [
         lambda r: r.responses[0].error_code == 0,
     ),
     (lambda *_: DescribeLogDirsRequest(None), lambda r: r.results[0].topics),
+    (
+        lambda known, _: DescribeProducersRequest([TopicRequest(known.name, [0])]),
+        lambda r: r.topics[0].partitions[0].error_code == 0,
+    ),
     (
         lambda known, _: CreatePartitionsRequest([CreatePartitionsTopic(known.name, 1, None)]),
         lambda r: r.results[0].error_code == ErrorCode.INVALID_PARTITIONS,

@@ -1,9 +1,11 @@
 """One partition of a fetch: where the reader stands in it, and what it was told.
 
-A consumer reads what is committed, at the leader or at any follower. A follower reads to the end of
+A consumer reads what is committed, at the leader or at any follower: up to the high watermark, or
+up to the last stable offset and with the aborted transactions named. A follower reads to the end of
 the leader's log, and its fetches tell the leader how far it is; see `replica_entry`.
 """
 
+from barnabas.broker.aborted import aborted_among
 from barnabas.broker.leadership import epoch_error
 from barnabas.broker.partition import Partition
 from barnabas.log import OffsetOutOfRange, StorageError
@@ -20,6 +22,7 @@ class Entry:
     """A partition as a consumer reads it."""
 
     __slots__ = (
+        "committed_only",
         "key",
         "leader_epoch",
         "leader_only",
@@ -37,6 +40,8 @@ class Entry:
         """Why there is no such partition here."""
         self.partition: Partition | None = None
         self.leader_only = leader_only
+        self.committed_only = False
+        """Whether it wants no records of transactions that go on or were aborted."""
         self.offset = 0
         self.max_bytes = 0
         self.leader_epoch = -1
@@ -96,8 +101,9 @@ class Entry:
     @property
     def end_offset(self) -> int:
         """Up to where this reader may read; the partition is there."""
-        assert self.partition is not None
-        return self.partition.high_watermark
+        partition = self.partition
+        assert partition is not None
+        return partition.last_stable_offset if self.committed_only else partition.high_watermark
 
     @property
     def is_urgent(self) -> bool:
@@ -130,14 +136,15 @@ class Entry:
         error = self.error
         partition = self.partition
         if partition is None or error not in (ErrorCode.NONE, ErrorCode.OFFSET_OUT_OF_RANGE):
-            return PartitionData(self.key[1], error, -1, records=b"")
+            return PartitionData(self.key[1], error, -1, aborted_transactions=None, records=b"")
         preferred, self.preferred_read_replica = self.preferred_read_replica, NO_REPLICA
         data = PartitionData(
             self.key[1],
             error,
             partition.high_watermark,
-            partition.high_watermark,
+            partition.last_stable_offset,
             partition.log.log_start_offset,
+            aborted_transactions=[] if self.committed_only else None,
             preferred_read_replica=preferred,
             records=b"",
         )
@@ -147,13 +154,17 @@ class Entry:
 
     def _read_records(self, data: PartitionData, max_bytes: int, *, min_one: bool) -> None:
         assert self.partition is not None
+        log = self.partition.log
         end = self.end_offset
         if self.offset >= end or (max_bytes <= 0 and not min_one):
             return
         try:
-            data.records = self.partition.log.read(
+            records = log.read(
                 self.offset, min(max_bytes, self.max_bytes), upto_offset=end, min_one=min_one
             )
+            if self.committed_only and records:
+                data.aborted_transactions = aborted_among(log, self.offset, records)
+            data.records = records
         except OffsetOutOfRange:
             data.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
         except StorageError:

@@ -28,15 +28,26 @@ class FetchSession:
         self.replica_id = replica_id
         """The follower whose session it is."""
         self.epoch = 0
+        self.committed_only = False
+        """The isolation level of the last request, and so of all entries."""
         self.entries: dict[Key, Entry] = {}
         self._of_partition: dict[Partition, Entry] = {}
         self._news: dict[Entry, None] = {}
         self._wait: FetchWait | None = None
 
+    def isolate(self, *, committed_only: bool) -> None:
+        """Read everything, or what is committed only, from now on."""
+        if committed_only != self.committed_only:
+            self.committed_only = committed_only
+            for entry in self.entries.values():
+                entry.committed_only = committed_only
+                self._news[entry] = None
+
     def add(self, entry: Entry, asked: FetchPartition) -> None:
         """Take a partition in, or take note of where the reader stands in it now."""
         entry.update(asked)
         if entry.key not in self.entries:
+            entry.committed_only = self.committed_only
             self.entries[entry.key] = entry
             self._follow(entry)
         self._news[entry] = None

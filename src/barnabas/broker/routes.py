@@ -13,6 +13,7 @@ from barnabas.broker.handlers import (
     describe_configs,
     describe_groups,
     describe_log_dirs,
+    describe_producers,
     describe_quorum,
     describe_topic_partitions,
     describe_transactions,
@@ -62,6 +63,7 @@ from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.describe_configs import DescribeConfigsRequest
 from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
 from barnabas.wire.messages.describe_log_dirs import DescribeLogDirsRequest
+from barnabas.wire.messages.describe_producers import DescribeProducersRequest
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
 from barnabas.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
@@ -124,6 +126,7 @@ def routes() -> list[Route]:
         Route(DeleteGroupsRequest, delete_groups.handle),
         Route(OffsetDeleteRequest, offset_delete.handle),
         Route(DescribeClusterRequest, describe_cluster.handle),
+        Route(DescribeProducersRequest, describe_producers.handle),
         Route(DescribeTopicPartitionsRequest, describe_topic_partitions.handle),
         Route(VoteRequest, vote.handle),
         Route(BeginQuorumEpochRequest, begin_quorum_epoch.handle),

@@ -338,6 +338,10 @@ class Log:
         offset = producers.transactions.first_unstable_offset(self.committed_offset)
         return None if offset is None else max(offset, self.log_start_offset)
 
+    @property
+    def has_aborted_transactions(self) -> bool:
+        return any(segment.aborted for segment in self._segments)
+
     def aborted_transactions(self, offset: int, end_offset: int) -> list[AbortedTransaction]:
         """The transactions with records in [offset, end_offset) that were aborted.
 

@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 
-from barnabas.log.errors import StorageError
 from barnabas.log.producer_snapshot import SNAPSHOT_SUFFIX, decode_producers, encode_producers
 from barnabas.log.producers import ProducerTable
 from barnabas.log.segment import Segment, segment_path
 from barnabas.log.storage import Disk
 from barnabas.log.transactions import end_marker
-from barnabas.records.errors import RecordsError
 
 
 class Snapshots:
@@ -95,10 +93,7 @@ def _replay(
             append_time = header.max_timestamp if header.is_log_append_time else -1
             table.update(header, header.base_offset, append_time, now_ms)
             continue
-        try:
-            marker = end_marker(segment.log.file().read(header.size, position))
-        except RecordsError as error:
-            raise StorageError(f"{segment.log.path} at position {position}: {error}") from error
+        marker = end_marker(segment.log.file().read(header.size, position))
         if marker is not None:
             aborted = table.end(header, marker, header.base_offset, now_ms, committed_offset)
             if aborted is not None and segment.aborted.is_lost:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from barnabas.records.batch import Buffer
 from barnabas.records.control import ControlType, parse_control_record
 from barnabas.records.decode import decode_batch
+from barnabas.records.errors import RecordsError
 
 
 class EndMarker(NamedTuple):
@@ -23,12 +24,15 @@ class EndMarker(NamedTuple):
 def end_marker(batch: Buffer) -> EndMarker | None:
     """What a control batch of a producer says; None if it ends no transaction.
 
-    Compaction may have emptied it: then nothing of its transaction is left. Raises `RecordsError`.
+    Compaction may have emptied it: then nothing of its transaction is left.
     """
-    for record in decode_batch(batch):
-        control = parse_control_record(record)
-        if control.coordinator_epoch is not None:
-            return EndMarker(control.type == ControlType.COMMIT, control.coordinator_epoch)
+    try:
+        for record in decode_batch(batch):
+            control = parse_control_record(record)
+            if control.coordinator_epoch is not None:
+                return EndMarker(control.type == ControlType.COMMIT, control.coordinator_epoch)
+    except RecordsError:
+        return None  # only brokers write such batches, and none of this kind
     return None
 
 

@@ -1,8 +1,8 @@
 """Fetch, versions 4-18: batches as they are stored, with long polls and incremental sessions.
 
 `min_bytes` and `max_wait_ms` are obeyed; the wait ends with the append that brings enough. An
-answer holds at most `fetch.max.bytes`, but always one whole batch. read_committed sees the same
-as read_uncommitted, as there are no transactions.
+answer holds at most `fetch.max.bytes`, but always one whole batch. read_committed (isolation level
+1) gets nothing from the oldest open transaction on, and the list of aborted ones.
 
 A consumer reads what is committed. From version 11 on it may do so at a follower, and a leader
 sends one that names its rack to an in-sync follower on that rack. Followers read up to the end of
@@ -48,6 +48,7 @@ def handle(node: Node, request: FetchRequest, context: RequestContext) -> Outcom
     if isinstance(found, ErrorCode):
         return FetchResponse(error_code=found)
     session, everything = found
+    session.isolate(committed_only=request.isolation_level == _READ_COMMITTED)
     _update(node, session, request, context.version)
     if request.max_wait_ms <= 0 or session.is_satisfied(max(0, request.min_bytes)):
         return _answer(node, session, request, context, everything=everything)
@@ -133,9 +134,6 @@ def _answer(
     _find_lost(node, session)
     cut_off = session.replica_id == NO_REPLICA_ID and node.lifecycle.is_cut_off
     answers = session.read(max_bytes, everything=everything or cut_off)
-    if request.isolation_level != _READ_COMMITTED:
-        for _, data in answers:
-            data.aborted_transactions = None
     response = FetchResponse(session_id=session.session_id)
     failed = False
     for topic, together in groupby(answers, key=lambda answer: answer[0].key[0]):

@@ -3,7 +3,8 @@
 Special timestamps: -1 latest, -2 earliest, -3 the record with the largest timestamp, -4 the
 earliest on this machine's disk (the same as -2 here), -5 the latest in tiered storage and -6 the
 earliest on its way there (there is none, so the answer is -1). The latest is the end of what is
-committed; a new leader that does not know that yet says so.
+committed, or from the oldest open transaction on if only committed records are asked for (isolation
+level 1); a new leader that does not know that yet says so.
 """
 
 from barnabas.broker.dispatch import RequestContext
@@ -29,6 +30,7 @@ EARLIEST_PENDING_UPLOAD = -6
 
 
 _OFFSET_NOT_AVAILABLE_FROM = 5
+_READ_COMMITTED = 1
 
 
 def handle(node: Node, request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
@@ -46,6 +48,7 @@ def handle(node: Node, request: ListOffsetsRequest, context: RequestContext) -> 
                         node.partitions.find(topic.name, asked.partition_index),
                         asked,
                         not_available,
+                        committed_only=request.isolation_level == _READ_COMMITTED,
                     )
                     for asked in topic.partitions
                 ],
@@ -56,14 +59,19 @@ def handle(node: Node, request: ListOffsetsRequest, context: RequestContext) -> 
 
 
 def _answer(
-    found: Partition | ErrorCode, asked: ListOffsetsPartition, not_available: ErrorCode
+    found: Partition | ErrorCode,
+    asked: ListOffsetsPartition,
+    not_available: ErrorCode,
+    *,
+    committed_only: bool,
 ) -> ListOffsetsPartitionResponse:
     index = asked.partition_index
     error = leader_error(found, asked.current_leader_epoch)
     if isinstance(found, ErrorCode) or error:
         return ListOffsetsPartitionResponse(index, error)
+    end_offset = found.last_stable_offset if committed_only else found.high_watermark
     try:
-        answer = _lookup(found, asked.timestamp)
+        answer = _lookup(found, asked.timestamp, end_offset)
     except StorageError:
         return ListOffsetsPartitionResponse(index, ErrorCode.KAFKA_STORAGE_ERROR)
     if answer is not None:
@@ -72,11 +80,11 @@ def _answer(
     if not found.knows_what_is_committed:
         return ListOffsetsPartitionResponse(index, not_available)
     if asked.timestamp == LATEST:
-        return ListOffsetsPartitionResponse(index, 0, -1, found.high_watermark, found.leader_epoch)
+        return ListOffsetsPartitionResponse(index, 0, -1, end_offset, found.leader_epoch)
     return ListOffsetsPartitionResponse(index, 0, -1, -1, -1)
 
 
-def _lookup(partition: Partition, timestamp: int) -> tuple[int, int, int] | None:
+def _lookup(partition: Partition, timestamp: int, end_offset: int) -> tuple[int, int, int] | None:
     """Offset, timestamp and epoch; None for the end, and for what is not found before it."""
     log = partition.log
     if timestamp == LATEST:
@@ -89,6 +97,6 @@ def _lookup(partition: Partition, timestamp: int) -> tuple[int, int, int] | None
         found = log.offset_of_max_timestamp()
     else:
         found = log.offset_for_timestamp(timestamp)
-    if found is None or found.offset >= partition.high_watermark:
+    if found is None or found.offset >= end_offset:
         return None
     return found.offset, found.timestamp, found.leader_epoch
