@@ -17,6 +17,7 @@ from barnabas.wire.messages import (
     alter_partition,
     alter_partition_reassignments,
     begin_quorum_epoch,
+    describe_producers,
     describe_quorum,
     elect_leaders,
     end_quorum_epoch,
@@ -48,7 +49,6 @@ from barnabas.wire.messages.describe_configs import (
 )
 from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
 from barnabas.wire.messages.describe_log_dirs import DescribeLogDirsRequest
-from barnabas.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from barnabas.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     TopicRequest,
@@ -313,7 +313,9 @@ REQUESTS: list[tuple[Make, Check]] = [
     ),
     (lambda *_: DescribeLogDirsRequest(None), lambda r: r.results[0].topics),
     (
-        lambda known, _: DescribeProducersRequest([TopicRequest(known.name, [0])]),
+        lambda known, _: describe_producers.DescribeProducersRequest(
+            [describe_producers.TopicRequest(known.name, [0])]
+        ),
         lambda r: r.topics[0].partitions[0].error_code == 0,
     ),
     (
