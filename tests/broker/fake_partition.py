@@ -81,6 +81,7 @@ class FakePartition(Partition):
     def commit(self, upto: int | None = None) -> None:
         """The followers have it, up to an offset."""
         self.high_watermark = self.log.log_end_offset if upto is None else upto
+        self.log.committed_offset = self.high_watermark
         for wanted, future in self._waiting:
             if wanted <= self.high_watermark and not future.done():
                 future.set_result(None)

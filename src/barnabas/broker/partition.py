@@ -229,11 +229,12 @@ class Partition:
         It may be part of a transaction that is known to write here. Raises `AppendRefused` or
         another `StorageError`.
         """
+        leading = self._leading_for_all()
         if header.producer_id >= 0:
             error = self.log.sequence_error(header)
             if error is not ErrorCode.NONE:
                 raise AppendRefused(error, f"producer {header.producer_id} may not append this")
-        return self._store_acknowledged(batch, header, now_ms)
+        return self._store(leading, memoryview(batch), [(0, header)], now_ms)
 
     def append_marker(
         self,
@@ -249,9 +250,10 @@ class Partition:
         None: it has ended already, by this very marker, which is committed once all that is in the
         log now is. Raises `AppendRefused` or another `StorageError`.
         """
+        leading = self._leading_for_all()
         producers = self.log.producers
         epoch_grows = transaction_version >= _EPOCH_GROWS
-        if epoch_grows and self.is_leader and producers.has_ended(producer_id, producer_epoch):
+        if epoch_grows and producers.has_ended(producer_id, producer_epoch):
             return None
         error = producers.marker_error(
             producer_id, producer_epoch, coordinator_epoch, epoch_grows=epoch_grows
@@ -265,11 +267,12 @@ class Partition:
             producer_epoch=producer_epoch,
             coordinator_epoch=coordinator_epoch,
         )
-        info = self._store_acknowledged(batch, parse_header(batch), now_ms)
+        info = self._store(leading, memoryview(batch), [(0, parse_header(batch))], now_ms)
         self._host.on_marker(self, producer_id)
         return info
 
-    def _store_acknowledged(self, batch: bytearray, header: BatchHeader, now_ms: int) -> AppendInfo:
+    def _leading_for_all(self) -> LeaderState:
+        """What leads this partition, if enough replicas are in sync for acks=all."""
         leading = self.leading
         if leading is None or (not leading.is_alone and self._host.is_cut_off()):
             raise self._not_leader()
@@ -277,7 +280,7 @@ class Partition:
             raise AppendRefused(
                 ErrorCode.NOT_ENOUGH_REPLICAS, f"{self.topic}-{self.index} has too few replicas"
             )
-        return self._store(leading, memoryview(batch), [(0, header)], now_ms)
+        return leading
 
     def _not_leader(self) -> AppendRefused:
         why = LOST_CONTACT if self.is_leader else f"{self.topic}-{self.index} is not led here"

@@ -78,6 +78,11 @@ class ProducerTable:
     def get(self, producer_id: int) -> ProducerEntry | None:
         return self._producers.get(producer_id)
 
+    @property
+    def last_append_ms(self) -> int:
+        """When one of them was last heard of."""
+        return max((entry.last_append_ms for entry in self._producers.values()), default=0)
+
     def restore(self, entries: dict[int, ProducerEntry]) -> None:
         """Take over what a snapshot has kept."""
         self._producers = entries
