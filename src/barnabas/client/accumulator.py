@@ -33,6 +33,7 @@ class ProducerIdentity(NamedTuple):
 
     producer_id: int
     producer_epoch: int
+    transactional: bool = False
 
 
 ANONYMOUS = ProducerIdentity(-1, -1)
@@ -73,6 +74,7 @@ class Batch:
                 producer_id=identity.producer_id,
                 producer_epoch=identity.producer_epoch,
                 base_sequence=-1 if identity is ANONYMOUS else base_sequence,
+                transactional=identity.transactional,
             )
         return self.encoded
 
@@ -217,6 +219,18 @@ class Accumulator:
                 future.set_exception(error)
                 future.exception()  # nobody has to look: the producer counts failures itself
         return len(batch.rows)
+
+    def discard(self, error: BarnabasError) -> list[Batch]:
+        """Give up and return all that is not on its way."""
+        discarded: list[Batch] = []
+        for lane in self._lanes.values():
+            under_way = [lane.batches.popleft()] if lane.in_flight else []
+            while lane.batches:
+                discarded.append(lane.batches[0])
+                self.failed(lane, error)
+            lane.batches.extend(under_way)
+            lane.in_flight = bool(under_way)
+        return discarded
 
     def split_first(self, lane: Lane) -> None:
         """Put two halves in the place of the first batch."""

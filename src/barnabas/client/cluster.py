@@ -8,12 +8,14 @@ long, or for other brokers, has a channel of its own; everybody else shares one.
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
+from enum import IntEnum
+from itertools import count
 from time import monotonic
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from barnabas.client.address import Address, parse_addresses
-from barnabas.client.backoff import pauses
+from barnabas.client.backoff import BUSY_PAUSE_MS, FIRST_PAUSE_MS, pause_before, pauses
 from barnabas.client.connection import DEFAULT_REQUEST_TIMEOUT_MS, Connection
 from barnabas.client.errors import (
     BarnabasError,
@@ -40,7 +42,7 @@ from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
-_SINGLE_KEY_COORDINATOR = 3  # from version 4 on, one request may ask for several groups
+_SINGLE_KEY_COORDINATOR = 3  # from version 4 on, one request may ask for several
 _AUTO_CREATE_WAIT_MS = 3_000
 _LATE_S = 1.0
 _SIGN_OF_LIFE_MS = 1_000
@@ -49,6 +51,13 @@ T = TypeVar("T")
 ResponseT = TypeVar("ResponseT", bound=Response)
 OnRetry = Callable[[BarnabasError, float], None]
 """Is told why something is about to be tried again, and for how many seconds that has gone on."""
+
+
+class CoordinatorType(IntEnum):
+    """What is coordinated, by its number in requests."""
+
+    GROUP = 0
+    TRANSACTION = 1
 
 
 class Channel:
@@ -86,7 +95,7 @@ class Cluster:
         self._connections: dict[tuple[Address, Channel], Connection] = {}
         self._opening: defaultdict[tuple[Address, Channel], asyncio.Lock]
         self._opening = defaultdict(asyncio.Lock)
-        self._coordinators: dict[str, int] = {}
+        self._coordinators: dict[tuple[CoordinatorType, str], int] = {}
         self._answering: Address | None = None
         self._ask_another = False
 
@@ -334,15 +343,26 @@ class Cluster:
 
     async def coordinator(self, group_id: str, channel: Channel = GENERAL) -> Connection:
         """The connection to the broker that coordinates a group."""
-        if group_id not in self._coordinators:
+        return await self._coordinator(CoordinatorType.GROUP, group_id, channel)
+
+    async def transaction_coordinator(
+        self, transactional_id: str, channel: Channel = GENERAL
+    ) -> Connection:
+        """The connection to the broker that coordinates the transactions of an id."""
+        return await self._coordinator(CoordinatorType.TRANSACTION, transactional_id, channel)
+
+    async def _coordinator(self, kind: CoordinatorType, name: str, channel: Channel) -> Connection:
+        if (kind, name) not in self._coordinators:
             response = await self.ask_any(
-                FindCoordinatorRequest(key=group_id), max_version=_SINGLE_KEY_COORDINATOR
+                FindCoordinatorRequest(key=name, key_type=kind),
+                max_version=_SINGLE_KEY_COORDINATOR,
             )
-            check(response.error_code, f"group {group_id}", response.error_message)
+            what = "group" if kind is CoordinatorType.GROUP else "transactional id"
+            check(response.error_code, f"{what} {name}", response.error_message)
             if response.node_id not in self.brokers:
                 await self.refresh([])
-            self._coordinators[group_id] = response.node_id
-        return await self.connection(self._coordinators[group_id], channel)
+            self._coordinators[kind, name] = response.node_id
+        return await self.connection(self._coordinators[kind, name], channel)
 
     async def _connect(self, address: Address, channel: Channel) -> Connection:
         key = (address, channel)
@@ -369,21 +389,24 @@ class Cluster:
         up anew. That something does not exist is taken as final here.
         """
         started = monotonic()
-        for pause in pauses():
+        for number in count(1):
             try:
                 return await attempt()
             except BarnabasError as error:
                 failing_s = monotonic() - started
+                busy = is_busy(error)
+                pause = pause_before(number, BUSY_PAUSE_MS if busy else FIRST_PAUSE_MS)
                 if not worth_retrying(error) or failing_s + pause > self.retry_timeout_ms / 1000:
                     raise
                 self.on_retry(error, failing_s)
             await asyncio.sleep(pause)
-            await self.look_around(topics)
-        raise AssertionError("pauses never end")
+            if not busy:
+                await self.look_around(topics)
+        raise AssertionError("counting never ends")
 
     def forget_coordinator(self, group_id: str) -> None:
         """Look the coordinator of a group up again when it is needed next."""
-        self._coordinators.pop(group_id, None)
+        self._coordinators.pop((CoordinatorType.GROUP, group_id), None)
 
     async def look_around(self, topics: Iterable[str]) -> None:
         """Ask anew who leads and coordinates; a cluster that is away is asked again later."""
@@ -401,3 +424,8 @@ def worth_retrying(error: BarnabasError) -> bool:
     if isinstance(error, BrokerError) and error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         return False
     return error.retriable
+
+
+def is_busy(error: BarnabasError) -> bool:
+    """Whether everybody is in their place, and a transaction's end is only being written down."""
+    return isinstance(error, BrokerError) and error.code is ErrorCode.CONCURRENT_TRANSACTIONS

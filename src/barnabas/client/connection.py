@@ -60,6 +60,7 @@ class Connection(asyncio.Protocol):
         self._pending: deque[_Pending] = deque()
         self._next_correlation_id = 0
         self._versions: dict[int, tuple[int, int]] = {}
+        self._features: dict[str, int] = {}
         self._lost: ConnectionLost | ProtocolMismatch | None = None
         self._writable = asyncio.Event()
         self._writable.set()
@@ -145,6 +146,10 @@ class Connection(asyncio.Protocol):
         """Whether the broker knows this request at all."""
         return request_type.API_KEY in self._versions
 
+    def feature_level(self, name: str) -> int:
+        """The level of a feature that the cluster has agreed on; 0 if it has no such feature."""
+        return self._features.get(name, 0)
+
     async def close(self) -> None:
         """Close once all that was written is sent; requests under way get `ConnectionLost`."""
         if self._transport is not None:
@@ -184,6 +189,9 @@ class Connection(asyncio.Protocol):
             )
         self._versions = {
             api.api_key: (api.min_version, api.max_version) for api in response.api_keys
+        }
+        self._features = {
+            feature.name: feature.max_version_level for feature in response.finalized_features
         }
 
     async def _write(self, request: Request[Response], version: int, timeout_ms: int) -> bytes:

@@ -8,8 +8,8 @@ A partition that cannot be read, because it has no leader or is gone, does not k
 being read: it is set aside and tried again now and then. Only when none is left is that an error.
 
 A batch may begin before the position, because a broker sends whole batches; the records before it
-are dropped. Control batches move the position and show no records. Reads uncommitted: the filter
-for aborted transactions is left out, and so are fetch sessions.
+are dropped. Control batches move the position and show no records. What aborted transactions wrote
+is shown unless only committed records are asked for. Fetch sessions are left out.
 """
 
 import asyncio
@@ -28,6 +28,7 @@ from barnabas.client.errors import (
     InvalidArgument,
     check,
 )
+from barnabas.client.isolation import AbortedTransactions, IsolationLevel
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.offsets import list_offsets
 from barnabas.records.batch import Buffer
@@ -46,11 +47,16 @@ _TOPICS_BY_NAME = 12  # from version 13 on, topics go by their ids
 
 
 class Fetched(NamedTuple):
-    """Records of one partition, in order, and the offset up to which the broker has more."""
+    """Records of one partition, in order, and the offset up to which the broker has more.
+
+    `next_offset` lies behind them, and behind what was passed over on the way: markers, and what
+    was aborted. It is the one to commit.
+    """
 
     partition: TopicPartition
     records: list[Record]
     high_watermark: int
+    next_offset: int
 
 
 class _Answer(NamedTuple):
@@ -79,7 +85,8 @@ class Consumer:
     """Reads the partitions it is told to, from the offsets it is told to.
 
     `out_of_range` is the time (EARLIEST or LATEST) to start again at when a position is no longer
-    in the log; without it that is an error.
+    in the log; without it that is an error. With READ_COMMITTED, records of transactions are handed
+    over once these are committed; one that goes on holds back what comes after it.
     """
 
     def __init__(
@@ -87,6 +94,7 @@ class Consumer:
         cluster: Cluster,
         *,
         out_of_range: int | None = None,
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
         max_wait_ms: int = 500,
         min_bytes: int = 1,
         max_bytes: int = 50 * 1024 * 1024,
@@ -94,6 +102,7 @@ class Consumer:
     ) -> None:
         self._cluster = cluster
         self._out_of_range = out_of_range
+        self._isolation = isolation
         self._max_wait_ms = max_wait_ms
         self._min_bytes = min_bytes
         self._max_bytes = max_bytes
@@ -285,6 +294,7 @@ class Consumer:
             max_wait_ms=self._max_wait_ms,
             min_bytes=self._min_bytes,
             max_bytes=self._max_bytes,
+            isolation_level=self._isolation,
             topics=[FetchTopic(topic=name, partitions=each) for name, each in topics.items()],
         )
         connection = await self._cluster.connection(node_id, self._channel)
@@ -314,18 +324,22 @@ class Consumer:
             self._positions[partition] = start[partition].offset
             return []
         check(data.error_code, f"partition {partition} at offset {offset}")
-        records, following = _decode(partition, offset, data.records or b"")
+        committed_only = self._isolation is IsolationLevel.READ_COMMITTED
+        aborted = AbortedTransactions(data.aborted_transactions if committed_only else None)
+        records, following = _decode(partition, offset, data.records or b"", aborted)
         self._positions[partition] = following
-        return [Fetched(partition, records, data.high_watermark)] if records else []
+        return [Fetched(partition, records, data.high_watermark, following)] if records else []
 
 
-def _decode(partition: TopicPartition, start: int, data: Buffer) -> tuple[list[Record], int]:
+def _decode(
+    partition: TopicPartition, start: int, data: Buffer, aborted: AbortedTransactions
+) -> tuple[list[Record], int]:
     """The records from `start` on, and the offset behind them."""
     records: list[Record] = []
     following = start
     try:
         for header, batch in iter_batches(data):
-            if not header.is_control:
+            if not aborted.hide(header, batch) and not header.is_control:
                 decoded = decode_batch(batch)
                 if header.base_offset < start:
                     decoded = [record for record in decoded if record.offset >= start]

@@ -104,6 +104,55 @@ class BrokerError(BarnabasError):
         self.retriable = code.retriable
 
 
+class ProducerFenced(BarnabasError):  # noqa: N818 - says what is wrong
+    """This producer's transactional id is another's now; nothing it does counts any more."""
+
+    @classmethod
+    def of(cls, transactional_id: str) -> "ProducerFenced":
+        return cls(
+            f"transactional id {transactional_id}: another producer has taken it over, or a "
+            "transaction took longer than its timeout; what was not committed is rolled back. "
+            "Make a new producer, if this one should go on"
+        )
+
+
+class TransactionAborted(BarnabasError):  # noqa: N818 - says what is wrong
+    """A transaction that had to be rolled back; nothing of it will be seen.
+
+    `retriable` says whether another one with the same records may succeed.
+    """
+
+    retriable = True
+
+    @classmethod
+    def because(cls, reason: BarnabasError) -> "TransactionAborted":
+        aborted = cls(f"the transaction is rolled back: {reason}")
+        if isinstance(reason, BrokerError):
+            aborted.retriable = reason.retriable or reason.code in _TRANSACTION_ANEW
+        return aborted
+
+
+class CommitUncertain(BarnabasError):  # noqa: N818 - says what is wrong
+    """A commit that nobody confirmed in time: it may have happened, as a whole, or not at all.
+
+    A new producer with the same transactional id settles it: once it is ready, either all is there
+    to be read or nothing is.
+    """
+
+
+# What another transaction does not suffer from: the producer or the group has moved on meanwhile.
+_TRANSACTION_ANEW = frozenset(
+    {
+        ErrorCode.TRANSACTION_ABORTABLE,
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.REBALANCE_IN_PROGRESS,
+    }
+)
+
+
 class _Meaning(NamedTuple):
     """What a code means to a user; without an explanation, the broker's own message stands."""
 
@@ -140,6 +189,22 @@ _MEANINGS = {
     ErrorCode.NO_REASSIGNMENT_IN_PROGRESS: _Meaning("it is not being moved"),
     ErrorCode.COORDINATOR_NOT_AVAILABLE: _Meaning(
         "it has no coordinator now", "are all brokers up?"
+    ),
+    ErrorCode.CONCURRENT_TRANSACTIONS: _Meaning("its last transaction is still being ended"),
+    ErrorCode.INVALID_TXN_STATE: _Meaning("that cannot be done in the state of its transaction"),
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING: _Meaning(
+        "the cluster does not know this producer",
+        "it was idle for longer than transactional.id.expiration.ms; make a new one",
+    ),
+    ErrorCode.INVALID_TRANSACTION_TIMEOUT: _Meaning(
+        "the timeout is longer than the broker allows",
+        "choose a shorter one, or raise transaction.max.timeout.ms there",
+    ),
+    ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: _Meaning(
+        "it does not exist", "see `barnabas transactions list`"
+    ),
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: _Meaning(
+        "not allowed with this transactional id"
     ),
     ErrorCode.INVALID_REPLICATION_FACTOR: _Meaning(
         None, "choose one between 1 and the number of brokers"

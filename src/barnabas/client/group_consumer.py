@@ -1,19 +1,21 @@
 """A consumer whose partitions come from its group and whose positions are committed there.
 
 Offsets are committed of records that were handed over and marked as done: `mark` says up to where.
-They are committed now and then, before a rebalance takes partitions away, and at the end.
+They are committed now and then, before a rebalance takes partitions away, and at the end; or by the
+transactions of a producer, with what was made of the records.
 """
 
 from collections.abc import Sequence
 from time import monotonic
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.consumer import Consumer, Fetched
 from barnabas.client.errors import BarnabasError, BrokerError
 from barnabas.client.group import GroupMember
-from barnabas.client.group_offsets import commit_offsets, fetch_committed
+from barnabas.client.group_offsets import NOBODY, Membership, commit_offsets, fetch_committed
+from barnabas.client.isolation import IsolationLevel
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.offsets import EARLIEST, list_offsets
 from barnabas.wire.errors import ErrorCode
@@ -29,10 +31,18 @@ _FENCED = frozenset(
 )
 
 
+class Marked(NamedTuple):
+    """Offsets that may be committed, in the name of the member that read up to them."""
+
+    offsets: dict[TopicPartition, int]
+    membership: Membership
+
+
 class GroupConsumer:
     """Use it as an async context manager: leaving it commits and leaves the group.
 
     `start` is the time (EARLIEST or LATEST) where a partition begins that nobody has committed.
+    With `commit_interval_ms=None` it commits nothing by itself: give it to transactions.
     """
 
     def __init__(
@@ -42,15 +52,17 @@ class GroupConsumer:
         topics: Sequence[str],
         *,
         start: int = EARLIEST,
-        commit_interval_ms: int = 5_000,
+        commit_interval_ms: int | None = 5_000,
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
         session_timeout_ms: int = 45_000,
         group_instance_id: str | None = None,
     ) -> None:
-        self.consumer = Consumer(cluster, out_of_range=start)
+        self.group_id = group_id
+        self.consumer = Consumer(cluster, out_of_range=start, isolation=isolation)
         self._cluster = cluster
         self._topics = list(topics)
         self._start = start
-        self._commit_interval = commit_interval_ms / 1000
+        self._commit_interval_ms = commit_interval_ms
         self._member = GroupMember(
             cluster,
             group_id,
@@ -59,7 +71,9 @@ class GroupConsumer:
             group_instance_id=group_instance_id,
         )
         self._done: dict[TopicPartition, int] = {}
+        self._done_as = NOBODY
         self._committed_at = monotonic()
+        self._astray = False
 
     async def __aenter__(self) -> Self:
         return self
@@ -72,14 +86,16 @@ class GroupConsumer:
     ) -> None:
         await self.consumer.close()
         try:
-            await self.commit()
+            if self._commit_interval_ms is not None:
+                await self.commit()
         finally:
             await self._member.leave()
 
     async def poll(self, timeout_ms: int = 1_000) -> list[Fetched]:
         """Wait for records of this member's partitions, rejoining the group when it asks for it."""
         await self.join()
-        if monotonic() - self._committed_at >= self._commit_interval:
+        interval_ms = self._commit_interval_ms
+        if interval_ms is not None and (monotonic() - self._committed_at) * 1000 >= interval_ms:
             await self.commit()
         return await self.consumer.poll(timeout_ms)
 
@@ -87,10 +103,28 @@ class GroupConsumer:
         """Be a member with partitions and positions, unless that is so already."""
         if self._member.rejoin_needed.is_set():
             await self._rejoin()
+        elif self._astray:
+            await self._go_where_committed(list(self.consumer.positions))
 
     def mark(self, partition: TopicPartition, next_offset: int) -> None:
         """Everything before `next_offset` is done, and may be committed."""
+        if not self._done:
+            self._done_as = self._member.membership
         self._done[partition] = next_offset
+
+    def take_marked(self) -> Marked:
+        """Leave it to somebody else to commit what was marked.
+
+        They do it in the name of the member that marked the first of it. If the group has moved on
+        since, that is refused: others may read these records.
+        """
+        offsets, self._done = self._done, {}
+        return Marked(offsets, self._done_as)
+
+    def rewind(self) -> None:
+        """Forget what was marked, and read on from where the group has committed."""
+        self._done = {}
+        self._astray = True
 
     async def commit(self) -> None:
         """Commit what was marked. Being fenced is no error: it is read again by somebody else."""
@@ -112,11 +146,18 @@ class GroupConsumer:
             raise
 
     async def _rejoin(self) -> None:
-        await self.commit()
+        if self._commit_interval_ms is not None:
+            await self.commit()
         self.consumer.assign({})
-        partitions = await self._member.join()
-        committed = await fetch_committed(self._cluster, self._member.group_id, partitions)
+        await self._go_where_committed(await self._member.join())
+
+    async def _go_where_committed(self, partitions: list[TopicPartition]) -> None:
+        self._astray = True  # until it is there: nothing is read from a place that may be wrong
+        committed = await fetch_committed(
+            self._cluster, self._member.group_id, partitions, stable=True
+        )
         fresh = [each for each in partitions if each not in committed]
         started = await list_offsets(self._cluster, dict.fromkeys(fresh, self._start))
         offsets = {each: found.offset for each, found in started.items()}
         self.consumer.assign({**committed, **offsets})
+        self._astray = False

@@ -15,6 +15,7 @@ from barnabas.wire.messages.offset_commit import (
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 
 _SINGLE_GROUP = 7  # OffsetFetch: from version 8 on, one request may ask for several groups
+_SINCE_STABLE = 7  # OffsetFetch: before, nothing could be asked about transactions
 _TOPICS_BY_NAME = 9  # OffsetCommit: from version 10 on, topics go by their ids
 _NOT_COMMITTED = -1
 
@@ -31,11 +32,16 @@ NOBODY = Membership()
 
 
 async def fetch_committed(
-    cluster: Cluster, group_id: str, partitions: Iterable[TopicPartition] | None = None
+    cluster: Cluster,
+    group_id: str,
+    partitions: Iterable[TopicPartition] | None = None,
+    *,
+    stable: bool = False,
 ) -> dict[TopicPartition, int]:
     """The committed offsets of a group, of all its partitions if none are named.
 
-    Partitions without a committed offset are left out.
+    Partitions without a committed offset are left out. With `stable`, transactions that are about
+    to commit others are waited for, if the partitions are named.
     """
     topics = None
     if partitions is not None:
@@ -47,6 +53,8 @@ async def fetch_committed(
 
     async def attempt() -> dict[TopicPartition, int]:
         connection = await cluster.coordinator(group_id)
+        version = connection.version_for(OffsetFetchRequest, _SINGLE_GROUP)
+        request.require_stable = stable and version >= _SINCE_STABLE
         response = await connection.send(request, max_version=_SINGLE_GROUP)
         check(response.error_code, f"group {group_id}")
         committed = {}

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import check
+from barnabas.client.isolation import IsolationLevel
 from barnabas.client.metadata import TopicPartition
 from barnabas.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -29,15 +30,21 @@ class TimestampOffset(NamedTuple):
 
 
 async def list_offsets(
-    cluster: Cluster, timestamps: Mapping[TopicPartition, int]
+    cluster: Cluster,
+    timestamps: Mapping[TopicPartition, int],
+    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
 ) -> dict[TopicPartition, TimestampOffset]:
-    """Look up, for each partition, a time in milliseconds or LATEST, EARLIEST or MAX_TIMESTAMP."""
+    """Look up, for each partition, a time in milliseconds or LATEST, EARLIEST or MAX_TIMESTAMP.
+
+    With READ_COMMITTED a log ends where its oldest transaction that goes on begins.
+    """
     found: dict[TopicPartition, TimestampOffset] = {}
 
     async def attempt() -> None:
         missing = [partition for partition in timestamps if partition not in found]
         for node_id, partitions in (await cluster.by_leader(missing)).items():
-            await _ask(cluster, node_id, {each: timestamps[each] for each in partitions}, found)
+            asked = {each: timestamps[each] for each in partitions}
+            found.update(await _ask(cluster, node_id, asked, isolation))
 
     topics = {partition.topic for partition in timestamps}
     await cluster.retrying(attempt, topics=topics)
@@ -57,13 +64,15 @@ async def _ask(
     cluster: Cluster,
     node_id: int,
     timestamps: Mapping[TopicPartition, int],
-    found: dict[TopicPartition, TimestampOffset],
-) -> None:
+    isolation: IsolationLevel,
+) -> dict[TopicPartition, TimestampOffset]:
+    found: dict[TopicPartition, TimestampOffset] = {}
     by_topic: defaultdict[str, list[ListOffsetsPartition]] = defaultdict(list)
     for (topic, partition), timestamp in timestamps.items():
         by_topic[topic].append(ListOffsetsPartition(partition_index=partition, timestamp=timestamp))
     request = ListOffsetsRequest(
         replica_id=_CONSUMER,
+        isolation_level=isolation,
         topics=[ListOffsetsTopic(name=name, partitions=each) for name, each in by_topic.items()],
         timeout_ms=cluster.request_timeout_ms,
     )
@@ -74,3 +83,4 @@ async def _ask(
             name = TopicPartition(topic_answer.name, answer.partition_index)
             check(answer.error_code, f"partition {name}")
             found[name] = TimestampOffset(answer.offset, answer.timestamp)
+    return found

@@ -7,6 +7,8 @@ batch that is refused as too large is cut in halves, down to single records.
 With acks=all the producer is idempotent: it has an id from the cluster and numbers its records, so
 that a batch whose answer got lost and which is sent again is stored once. With other acks, or where
 brokers give no ids, it may be stored twice.
+
+With a transactional id, records are sent in transactions: see `barnabas.client.transaction`.
 """
 
 import asyncio
@@ -18,8 +20,8 @@ from types import TracebackType
 from typing import Self
 
 from barnabas.client.accumulator import Accumulator, Delivery, Lane
-from barnabas.client.backoff import pause_before
-from barnabas.client.cluster import Channel, Cluster
+from barnabas.client.backoff import BUSY_PAUSE_MS, FIRST_PAUSE_MS, pause_before
+from barnabas.client.cluster import Channel, Cluster, is_busy
 from barnabas.client.errors import (
     BarnabasError,
     BrokerError,
@@ -28,9 +30,12 @@ from barnabas.client.errors import (
     RecordTooLarge,
     broker_error,
 )
+from barnabas.client.group_consumer import GroupConsumer
 from barnabas.client.metadata import Topic, TopicPartition
 from barnabas.client.partitioner import StickyPartitioner, partition_for_key
-from barnabas.client.producer_identities import ProducerIdentities
+from barnabas.client.producer_identities import Identities, ProducerIdentities
+from barnabas.client.transaction import Transaction
+from barnabas.client.transactional_id import TransactionalId
 from barnabas.records.compression import Compression
 from barnabas.records.encode import max_record_size
 from barnabas.records.record import Headers
@@ -48,16 +53,6 @@ MAX_REQUEST_BYTES = 100 * 1024 * 1024
 """What a broker reads by default; it hangs up on a larger request without a word."""
 
 _REQUEST_OVERHEAD_BYTES = 64 * 1024  # more than a request has around one record
-_TOPICS_BY_NAME = 12  # from version 13 on, topics go by their ids
-
-# The partition does not know where this producer stands: it has to introduce itself again.
-_FORGOTTEN = frozenset(
-    {
-        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-        ErrorCode.UNKNOWN_PRODUCER_ID,
-        ErrorCode.INVALID_PRODUCER_EPOCH,
-    }
-)
 
 
 @dataclass(slots=True)
@@ -75,6 +70,9 @@ class Producer:
     `batch_bytes` is also about what one partition can have under way, so it bounds throughput at
     `batch_bytes` for each round trip. `max_request_bytes` is the brokers' socket.request.max.bytes:
     a record that needs more, uncompressed, is refused at once.
+
+    Entering it with a `transactional_id` takes that id over from whoever had it, and a transaction
+    that is not ended within `transaction_timeout_ms` is rolled back by its coordinator.
     """
 
     def __init__(
@@ -90,9 +88,13 @@ class Producer:
         max_request_bytes: int = MAX_REQUEST_BYTES,
         delivery_timeout_ms: int = 120_000,
         auto_create: bool = True,
+        transactional_id: str | None = None,
+        transaction_timeout_ms: int = 60_000,
     ) -> None:
         if acks not in (ACKS_ALL, 0, 1):
             raise InvalidArgument(f"acks={acks}: it must be 0, 1 or -1 (all)")
+        if transactional_id is not None and acks != ACKS_ALL:
+            raise InvalidArgument(f"acks={acks}: transactions need -1 (all)")
         self.count = DeliveryCount()
         self._cluster = cluster
         self._acks = acks
@@ -113,9 +115,17 @@ class Producer:
         self._sender: asyncio.Task[None] | None = None
         self._broken: BaseException | None = None
         self._channel = Channel()  # an acknowledgement may wait for other brokers
-        self._identities = ProducerIdentities(cluster, anonymous=acks != ACKS_ALL)
+        self._identities: Identities = ProducerIdentities(cluster, anonymous=acks != ACKS_ALL)
+        self._transaction: Transaction | None = None
+        self._transactional: TransactionalId | None = None
+        if transactional_id is not None:
+            self._transactional = TransactionalId(
+                cluster, transactional_id, timeout_ms=transaction_timeout_ms
+            )
 
     async def __aenter__(self) -> Self:
+        if self._transactional is not None:
+            await self._transactional.start()
         self._sender = asyncio.create_task(self._send_forever())
         self._sender.add_done_callback(self._end_task)
         return self
@@ -127,7 +137,9 @@ class Producer:
         traceback: TracebackType | None,
     ) -> None:
         try:
-            if error_type is None or not issubclass(error_type, asyncio.CancelledError):
+            if self._transaction is not None and self._transaction.is_open:
+                await self._transaction.abort()
+            elif error_type is None or not issubclass(error_type, asyncio.CancelledError):
                 await self.flush()
         finally:
             tasks = [*self._requests, *([self._sender] if self._sender else [])]
@@ -135,6 +147,25 @@ class Producer:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await self._cluster.close_channel(self._channel)
+            if self._transactional is not None:
+                await self._transactional.close()
+
+    def transaction(self, consumer: GroupConsumer | None = None) -> Transaction:
+        """A transaction, to be used as an async context manager; one at a time.
+
+        It takes along the offsets that `consumer` marks.
+        """
+        if self._transactional is None:
+            raise InvalidArgument("transactions need a producer with a transactional_id")
+        return Transaction(self, self._transactional, consumer)
+
+    def begin(self, transaction: Transaction) -> None:
+        """Let all that is sent from now on belong to a transaction of this producer."""
+        if self._transactional is not None and self._transactional.broken is not None:
+            raise self._transactional.broken
+        if self._transaction is not None and self._transaction.is_open:
+            raise InvalidArgument("another transaction is open: commit it or roll it back first")
+        self._identities = self._transaction = transaction
 
     async def send(
         self,
@@ -179,6 +210,10 @@ class Producer:
                 f"{self._max_request_bytes} bytes that a broker reads "
                 "(socket.request.max.bytes; one record is bounded by max.message.bytes as well)"
             )
+        if self._transactional is not None:
+            if self._transaction is None:
+                raise InvalidArgument("begin a transaction first: async with p.transaction(): ...")
+            self._transaction.raise_unless_usable()
         row = (timestamp_ms, key, value, headers)
         added = accumulator.add(TopicPartition(topic, partition), row, size, monotonic())
         if added.opened:
@@ -201,6 +236,22 @@ class Producer:
                 await self._progress.wait()
         finally:
             self._flushing -= 1
+
+    async def discard(self, error: BarnabasError) -> bool:
+        """Give everything up, once its attempt under way has ended; says if some may have arrived.
+
+        Whoever does this has seen to it that nothing is tried again.
+        """
+        attempted = False
+        while True:
+            discarded = self._accumulator.discard(error)
+            self.count.failed += sum(len(batch.rows) for batch in discarded)
+            attempted = attempted or any(batch.attempts > 0 for batch in discarded)
+            if self._accumulator.is_empty:
+                return attempted
+            self._raise_if_broken()
+            self._progress.clear()
+            await self._progress.wait()
 
     def _raise_if_broken(self) -> None:
         if self._broken is not None:
@@ -262,13 +313,13 @@ class Producer:
             connection = await self._cluster.connection(node_id, self._channel)
             request = await self._produce_request(lanes)
             if self._acks == 0:
-                await connection.post(request, max_version=_TOPICS_BY_NAME)
+                await connection.post(request, max_version=self._identities.produce_version)
                 for lane in lanes:
                     self.count.delivered += self._accumulator.delivered(lane, -1, -1)
             else:
                 answer = connection.send(
                     request,
-                    max_version=_TOPICS_BY_NAME,
+                    max_version=self._identities.produce_version,
                     timeout_ms=self._cluster.request_timeout_ms,
                 )
                 partitions = [lane.partition for lane in lanes]
@@ -282,14 +333,15 @@ class Producer:
             self._wake.set()
 
     async def _produce_request(self, lanes: list[Lane]) -> ProduceRequest:
+        await self._identities.introduce(lanes)
         topics: defaultdict[str, list[PartitionProduceData]] = defaultdict(list)
         for lane in lanes:
-            if lane.identity is None:
-                lane.identity = await self._identities.current()
             topics[lane.partition.topic].append(
                 PartitionProduceData(lane.partition.partition, lane.encode(self._compression))
             )
+        owner = self._transactional
         return ProduceRequest(
+            transactional_id=None if owner is None else owner.transactional_id,
             acks=self._acks,
             timeout_ms=self._cluster.request_timeout_ms,
             topic_data=[
@@ -332,10 +384,8 @@ class Producer:
         self._wake.set()  # others of the same request may go on
         again: list[Lane] = []
         for lane, error in failures:
-            forgotten = isinstance(error, BrokerError) and error.code in _FORGOTTEN
-            if forgotten:
-                self._identities.start_over(lane)
-            if (error.retriable or forgotten) and not self._expired(lane, monotonic()):
+            expired = self._expired(lane, monotonic())
+            if self._identities.may_retry(lane, error) and not expired:
                 lane.batches[0].attempts += 1
                 lane.batches[0].last_error = error
                 again.append(lane)
@@ -344,19 +394,24 @@ class Producer:
                 self._give_up(lane, error)
         if not again:
             return
+        busy = all(is_busy(error) for lane, error in failures if lane in again)
         try:
             # Nobody else takes these lanes meanwhile: they are still counted as under way.
-            await self._cluster.look_around({lane.partition.topic for lane in again})
+            if not busy:
+                await self._cluster.look_around({lane.partition.topic for lane in again})
         except BarnabasError as error:
             for lane in again:
                 self._give_up(lane, error)
             return
         for lane in again:
             lane.in_flight = False
-            lane.retry_at = monotonic() + pause_before(lane.batches[0].attempts)
+            lane.retry_at = monotonic() + pause_before(
+                lane.batches[0].attempts, BUSY_PAUSE_MS if busy else FIRST_PAUSE_MS
+            )
             known = self._cluster.known_topic(lane.partition.topic)
             if known is not None:
                 self._topics[lane.partition.topic] = known
+        self._progress.set()
         self._wake.set()
 
     def _expired(self, lane: Lane, now: float) -> bool:
@@ -374,8 +429,7 @@ class Producer:
                 self._give_up(lane, DeliveryTimedOut(message))
 
     def _give_up(self, lane: Lane, error: BarnabasError) -> None:
-        if lane.batches[0].encoded is not None:
-            self._identities.start_over(lane)
+        self._identities.gave_up(lane, error)
         self.count.failed += self._accumulator.failed(lane, error)
         if self.count.first_error is None:
             self.count.first_error = error

@@ -5,23 +5,62 @@ given up whose fate nobody knows, it begins anew under another id; the others ke
 """
 
 import asyncio
+from collections.abc import Collection
+from typing import Protocol
 
 from barnabas.client.accumulator import ANONYMOUS, Lane, ProducerIdentity
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import check
+from barnabas.client.errors import BarnabasError, BrokerError, check
+from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
+
+TOPICS_BY_NAME = 12
+"""The newest version of Produce that names topics; from 13 on they go by their ids."""
+
+# The partition does not know where this producer stands: it has to introduce itself again.
+_FORGOTTEN = frozenset(
+    {
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+    }
+)
+
+
+class Identities(Protocol):
+    """Under whose name batches are sent, and what their failures mean for it."""
+
+    @property
+    def produce_version(self) -> int:
+        """The newest version of Produce to use."""
+
+    async def introduce(self, lanes: Collection[Lane]) -> None:
+        """See to it that the first batches of these lanes may be sent."""
+
+    def may_retry(self, lane: Lane, error: BarnabasError) -> bool:
+        """Whether to send a lane's first batch again; if so, it is ready for that."""
+
+    def gave_up(self, lane: Lane, error: BarnabasError) -> None:
+        """Hear that a lane's first batch is given up."""
 
 
 class ProducerIdentities:
     """Asks for an id when one is needed; brokers that give none leave the producer anonymous."""
+
+    produce_version = TOPICS_BY_NAME
 
     def __init__(self, cluster: Cluster, *, anonymous: bool) -> None:
         self._cluster = cluster
         self._current: ProducerIdentity | None = ANONYMOUS if anonymous else None
         self._asking = asyncio.Lock()
 
-    async def current(self) -> ProducerIdentity:
-        """The identity for a partition that has none."""
+    async def introduce(self, lanes: Collection[Lane]) -> None:
+        """Give an identity to those that have none."""
+        for lane in lanes:
+            if lane.identity is None:
+                lane.identity = await self._ask_once()
+
+    async def _ask_once(self) -> ProducerIdentity:
         async with self._asking:
             if self._current is None:
                 self._current = await self._ask()
@@ -38,7 +77,20 @@ class ProducerIdentities:
         check(response.error_code, "the producer's id")
         return ProducerIdentity(response.producer_id, response.producer_epoch)
 
-    def start_over(self, lane: Lane) -> None:
+    def may_retry(self, lane: Lane, error: BarnabasError) -> bool:
+        """What may pass is tried again, and so is what a new introduction may cure."""
+        if isinstance(error, BrokerError) and error.code in _FORGOTTEN:
+            self._start_over(lane)
+            return True
+        return error.retriable
+
+    def gave_up(self, lane: Lane, error: BarnabasError) -> None:
+        """Begin anew if the batch may have arrived."""
+        del error
+        if lane.batches[0].encoded is not None:
+            self._start_over(lane)
+
+    def _start_over(self, lane: Lane) -> None:
         """Let a partition begin anew, under an identity that it has never seen."""
         if lane.identity is self._current and self._current is not ANONYMOUS:
             self._current = None

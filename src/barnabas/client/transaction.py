@@ -1,0 +1,204 @@
+"""One transaction: what a producer writes from its begin to its end is seen as a whole, or never.
+
+    async with producer.transaction():
+        await producer.send("invoices", b"...")
+        await producer.send("stock", b"...")
+
+Leaving the block commits. Leaving it with an exception rolls back, and the exception goes on. A
+transaction that cannot be committed, because a record could not be delivered, is rolled back and
+raises `TransactionAborted`.
+
+To read, work and write exactly once, hand over the consumer whose records are worked on:
+
+    async with producer.transaction(consumer):
+        for fetched in await consumer.poll():
+            ...
+            consumer.mark(fetched.partition, fetched.next_offset)
+
+What it has marked is committed with the transaction, and if that is rolled back the consumer goes
+back to where the group has committed, so that the same records are read again.
+"""
+
+import asyncio
+from collections.abc import Collection, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from barnabas.client.accumulator import Lane
+from barnabas.client.errors import (
+    BarnabasError,
+    InvalidArgument,
+    TransactionAborted,
+)
+from barnabas.client.group_consumer import GroupConsumer
+from barnabas.client.group_offsets import NOBODY, Membership
+from barnabas.client.metadata import TopicPartition
+from barnabas.client.producer_identities import TOPICS_BY_NAME
+from barnabas.client.transactional_id import TransactionalId
+
+if TYPE_CHECKING:
+    from barnabas.client.producer import Producer
+
+_ADDED_BEFORE = 11  # Produce: from version 12 on, brokers add partitions to transactions themselves
+_GOODBYE_S = 5  # for who is being cancelled: the coordinator rolls back in time by itself
+
+
+class Transaction:
+    """Made by `Producer.transaction`, and used once. `is_open` from its begin to its end."""
+
+    def __init__(
+        self, producer: "Producer", owner: TransactionalId, consumer: GroupConsumer | None
+    ) -> None:
+        self.is_open = False
+        self._producer = producer
+        self._owner = owner
+        self._consumer = consumer
+        self._failure: BarnabasError | None = None
+        self._rolled_back = False
+        self._begun = False  # whether the coordinator may have heard of it
+        self._uncertain = False  # whether a batch was given up that may have arrived
+        self._partitions: set[TopicPartition] = set()
+        self._groups: set[str] = set()
+        self._adding = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        self.begin()
+        return self
+
+    async def __aexit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if not self.is_open:
+            return
+        if error is None:
+            await self.commit()
+        else:
+            await self._abort_because(error)
+
+    def begin(self) -> None:
+        """Begin; from now on everything that the producer sends belongs to this transaction."""
+        self._producer.begin(self)
+        self.is_open = True
+
+    async def send_offsets(
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, int],
+        membership: Membership = NOBODY,
+    ) -> None:
+        """Commit, with the transaction, the offsets of the records that a group reads next."""
+        self.raise_unless_usable()
+        if not offsets:
+            return
+        self._begun = True
+        try:
+            async with self._adding:
+                if not self._owner.adds_implicitly and group_id not in self._groups:
+                    await self._owner.add_offsets(group_id)
+                    self._groups.add(group_id)
+            await self._owner.commit_offsets(group_id, offsets, membership)
+        except BarnabasError as error:
+            self._fail(error)
+            raise
+
+    async def commit(self) -> None:
+        """Wait until everything is delivered, and make it visible.
+
+        Raises `TransactionAborted` if that can't be: then it has been rolled back.
+        """
+        try:
+            await self._commit()
+        except BarnabasError as error:
+            self._fail(error)
+        except BaseException as error:
+            await self._abort_because(error)
+            raise
+        if self._failure is not None:
+            await self.abort()
+            raise TransactionAborted.because(self._failure) from self._failure
+
+    async def _commit(self) -> None:
+        self.raise_unless_usable()
+        if self._consumer is not None:
+            marked = self._consumer.take_marked()
+            await self.send_offsets(self._consumer.group_id, marked.offsets, marked.membership)
+        self.is_open = False
+        await self._producer.flush()
+        if self._failure is None and self._begun:
+            await self._owner.end(committed=True)
+
+    async def abort(self) -> None:
+        """Roll back: drop what was not sent, and let nobody see the rest."""
+        self.is_open = False
+        self._rolled_back = True
+        if self._consumer is not None:
+            self._consumer.rewind()
+        rolled_back = TransactionAborted("the transaction was rolled back")
+        self._uncertain |= await self._producer.discard(rolled_back)
+        self._raise_if_broken()
+        if self._begun:
+            await self._owner.end(committed=False)
+            if self._uncertain and not self._owner.adds_implicitly:
+                await self._owner.raise_epoch()
+
+    async def _abort_because(self, error: BaseException) -> None:
+        """Roll back while an exception is on its way, which stays the one that is seen."""
+        cancelled = isinstance(error, asyncio.CancelledError)
+        try:
+            async with asyncio.timeout(_GOODBYE_S if cancelled else None):
+                await self.abort()
+        except (BarnabasError, TimeoutError) as failure:
+            error.add_note(f"This producer did not roll the transaction back: {failure}")
+
+    def raise_unless_usable(self) -> None:
+        """Raise what keeps the transaction from being added to."""
+        self._raise_if_broken()
+        if self._failure is not None:
+            raise TransactionAborted.because(self._failure) from self._failure
+        if not self.is_open:
+            raise InvalidArgument("the transaction has ended: begin another one")
+
+    def _raise_if_broken(self) -> None:
+        if self._owner.broken is not None:
+            raise self._owner.broken
+
+    def _fail(self, error: BarnabasError) -> None:
+        if self._failure is None:
+            self._failure = error
+
+    # -- Identities ----------------------------------------------------------------------------
+
+    @property
+    def produce_version(self) -> int:
+        return TOPICS_BY_NAME if self._owner.adds_implicitly else _ADDED_BEFORE
+
+    async def introduce(self, lanes: Collection[Lane]) -> None:
+        """Make the lanes' partitions part of the transaction, and number on from where it stands.
+
+        No batch is on its way when another transaction begins, so a new epoch finds lanes at rest.
+        """
+        self._begun = True
+        if not self._owner.adds_implicitly:
+            async with self._adding:
+                missing = {lane.partition for lane in lanes} - self._partitions
+                if missing:
+                    await self._owner.add_partitions(missing)
+                    self._partitions |= missing
+        for lane in lanes:
+            if lane.identity != self._owner.identity:
+                lane.start_over()
+                lane.identity = self._owner.identity
+
+    def may_retry(self, lane: Lane, error: BarnabasError) -> bool:
+        """Nothing is tried again that is to be rolled back anyway."""
+        del lane
+        return error.retriable and not self._rolled_back and self._failure is None
+
+    def gave_up(self, lane: Lane, error: BarnabasError) -> None:
+        """Without one of its records the transaction can't be committed."""
+        self._fail(error)
+        if lane.batches[0].encoded is not None:
+            self._uncertain = True
