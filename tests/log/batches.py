@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from barnabas.log import AppendInfo, Log
 from barnabas.records.batch import BatchHeader, parse_header
 from barnabas.records.compression import Compression
+from barnabas.records.control import ControlType, encode_end_marker
 from barnabas.records.decode import decode_records, iter_batches
 from barnabas.records.encode import encode_batch
 from barnabas.records.record import Record
@@ -19,6 +20,7 @@ def batch(
     producer_id: int = -1,
     producer_epoch: int = -1,
     base_sequence: int = -1,
+    transactional: bool = False,
 ) -> tuple[memoryview, list[tuple[int, BatchHeader]]]:
     """A produced batch as `Log.append` wants it: a writable buffer, and where its batch is."""
     data = encode_batch(
@@ -27,8 +29,43 @@ def batch(
         producer_id=producer_id,
         producer_epoch=producer_epoch,
         base_sequence=base_sequence,
+        transactional=transactional,
     )
     return memoryview(data), [(0, parse_header(data))]
+
+
+def write(
+    log: Log, producer_id: int, *, epoch: int = 0, sequence: int = -1, size: int = 20, now: int = 0
+) -> AppendInfo:
+    """Append a batch of one record that is part of a producer's transaction."""
+    buffer, batches = batch(
+        [(now, b"k", b"v" * size)],
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=sequence,
+        transactional=True,
+    )
+    return log.append(buffer, batches, 0, now)
+
+
+def end(
+    log: Log,
+    producer_id: int,
+    *,
+    commit: bool,
+    epoch: int = 0,
+    coordinator_epoch: int = 0,
+    now: int = 0,
+) -> AppendInfo:
+    """Append the marker that ends a producer's transaction."""
+    data = encode_end_marker(
+        ControlType.COMMIT if commit else ControlType.ABORT,
+        timestamp_ms=now,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        coordinator_epoch=coordinator_epoch,
+    )
+    return log.append(memoryview(data), [(0, parse_header(data))], 0, now)
 
 
 def put(
