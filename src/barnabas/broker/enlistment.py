@@ -15,6 +15,7 @@ from asyncio import AbstractEventLoop, Future
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from barnabas.broker.clock import Clock
 from barnabas.broker.partition import Partition
@@ -62,6 +63,7 @@ class _Asked:
     adds: bool
     deadline_ms: int
     leader_epoch: int
+    attempt: int = 0
     pause_s: float = _RETRY_S
     waiting: list[Done] = field(default_factory=list)
 
@@ -136,6 +138,7 @@ class Enlistment:
     def _ask(self, asked: _Asked) -> None:
         if self._asked.get(asked.key) is not asked:
             return
+        asked.attempt += 1
         if not self._to_ask:
             self._loop.call_soon(self._ask_all)
         self._to_ask.append(asked)
@@ -222,8 +225,17 @@ class Enlistment:
             self._heard(asked, ErrorCode(code))
 
     def _heard(self, asked: _Asked, error: ErrorCode) -> None:
-        if error in UNAVAILABLE and self._clock.steady_ms() < asked.deadline_ms:
-            self._loop.call_later(asked.pause_s, self._ask, asked)
-            asked.pause_s = min(2 * asked.pause_s, _MAX_RETRY_S)
-        else:
+        if error not in UNAVAILABLE or self._clock.steady_ms() >= asked.deadline_ms:
             self._settle(asked, error)
+            return
+        again = partial(self._ask_again, asked, asked.attempt)
+        self._loop.call_later(asked.pause_s, again)
+        asked.pause_s = min(2 * asked.pause_s, _MAX_RETRY_S)
+        if error is ErrorCode.CONCURRENT_TRANSACTIONS:
+            shard = self._coordinator.find(asked.transactional_id)
+            if not isinstance(shard, ErrorCode):  # it is here: its last transaction is all but over
+                shard.progress().add_done_callback(again)
+
+    def _ask_again(self, asked: _Asked, attempt: int, _: object = None) -> None:
+        if asked.attempt == attempt:
+            self._ask(asked)

@@ -64,6 +64,7 @@ class LedShard(ABC, Generic[DecisionT]):
         self._in_flight: deque[InFlight[DecisionT]] = deque()
         self._waiter: Future[None] | None = None
         """For the first decision in flight; the others wait behind it."""
+        self._progress: Future[None] | None = None
         self._timer: TimerHandle | None = None
         self._overdue: TimerHandle | None = None
 
@@ -139,6 +140,7 @@ class LedShard(ABC, Generic[DecisionT]):
                 timer.cancel()
         self._send(self.unload())
         self._fail_all(ErrorCode.NOT_COORDINATOR)
+        self._say_progress()
 
     # -- deciding ----------------------------------------------------------------------------------
 
@@ -152,6 +154,20 @@ class LedShard(ABC, Generic[DecisionT]):
             token = self._loop.create_future()
         self._carry_out(decide(token))
         return token
+
+    def progress(self) -> "Future[None]":
+        """Done with the next decision that is committed, or when the shard is over.
+
+        Several may wait for it, so it is not to be cancelled.
+        """
+        if self._progress is None:
+            self._progress = self._loop.create_future()
+        return self._progress
+
+    def _say_progress(self) -> None:
+        progress, self._progress = self._progress, None
+        if progress is not None:
+            progress.set_result(None)
 
     def appended(self, decision: DecisionT, next_offset: int) -> None:
         """What `decision` goes with is in the log, before `next_offset`, which is now its end."""
@@ -209,6 +225,7 @@ class LedShard(ABC, Generic[DecisionT]):
         while in_flight and in_flight[0].next_offset <= self.partition.high_watermark:
             decision = in_flight.popleft().decision
             self._persist(self._committed(decision))
+            self._say_progress()
         if in_flight and self._waiter is None:
             waiter = self.partition.committed(in_flight[0].next_offset)
             assert waiter is not None

@@ -1,9 +1,16 @@
-"""What handlers of transactions share: reaching the shard of a transactional id."""
+"""What handlers of transactions share: reaching the shard of a transactional id.
 
-from asyncio import Future
+A transaction is ended when that is decided, but the next one can begin only when all of its
+partitions know. A client that is told so tries again after 20 ms or more, so rather than tell it,
+it is kept waiting for the few milliseconds that it takes.
+"""
+
+from asyncio import Future, shield, wait_for
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
+from barnabas.broker.led_transactions import LedTransactions
 from barnabas.broker.node import Node
 from barnabas.transactions import TransactionDecision, TransactionShard
 from barnabas.wire.errors import ErrorCode
@@ -11,18 +18,35 @@ from barnabas.wire.message import Response
 
 ResponseT = TypeVar("ResponseT", bound=Response)
 
+_PATIENCE_S = 0.5
 
-def decided_by_coordinator(
+
+async def decided_by_coordinator(
     node: Node,
     transactional_id: str,
     failed: Callable[[ErrorCode], ResponseT],
     decide: Callable[[TransactionShard, object, int], TransactionDecision],
-) -> "ResponseT | Future[Any]":
+    error_of: Callable[[ResponseT], int],
+) -> ResponseT:
     """Have the transaction's shard decide, given a token and the time, and answer when it does.
 
     `failed` makes the response for when the transaction can't be served here.
     """
-    shard = node.transactions.find(transactional_id)
-    if isinstance(shard, ErrorCode):
-        return failed(shard)
+    deadline = node.loop.time() + _PATIENCE_S
+    while True:
+        shard = node.transactions.find(transactional_id)
+        if isinstance(shard, ErrorCode):
+            return failed(shard)
+        progress = shard.progress()
+        response: ResponseT = await _decided(shard, decide)
+        left = deadline - node.loop.time()
+        if error_of(response) != ErrorCode.CONCURRENT_TRANSACTIONS or left <= 0:
+            return response
+        with suppress(TimeoutError):
+            await wait_for(shield(progress), left)
+
+
+def _decided(
+    shard: LedTransactions, decide: Callable[[TransactionShard, object, int], TransactionDecision]
+) -> "Future[Any]":
     return shard.decide(lambda token: decide(shard.transactions, token, shard.now_ms()))

@@ -1,7 +1,5 @@
 """AddOffsetsToTxn, versions 0-4: where a group keeps its offsets becomes part of a transaction."""
 
-from asyncio import Future
-
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
 from barnabas.broker.on_transactions import decided_by_coordinator
@@ -22,15 +20,12 @@ async def handle(
     if topic is None:
         return AddOffsetsToTxnResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
     partition = (CONSUMER_OFFSETS, partition_of(request.group_id, len(topic.partitions)))
-    answer = decided_by_coordinator(
+    return await decided_by_coordinator(
         node,
         request.transactional_id,
         lambda error: AddOffsetsToTxnResponse(error_code=error),
         lambda transactions, token, now_ms: transactions.add_offsets(
             request, partition, token=token, api_version=context.version, now_ms=now_ms
         ),
+        lambda response: response.error_code,
     )
-    if isinstance(answer, Future):
-        response: AddOffsetsToTxnResponse = await answer
-        return response
-    return answer

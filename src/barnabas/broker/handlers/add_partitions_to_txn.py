@@ -6,7 +6,7 @@ and may want to know only whether the partitions are in already.
 If a partition does not exist none is added: the others were not attempted.
 """
 
-from asyncio import Future
+from asyncio import gather
 from collections.abc import Callable
 
 from barnabas.broker.dispatch import RequestContext
@@ -30,35 +30,25 @@ async def handle(
     node: Node, request: AddPartitionsToTxnRequest, context: RequestContext
 ) -> AddPartitionsToTxnResponse:
     if context.version >= _SEVERAL:
-        # All are decided before the first is waited for.
-        answers = [_decide(node, each, context.version) for each in request.transactions]
-        return AddPartitionsToTxnResponse(
-            results_by_transaction=[await _result(answer) for answer in answers]
-        )
+        results = (_result(node, each, context.version) for each in request.transactions)
+        return AddPartitionsToTxnResponse(results_by_transaction=list(await gather(*results)))
     transaction = AddPartitionsToTxnTransaction(
         request.v3_and_below_transactional_id,
         request.v3_and_below_producer_id,
         request.v3_and_below_producer_epoch,
         topics=request.v3_and_below_topics,
     )
-    result = await _result(_decide(node, transaction, context.version))
+    result = await _result(node, transaction, context.version)
     return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=result.topic_results)
 
 
 async def _result(
-    answer: "AddPartitionsToTxnResponse | Future[AddPartitionsToTxnResponse]",
-) -> AddPartitionsToTxnResult:
-    response = await answer if isinstance(answer, Future) else answer
-    return response.results_by_transaction[0]
-
-
-def _decide(
     node: Node, asked: AddPartitionsToTxnTransaction, version: int
-) -> "AddPartitionsToTxnResponse | Future[AddPartitionsToTxnResponse]":
+) -> AddPartitionsToTxnResult:
     partitions = [(topic.name, index) for topic in asked.topics for index in topic.partitions]
     missing = {each for each in partitions if not partition_exists(node, *each)}
     if missing and not asked.verify_only:
-        return _refused(
+        refused = _refused(
             asked,
             lambda partition: (
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -66,7 +56,8 @@ def _decide(
                 else ErrorCode.OPERATION_NOT_ATTEMPTED
             ),
         )
-    return decided_by_coordinator(
+        return refused.results_by_transaction[0]
+    response = await decided_by_coordinator(
         node,
         asked.transactional_id,
         lambda error: _refused(asked, lambda _: error),
@@ -80,6 +71,20 @@ def _decide(
             now_ms=now_ms,
             verify_only=asked.verify_only,
         ),
+        _first_error,
+    )
+    return response.results_by_transaction[0]
+
+
+def _first_error(response: AddPartitionsToTxnResponse) -> int:
+    """All partitions of one transaction get the same error, or none."""
+    return next(
+        (
+            each.partition_error_code
+            for topic in response.results_by_transaction[0].topic_results
+            for each in topic.results_by_partition
+        ),
+        ErrorCode.NONE,
     )
 
 

@@ -1,22 +1,18 @@
 """EndTxn, versions 0-5: commit or abort a transaction; from version 5 on with the next epoch."""
 
-from asyncio import Future
-from typing import Any
-
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
 from barnabas.broker.on_transactions import decided_by_coordinator
 from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 
-def handle(
-    node: Node, request: EndTxnRequest, context: RequestContext
-) -> "EndTxnResponse | Future[Any]":
-    return decided_by_coordinator(
+async def handle(node: Node, request: EndTxnRequest, context: RequestContext) -> EndTxnResponse:
+    return await decided_by_coordinator(
         node,
         request.transactional_id,
         lambda error: EndTxnResponse(error_code=error),
         lambda transactions, token, now_ms: transactions.end_txn(
             request, token=token, api_version=context.version, now_ms=now_ms
         ),
+        lambda response: response.error_code,
     )

@@ -1,7 +1,5 @@
 """InitProducerId, versions 0-6: an id and an epoch, new or for a transactional id the next ones."""
 
-from asyncio import Future
-
 from barnabas.broker.controller_calls import ControllerUnavailable
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
@@ -39,18 +37,15 @@ async def _transactional(
     node: Node, request: InitProducerIdRequest, transactional_id: str, context: RequestContext
 ) -> InitProducerIdResponse:
     await node.producer_ids.at_hand()
-    answer = decided_by_coordinator(
+    return await decided_by_coordinator(
         node,
         transactional_id,
         _refused,
         lambda transactions, token, now_ms: transactions.init_producer_id(
             request, token=token, api_version=context.version, now_ms=now_ms
         ),
+        lambda response: response.error_code,
     )
-    if isinstance(answer, Future):
-        response: InitProducerIdResponse = await answer
-        return response
-    return answer
 
 
 def _refused(error: ErrorCode) -> InitProducerIdResponse:
