@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from barnabas.cli import cluster, configs, consume, groups, log, produce, server, topics
+from barnabas.cli import (
+    cluster,
+    configs,
+    consume,
+    groups,
+    log,
+    produce,
+    server,
+    topics,
+    transactions,
+)
 from barnabas.cli.command import AsJson, Bootstrap, CommonOptions, Verbose
 from barnabas.cli.exit_codes import EXPLANATION
 
@@ -52,6 +62,7 @@ app.command("consume", epilog=consume.EPILOG)(consume.consume)
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(topics.app, name="topics")
 app.add_typer(groups.app, name="groups")
+app.add_typer(transactions.app, name="transactions")
 app.add_typer(configs.app, name="configs")
 app.add_typer(log.app, name="log")
 

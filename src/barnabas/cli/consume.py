@@ -2,6 +2,7 @@
 
 import os
 import sys
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,6 +19,15 @@ Examples:
   barnabas consume orders --from-time '10m ago' --no-follow --json
   barnabas consume orders --group billing --format '%t/%p@%o: %k -> %v'
 """
+
+
+class Isolation(StrEnum):
+    """What is seen of transactions."""
+
+    UNCOMMITTED = "read_uncommitted"
+    COMMITTED = "read_committed"
+
+
 _DESERIALIZERS = "string, long (8 bytes), json, hex, or raw (bytes as they are)."
 
 
@@ -75,6 +85,10 @@ async def consume(
             "were not reached.",
         ),
     ] = None,
+    isolation: Annotated[
+        Isolation,
+        typer.Option(help="Show all records, or only those of transactions that were committed."),
+    ] = Isolation.UNCOMMITTED,
     print_fields: Annotated[
         str,
         typer.Option(
@@ -110,6 +124,7 @@ async def consume(
     from barnabas.cli import record_format
     from barnabas.cli.consume_loop import Limits, consume_group, consume_partitions
     from barnabas.cli.start import parse_start
+    from barnabas.client.isolation import IsolationLevel
 
     if session.as_json:
         render = record_format.compile_json(key_deserializer, value_deserializer)
@@ -125,16 +140,19 @@ async def consume(
     if sys.stdout.isatty() and not raw:
         render = _safe_for_terminals(render)
     start = parse_start(from_beginning, offset, from_time, follow=follow)
+    level = IsolationLevel[isolation.value.upper()]
     limits = Limits(max_messages, follow, timeout_s)
     async with session.connect() as cluster:
         if group is None:
-            return await consume_partitions(cluster, topics, partition, start, render, limits)
+            return await consume_partitions(
+                cluster, topics, partition, start, render, limits, level
+            )
         if offset is not None or from_time is not None or partition:
             raise UsageError(
                 "--group goes with --from-beginning only: where a group reads is changed with "
                 "`barnabas groups reset-offsets`"
             )
-        return await consume_group(cluster, group, topics, start, render, limits)
+        return await consume_group(cluster, group, topics, start, render, limits, level)
 
 
 def _safe_for_terminals(render: "Renderer") -> "Renderer":

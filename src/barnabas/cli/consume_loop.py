@@ -14,6 +14,7 @@ from barnabas.cli.start import Start, start_offsets
 from barnabas.client.cluster import Cluster
 from barnabas.client.consumer import Consumer, Fetched
 from barnabas.client.group_consumer import GroupConsumer
+from barnabas.client.isolation import IsolationLevel
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.offsets import EARLIEST, LATEST, list_offsets
 
@@ -110,14 +111,15 @@ async def consume_partitions(
     start: Start,
     render: Renderer,
     limits: Limits,
+    isolation: IsolationLevel,
 ) -> int:
     """Read all or some partitions of topics, in nobody's name."""
     partitions = await _partitions(cluster, topics, only)
     printer = _Printer(render, limits, lambda _partition, _offset: None)
-    async with Consumer(cluster, out_of_range=EARLIEST) as consumer:
+    async with Consumer(cluster, out_of_range=EARLIEST, isolation=isolation) as consumer:
         consumer.assign(await start_offsets(cluster, partitions, start))
         if not limits.follow:
-            printer.ends = await _ends(cluster, partitions)
+            printer.ends = await _ends(cluster, partitions, isolation)
         while not printer.is_full:
             if not limits.follow:
                 if _reached(consumer.positions, printer.ends):
@@ -136,10 +138,11 @@ async def consume_group(
     start: Start,
     render: Renderer,
     limits: Limits,
+    isolation: IsolationLevel,
 ) -> int:
     """Read what the group gives us. Leaving commits what was printed, whatever the reason."""
     await cluster.topics(topics)
-    source = GroupConsumer(cluster, group_id, topics, start=start.timestamp)
+    source = GroupConsumer(cluster, group_id, topics, start=start.timestamp, isolation=isolation)
     printer = _Printer(render, limits, source.mark)
     async with source:
         assigned: frozenset[TopicPartition] | None = None
@@ -149,7 +152,7 @@ async def consume_group(
             if not limits.follow:
                 if assigned != frozenset(positions):
                     assigned = frozenset(positions)
-                    printer.ends = await _ends(cluster, list(positions))
+                    printer.ends = await _ends(cluster, list(positions), isolation)
                 if _reached(positions, printer.ends):
                     break
                 printer.raise_if_stuck(cluster, source.consumer)
@@ -181,9 +184,9 @@ async def _partitions(
 
 
 async def _ends(
-    cluster: Cluster, partitions: Sequence[TopicPartition]
+    cluster: Cluster, partitions: Sequence[TopicPartition], isolation: IsolationLevel
 ) -> dict[TopicPartition, int]:
-    found = await list_offsets(cluster, dict.fromkeys(partitions, LATEST))
+    found = await list_offsets(cluster, dict.fromkeys(partitions, LATEST), isolation)
     return {partition: each.offset for partition, each in found.items()}
 
 

@@ -30,6 +30,18 @@ def parse_time(text: str, now_ms: int) -> int:
     return max(0, timestamp_ms)
 
 
+def parse_duration(text: str) -> int:
+    """Milliseconds of "15m", "1h 30m" or "500 ms"."""
+    found = _AGO.fullmatch(text.strip())
+    if found is None or text.strip().endswith("ago"):
+        raise UsageError(f"{text!r} is no length of time: write 15m, '1h 30m' or 500ms")
+    return _sum_ms(found[1])
+
+
+def _sum_ms(steps: str) -> int:
+    return sum(int(count) * _UNITS_MS[unit] for count, unit in _STEP.findall(steps))
+
+
 def _parse(text: str, now_ms: int) -> int:
     if text.isdecimal():
         return int(text)
@@ -37,8 +49,7 @@ def _parse(text: str, now_ms: int) -> int:
         return now_ms
     ago = _AGO.fullmatch(text)
     if ago is not None:
-        steps = _STEP.findall(ago[1])
-        return now_ms - sum(int(count) * _UNITS_MS[unit] for count, unit in steps)
+        return now_ms - _sum_ms(ago[1])
     return (datetime.fromisoformat(text).astimezone(UTC) - _EPOCH) // _MILLISECOND
 
 
