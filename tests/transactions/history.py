@@ -1,0 +1,106 @@
+"""What happened to one transactional id, told from the committed log and the markers alone.
+
+It knows which steps make sense one after the other, and how each transaction has ended, and says
+so loudly when a record or a marker does not fit.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from barnabas.coordination.decision import Record
+from barnabas.transactions import MarkersToWrite, TopicPartition
+from barnabas.transactions.image import TransactionImage
+from barnabas.transactions.records import decode_image
+from barnabas.transactions.state import TxnState
+
+S = TxnState
+
+FOLLOWERS: dict[TxnState | None, set[TxnState | None]] = {
+    None: {S.EMPTY},
+    S.EMPTY: {None, S.EMPTY, S.ONGOING, S.PREPARE_ABORT},
+    S.ONGOING: {S.ONGOING, S.PREPARE_COMMIT, S.PREPARE_ABORT},
+    S.PREPARE_COMMIT: {S.COMPLETE_COMMIT},
+    S.PREPARE_ABORT: {S.COMPLETE_ABORT},
+    S.COMPLETE_COMMIT: {None, S.EMPTY, S.ONGOING, S.PREPARE_ABORT},
+    S.COMPLETE_ABORT: {None, S.EMPTY, S.ONGOING, S.PREPARE_ABORT},
+}
+
+
+@dataclass
+class End:
+    """A transaction whose end is decided."""
+
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+    partitions: frozenset[TopicPartition]
+    marked: set[TopicPartition] = field(default_factory=set)
+    is_complete: bool = False
+
+
+class History:
+    def __init__(self) -> None:
+        self.image: TransactionImage | None = None
+        self.ends: list[End] = []
+        self._has_begun = False
+
+    @property
+    def ongoing(self) -> frozenset[TopicPartition]:
+        """What is part of the transaction that goes on."""
+        is_ongoing = self.image is not None and self.image.state is S.ONGOING
+        return self.image.partitions if self.image and is_ongoing else frozenset()
+
+    @property
+    def last_end(self) -> End | None:
+        return self.ends[-1] if self.ends else None
+
+    def read(self, records: Iterable[Record]) -> None:
+        for _, value in records:
+            self._step(None if value is None else decode_image(value))
+
+    def start(self, image: TransactionImage) -> None:
+        self.image = image
+
+    def _step(self, image: TransactionImage | None) -> None:
+        before, self.image = self.image, image
+        state = None if image is None else image.state
+        assert state in FOLLOWERS[before and before.state], f"{before} -> {image}"
+        if before is None or image is None:
+            return
+        if image.producer_id == before.producer_id:
+            assert image.producer_epoch >= before.producer_epoch
+        else:
+            assert image.producer_epoch == 0
+            assert before.producer_epoch >= 32_766
+        if image.state is S.ONGOING:
+            assert before.identity == image.identity
+            assert before.partitions <= image.partitions
+        elif image.state.is_prepared:
+            assert image.partitions == before.partitions
+            committed = image.state is S.PREPARE_COMMIT
+            self.ends.append(End(*image.identity, committed, image.partitions))
+        elif image.state.is_complete:
+            end = self.ends[-1]
+            assert end.marked == end.partitions, "complete, and not everybody knows"
+            end.is_complete = True
+
+    def announce(self, markers: MarkersToWrite) -> None:
+        """A coordinator sends these: the end must be decided, and not be complete."""
+        end = self.ends[-1]
+        assert not end.is_complete
+        assert markers[1:4] == (end.producer_id, end.producer_epoch, end.committed)
+        assert markers.partitions == end.partitions
+
+    def write(self, markers: MarkersToWrite, partition: TopicPartition) -> None:
+        """The leader of the partition writes its marker, which may be old."""
+        found = [
+            end
+            for end in self.ends
+            if (end.producer_id, end.producer_epoch) == markers[1:3]
+            and end.committed == markers.committed
+            and partition in end.partitions
+        ]
+        assert found, "a marker of a transaction that did not end like that"
+        for end in found:
+            if not end.is_complete:
+                end.marked.add(partition)
