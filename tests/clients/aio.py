@@ -2,7 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -10,7 +11,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, Records
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
-from aiokafka.errors import KafkaError, for_code
+from aiokafka.errors import KafkaError, ProducerFenced, for_code
 from aiokafka.structs import OffsetAndMetadata
 
 from tests.clients.face import (
@@ -18,7 +19,9 @@ from tests.clients.face import (
     Client,
     Consumer,
     Delivery,
+    Fenced,
     Headers,
+    MustAbort,
     NotOffered,
     Producer,
     Record,
@@ -87,12 +90,44 @@ class AioProducer(Producer):
             return Delivery(-1, -1, repr(error))
         return Delivery(-1, -1) if done is None else Delivery(done.partition, done.offset)
 
+    def begin(self) -> None:
+        with _told():
+            run(self._producer.begin_transaction())
+
+    def send_offsets(self, group: Any, topic: str, offsets: Mapping[int, int]) -> None:
+        positions = {TopicPartition(topic, p): offset for p, offset in offsets.items()}
+        with _told():
+            run(self._producer.send_offsets_to_transaction(positions, group))
+
+    def commit(self) -> None:
+        with _told():
+            for future in self._sent:  # it commits what has come through, whatever has not
+                run(asyncio.wait_for(future, None))
+            run(self._producer.commit_transaction())
+        self._sent = []
+
+    def abort(self) -> None:
+        with _told():
+            run(self._producer.abort_transaction())
+        self._sent = []
+
     def close(self) -> None:
         run(self._producer.stop())
 
 
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except ProducerFenced as error:
+        raise Fenced(str(error)) from error
+    except KafkaError as error:
+        raise MustAbort(repr(error)) from error
+
+
 class AioConsumer(Consumer):
     def __init__(self, config: dict[str, Any]) -> None:
+        self._group = config["group_id"]
         self._consumer: AIOKafkaConsumer = run(self._start(config))
 
     @staticmethod
@@ -159,6 +194,9 @@ class AioConsumer(Consumer):
     def committed(self, topic: str, partition: int) -> int | None:
         found: int | None = run(self._consumer.committed(TopicPartition(topic, partition)))
         return found
+
+    def group_metadata(self) -> str | None:
+        return self._group
 
     def close(self) -> None:
         run(self._consumer.stop())
@@ -255,16 +293,23 @@ class AioKafka(Client):
         linger_ms: int = 5,
         max_bytes: int = 1_000_000,
         delivery_timeout_ms: int = 60_000,
+        request_timeout_ms: int = 10_000,
+        transactional_id: str | None = None,
+        transaction_timeout_ms: int = 60_000,
     ) -> Producer:
         return AioProducer(
             {
                 "bootstrap_servers": bootstrap,
                 "acks": acks if acks == "all" else int(acks),
                 "compression_type": None if compression == "none" else compression,
-                "enable_idempotence": idempotent,
+                "enable_idempotence": idempotent or transactional_id is not None,
+                "transactional_id": transactional_id,
+                "transaction_timeout_ms": transaction_timeout_ms,
                 "linger_ms": linger_ms,
                 "max_request_size": max_bytes,
-                "request_timeout_ms": delivery_timeout_ms,
+                "request_timeout_ms": (
+                    request_timeout_ms if idempotent or transactional_id else delivery_timeout_ms
+                ),
             }
         )
 
@@ -278,6 +323,7 @@ class AioKafka(Client):
         session_timeout_ms: int = 6000,
         reset: str = "earliest",
         max_bytes: int = 1_000_000,
+        isolation: str | None = None,
     ) -> Consumer:
         if strategy not in _ASSIGNORS:
             raise NotOffered(f"the assignor {strategy}")
@@ -293,6 +339,7 @@ class AioKafka(Client):
                 "heartbeat_interval_ms": 300,
                 "max_partition_fetch_bytes": max_bytes,
                 "fetch_max_wait_ms": 100,
+                "isolation_level": isolation or "read_uncommitted",
             }
         )
 

@@ -1,20 +1,34 @@
 """confluent-kafka, which is librdkafka."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import confluent_kafka as ck
 from confluent_kafka import admin as ck_admin
 
-from tests.clients.face import Admin, Client, Consumer, Delivery, Headers, Producer, Record
+from tests.clients.face import (
+    Admin,
+    Client,
+    Consumer,
+    Delivery,
+    Fenced,
+    Headers,
+    MustAbort,
+    Producer,
+    Record,
+)
 
 _TIMEOUT_S = 20.0
+_TRANSACTION_TIMEOUT_S = 60.0
 
 
 class ConfluentProducer(Producer):
     def __init__(self, config: dict[str, Any]) -> None:
         self._producer = ck.Producer(config)
         self._outcomes: list[Delivery | None] = []
+        if "transactional.id" in config:
+            self._producer.init_transactions(_TIMEOUT_S)
 
     def send(
         self,
@@ -52,9 +66,42 @@ class ConfluentProducer(Producer):
         self._outcomes = []
         return outcomes
 
+    def begin(self) -> None:
+        with _told():
+            self._producer.begin_transaction()
+
+    def send_offsets(self, group: Any, topic: str, offsets: Mapping[int, int]) -> None:
+        positions = [ck.TopicPartition(topic, p, o) for p, o in offsets.items()]
+        with _told():
+            self._producer.send_offsets_to_transaction(positions, group, _TRANSACTION_TIMEOUT_S)
+
+    def commit(self) -> None:
+        with _told():
+            self._producer.commit_transaction(_TRANSACTION_TIMEOUT_S)
+        self._outcomes = []
+
+    def abort(self) -> None:
+        with _told():
+            self._producer.abort_transaction(_TRANSACTION_TIMEOUT_S)
+        self._outcomes = []
+
     def close(self) -> None:
-        self._producer.flush(5)
+        with suppress(ck.KafkaException):  # one that is fenced can't even wait
+            self._producer.flush(5)
         self._producer.purge()
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except ck.KafkaException as exception:
+        (error,) = exception.args
+        if error.code() == ck.KafkaError._FENCED:
+            raise Fenced(str(error)) from exception
+        if error.txn_requires_abort():
+            raise MustAbort(str(error)) from exception
+        raise
 
 
 class ConfluentConsumer(Consumer):
@@ -93,6 +140,9 @@ class ConfluentConsumer(Consumer):
         positions = [ck.TopicPartition(topic, p, o, metadata) for p, o in offsets.items()]
         done = self._consumer.commit(offsets=positions, asynchronous=False)
         assert all(tp.error is None for tp in done)
+
+    def group_metadata(self) -> Any:
+        return self._consumer.consumer_group_metadata()
 
     def committed(self, topic: str, partition: int) -> int | None:
         wanted = [ck.TopicPartition(topic, partition)]
@@ -219,19 +269,27 @@ class Confluent(Client):
         linger_ms: int = 5,
         max_bytes: int = 1_000_000,
         delivery_timeout_ms: int = 60_000,
+        request_timeout_ms: int = 10_000,
+        transactional_id: str | None = None,
+        transaction_timeout_ms: int = 60_000,
     ) -> Producer:
-        return ConfluentProducer(
-            {
-                "bootstrap.servers": bootstrap,
-                "acks": acks,
-                "compression.type": compression,
-                "enable.idempotence": idempotent,
-                "linger.ms": linger_ms,
-                "message.max.bytes": max_bytes,
-                "message.timeout.ms": delivery_timeout_ms,
-                "reconnect.backoff.max.ms": 500,
-            }
-        )
+        config: dict[str, Any] = {
+            "bootstrap.servers": bootstrap,
+            "acks": acks,
+            "compression.type": compression,
+            "enable.idempotence": idempotent or transactional_id is not None,
+            "linger.ms": linger_ms,
+            "message.max.bytes": max_bytes,
+            "message.timeout.ms": delivery_timeout_ms,
+            "socket.timeout.ms": request_timeout_ms,
+            "reconnect.backoff.max.ms": 500,
+        }
+        if transactional_id is not None:
+            config["transactional.id"] = transactional_id
+            config["transaction.timeout.ms"] = transaction_timeout_ms
+            config["message.timeout.ms"] = min(delivery_timeout_ms, transaction_timeout_ms)
+            config["socket.timeout.ms"] = min(request_timeout_ms, transaction_timeout_ms)
+        return ConfluentProducer(config)
 
     def consumer(
         self,
@@ -243,6 +301,7 @@ class Confluent(Client):
         session_timeout_ms: int = 6000,
         reset: str = "earliest",
         max_bytes: int = 1_000_000,
+        isolation: str | None = None,
     ) -> Consumer:
         config: dict[str, Any] = {
             "bootstrap.servers": bootstrap,
@@ -259,6 +318,8 @@ class Confluent(Client):
         }
         if instance_id is not None:
             config["group.instance.id"] = instance_id
+        if isolation is not None:
+            config["isolation.level"] = isolation
         return ConfluentConsumer(config)
 
     def admin(self, bootstrap: str) -> Admin:

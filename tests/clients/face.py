@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
-from typing import Self
+from typing import Any, Self
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -16,6 +16,14 @@ CREATE_TIME, LOG_APPEND_TIME = 0, 1
 
 class NotOffered(Exception):
     """The library has no such call."""
+
+
+class Fenced(Exception):
+    """This producer may not go on: its transaction took too long, or another has taken its id."""
+
+
+class MustAbort(Exception):
+    """The transaction can't be committed; the producer can go on once it is aborted."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,22 @@ class Producer(Closing):
     def flush(self) -> list[Delivery]:
         """Wait for everything sent since the last call and say what became of it."""
 
+    # Of a producer with a transactional id. All of them raise `Fenced` and `MustAbort`.
+
+    @abstractmethod
+    def begin(self) -> None: ...
+
+    @abstractmethod
+    def send_offsets(self, group: Any, topic: str, offsets: Mapping[int, int]) -> None:
+        """Commit these offsets for a group, which a consumer tells, with the transaction."""
+
+    @abstractmethod
+    def commit(self) -> None:
+        """What was sent is there, all of it; outcomes are forgotten."""
+
+    @abstractmethod
+    def abort(self) -> None: ...
+
     def attempt(self, topic: str, value: bytes) -> str | None:
         """Send one record; the error, whether it came while sending or later."""
         try:
@@ -114,6 +138,10 @@ class Consumer(Closing):
 
     @abstractmethod
     def committed(self, topic: str, partition: int) -> int | None: ...
+
+    @abstractmethod
+    def group_metadata(self) -> Any:
+        """Its group, and its membership as of now: what a transaction has to know."""
 
     def read(self, count: int, timeout_s: float = 20.0) -> list[Record]:
         """Exactly `count` records, in the order in which they came."""
@@ -198,7 +226,11 @@ class Client(ABC):
         linger_ms: int = 5,
         max_bytes: int = 1_000_000,
         delivery_timeout_ms: int = 60_000,
-    ) -> Producer: ...
+        request_timeout_ms: int = 10_000,
+        transactional_id: str | None = None,
+        transaction_timeout_ms: int = 60_000,
+    ) -> Producer:
+        """Ready to begin a transaction if it has a transactional id."""
 
     @abstractmethod
     def consumer(
@@ -211,7 +243,9 @@ class Client(ABC):
         session_timeout_ms: int = 6000,
         reset: str = "earliest",
         max_bytes: int = 1_000_000,
-    ) -> Consumer: ...
+        isolation: str | None = None,
+    ) -> Consumer:
+        """`isolation` is as the library has it unless said."""
 
     @abstractmethod
     def admin(self, bootstrap: str) -> Admin: ...

@@ -1,6 +1,7 @@
 """kafka-python 3."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
@@ -8,7 +9,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, ProducerFencedError
 from kafka.producer.future import FutureRecordMetadata
 
 from tests.clients.face import (
@@ -16,7 +17,9 @@ from tests.clients.face import (
     Client,
     Consumer,
     Delivery,
+    Fenced,
     Headers,
+    MustAbort,
     NotOffered,
     Producer,
     Record,
@@ -33,6 +36,8 @@ class KafkaPythonProducer(Producer):
     def __init__(self, config: dict[str, Any]) -> None:
         self._producer = KafkaProducer(**config)
         self._futures: list[FutureRecordMetadata] = []
+        if config["transactional_id"] is not None:
+            self._producer.init_transactions()
 
     def send(
         self,
@@ -61,8 +66,39 @@ class KafkaPythonProducer(Producer):
             return Delivery(-1, -1, repr(error))
         return Delivery(done.partition, done.offset)
 
+    def begin(self) -> None:
+        with _told():
+            self._producer.begin_transaction()
+
+    def send_offsets(self, group: Any, topic: str, offsets: Mapping[int, int]) -> None:
+        positions = {
+            TopicPartition(topic, p): OffsetAndMetadata(o, "", -1) for p, o in offsets.items()
+        }
+        with _told():
+            self._producer.send_offsets_to_transaction(positions, group)
+
+    def commit(self) -> None:
+        with _told():
+            self._producer.commit_transaction()
+        self._futures = []
+
+    def abort(self) -> None:
+        with _told():
+            self._producer.abort_transaction()
+        self._futures = []
+
     def close(self) -> None:
         self._producer.close(timeout=5)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except ProducerFencedError as error:
+        raise Fenced(str(error)) from error
+    except KafkaError as error:
+        raise MustAbort(repr(error)) from error
 
 
 class KafkaPythonConsumer(Consumer):
@@ -121,6 +157,9 @@ class KafkaPythonConsumer(Consumer):
                 for p, o in offsets.items()
             }
         )
+
+    def group_metadata(self) -> Any:
+        return self._consumer.group_metadata()
 
     def committed(self, topic: str, partition: int) -> int | None:
         found: int | None = self._consumer.committed(TopicPartition(topic, partition))
@@ -222,18 +261,23 @@ class KafkaPython(Client):
         linger_ms: int = 5,
         max_bytes: int = 1_000_000,
         delivery_timeout_ms: int = 60_000,
+        request_timeout_ms: int = 10_000,
+        transactional_id: str | None = None,
+        transaction_timeout_ms: int = 60_000,
     ) -> Producer:
         return KafkaPythonProducer(
             {
                 "bootstrap_servers": bootstrap,
                 "acks": acks if acks == "all" else int(acks),
                 "compression_type": None if compression == "none" else compression,
-                "enable_idempotence": idempotent,
+                "enable_idempotence": idempotent or transactional_id is not None,
+                "transactional_id": transactional_id,
+                "transaction_timeout_ms": transaction_timeout_ms,
                 "linger_ms": linger_ms,
                 "max_request_size": max_bytes,
                 "delivery_timeout_ms": delivery_timeout_ms,
                 "max_block_ms": delivery_timeout_ms,
-                "request_timeout_ms": min(delivery_timeout_ms // 2, 10_000),
+                "request_timeout_ms": min(delivery_timeout_ms // 2, request_timeout_ms),
                 "reconnect_backoff_max_ms": 500,
             }
         )
@@ -248,6 +292,7 @@ class KafkaPython(Client):
         session_timeout_ms: int = 6000,
         reset: str = "earliest",
         max_bytes: int = 1_000_000,
+        isolation: str | None = None,
     ) -> Consumer:
         return KafkaPythonConsumer(
             {
@@ -261,6 +306,7 @@ class KafkaPython(Client):
                 "heartbeat_interval_ms": 300,
                 "max_partition_fetch_bytes": max_bytes,
                 "fetch_max_wait_ms": 100,
+                "isolation_level": isolation or "read_uncommitted",
                 "reconnect_backoff_max_ms": 500,
             }
         )
