@@ -4,10 +4,11 @@ from asyncio import Future, get_running_loop
 from itertools import count
 
 from barnabas.broker.partition import Partition
-from barnabas.coordination.decision import Record
+from barnabas.coordination.decision import Producer, Record
 from barnabas.log import AppendInfo, Log, LogConfig
 from barnabas.metadata.image import CONSUMER_OFFSETS, MetadataImage
 from barnabas.records.batch import BatchHeader, parse_header
+from barnabas.records.control import ControlType, encode_end_marker
 from barnabas.records.encode import encode_batch
 from barnabas.wire.messages.metadata_records import PartitionRecord, TopicRecord
 from tests.log.memory_disk import MemoryDisk
@@ -73,9 +74,31 @@ class FakePartition(Partition):
 
     # -- what happens to it ------------------------------------------------------------------------
 
-    def store(self, *records: Record) -> None:
-        """What a former leader wrote."""
-        batch = encode_batch([(NOW_MS, key, value, ()) for key, value in records])
+    def store(self, *records: Record, producer: Producer | None = None) -> None:
+        """What a former leader wrote, perhaps as part of a transaction."""
+        rows = [(NOW_MS, key, value, ()) for key, value in records]
+        if producer is None:
+            self._append(encode_batch(rows))
+        else:
+            producer_id, epoch = producer
+            batch = encode_batch(
+                rows, producer_id=producer_id, producer_epoch=epoch, transactional=True
+            )
+            self._append(batch)
+
+    def store_marker(self, producer: Producer, *, is_commit: bool) -> int:
+        """The end of a transaction; what comes behind it has the offset that is returned."""
+        batch = encode_end_marker(
+            ControlType.COMMIT if is_commit else ControlType.ABORT,
+            timestamp_ms=NOW_MS,
+            producer_id=producer.producer_id,
+            producer_epoch=producer.producer_epoch,
+            coordinator_epoch=1,
+        )
+        self._append(batch)
+        return self.log.log_end_offset
+
+    def _append(self, batch: bytearray) -> None:
         self.log.append(memoryview(batch), [(0, parse_header(batch))], self.leader_epoch, NOW_MS)
 
     def commit(self, upto: int | None = None) -> None:

@@ -22,7 +22,7 @@ from barnabas.wire.messages.offset_delete import (
 from tests.groups.shell import GROUP, Entry, Marker, Shell, TransactionalRecord
 
 TOPICS = ["t", "u"]
-PARTITIONS = [0, 1]
+PARTITIONS = [0]
 
 Key = tuple[str, int]
 Placed = tuple[int, int]
