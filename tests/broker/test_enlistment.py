@@ -11,6 +11,7 @@ from barnabas.broker import enlistment
 from barnabas.broker.clock import Clock
 from barnabas.broker.enlistment import Enlistment
 from barnabas.broker.peers import PeerUnavailable
+from barnabas.coordination.decision import Producer, Record
 from barnabas.metadata.image import TRANSACTION_STATE, MetadataImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.add_partitions_to_txn import (
@@ -203,6 +204,26 @@ def test_a_marker_of_the_last_transaction_does_not_stop_the_next() -> None:
         stage.enlistment.transaction_ended(partition, 1, PRODUCER, True)
         await stage.answer()
         assert stage.heard == [("a", ErrorCode.NONE)]
+
+    play(scenario)
+
+
+def test_what_goes_on_here_is_that_of_the_same_epoch() -> None:
+    """The next transaction may begin here before the marker of the last one has come."""
+
+    async def scenario(stage: Stage) -> None:
+        partition = FakePartition()
+        partition.store(Record(b"k", b"v"), producer=Producer(PRODUCER, 3))
+        stage.enlist(partition, "goes on", epoch=3, adds=True)
+        assert stage.heard == [("goes on", ErrorCode.NONE)]
+        stage.enlist(partition, "next", epoch=4, adds=True)
+        await turns()
+        assert len(stage.asked) == 1
+        await stage.answer(ErrorCode.CONCURRENT_TRANSACTIONS)
+        partition.store_marker(Producer(PRODUCER, 4), is_commit=True)
+        await until(lambda: len(stage.asked) == 2)
+        await stage.answer()
+        assert stage.heard[1:] == [("next", ErrorCode.NONE)]
 
     play(scenario)
 

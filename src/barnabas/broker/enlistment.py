@@ -4,7 +4,8 @@ Before the first batch of a transaction is stored in a partition, the leader mak
 transaction goes on and has this partition in it, for else no marker would ever end it there:
 
 - A producer of the newer generation leaves it to the leader to add the partition. A late batch of
-  a transaction that is over has an older epoch, which the coordinator refuses.
+  a transaction that is over has an older epoch, which the coordinator refuses. One that comes
+  before the marker of the transaction before it waits: the coordinator is busy until then.
 - One of the older generation has added it already. A late batch may have the epoch of the next
   transaction too, so what was verified counts only if no marker came meanwhile.
 
@@ -106,8 +107,8 @@ class Enlistment:
         asked = self._asked.get(key)
         if asked is not None:
             asked.waiting.append(done)
-        elif partition.log.ongoing_transaction(producer_id) is not None:
-            done(ErrorCode.NONE)  # the append looks at the epoch
+        elif partition.log.ongoing_transaction(producer_id, producer_epoch) is not None:
+            done(ErrorCode.NONE)
         else:
             deadline_ms = self._clock.steady_ms() + _PATIENCE_MS
             asked = _Asked(
