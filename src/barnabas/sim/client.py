@@ -156,10 +156,10 @@ class Client:
         if place in self._leaders:
             self._leaders[place] = (-1, self._leaders[place][1])
 
-    async def coordinator(self, group: str) -> str:
-        answer = await self.call(
-            self.anybody(), FindCoordinatorRequest(key=group), max_version=_SINGLE_KEY
-        )
+    async def coordinator(self, key: str, *, of_transactions: bool = False) -> str:
+        """Of a group, or of a transactional id."""
+        request = FindCoordinatorRequest(key, int(of_transactions))
+        answer = await self.call(self.anybody(), request, max_version=_SINGLE_KEY)
         if answer.error_code:
             raise TryAgain(ErrorCode(answer.error_code).name)
         return answer.host

@@ -6,7 +6,7 @@ from barnabas.records.decode import decode_records
 from barnabas.sim.client import Client, TryAgain
 from barnabas.sim.history import Place, Violation
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from barnabas.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 from barnabas.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -32,6 +32,8 @@ _TRANSIENT = frozenset(
 
 class Consumer:
     """Reads every record in order; a gap, a change or a step back is a violation."""
+
+    isolation_level = 0
 
     def __init__(self, client: Client, name: str, places: list[Place], *, rack: str = "") -> None:
         """With a `rack` it reads from the replica there, if the leader says that there is one."""
@@ -76,6 +78,7 @@ class Consumer:
         request = FetchRequest(
             max_wait_ms=wait_ms,
             min_bytes=1,
+            isolation_level=self.isolation_level,
             topics=[FetchTopic(place.topic, partitions=[partition])],
             rack_id=self._rack,
         )
@@ -88,32 +91,35 @@ class Consumer:
         if answer.preferred_read_replica >= 0:
             self._nearest[place] = answer.preferred_read_replica
         _check(ErrorCode(answer.error_code), f"a fetch of {place}@{position} from {host}")
-        before = self.positions[place]
+        self._take(place, host, answer)
+        return self.positions[place] - position
+
+    def _take(self, place: Place, host: str, answer: PartitionData) -> None:
+        start = self.positions[place]
         for record in decode_records(answer.records or b""):
-            if record.offset < before:
+            if record.offset < start:
                 continue
             if record.offset != self.positions[place]:
                 raise Violation(
                     f"{place}: {self._name} asked for {self.positions[place]} and got "
                     f"{record.offset} from {host}"
                 )
-            client.history.read(place, record.offset, bytes(record.value or b""))
+            self._client.history.read(place, record.offset, bytes(record.value or b""))
             self.positions[place] = record.offset + 1
-        return self.positions[place] - before
 
     async def ask_for_end(self, place: Place) -> int:
         """The end of the partition as consumers see it."""
         client = self._client
         host, epoch = await client.leader(place)
-        least = client.history.known_end(place)
+        least = client.history.known_end(place, self.isolation_level)
         topic = ListOffsetsTopic(
             place.topic, [ListOffsetsPartition(place.partition, epoch, _LATEST)]
         )
-        request = ListOffsetsRequest(-1, 0, [topic])
+        request = ListOffsetsRequest(-1, self.isolation_level, [topic])
         response = await client.call(host, request, lane=self._name)
         answer = response.topics[0].partitions[0]
         _check(ErrorCode(answer.error_code), f"the end of {place} from {host}")
-        client.history.end(place, answer.offset, least)
+        client.history.end(place, answer.offset, least, self.isolation_level)
         return answer.offset
 
 

@@ -45,7 +45,8 @@ class History:
         """Value by offset, of everything that was ever acknowledged or read."""
         self.acknowledged: defaultdict[Place, dict[int, bytes]] = defaultdict(dict)
         self._once: dict[bytes, int] = {}
-        self._ends: dict[Place, int] = {}
+        self._ends: dict[tuple[Place, int], int] = {}
+        """By isolation level: of the partition, and of what is committed in it."""
         self.commits: dict[tuple[str, Place], int] = {}
         """What was last acknowledged to somebody who commits offsets."""
         self._generations: dict[tuple[str, int, Place], str] = {}
@@ -101,15 +102,15 @@ class History:
 
     # -- ends --------------------------------------------------------------------------------------
 
-    def known_end(self, place: Place) -> int:
+    def known_end(self, place: Place, isolation_level: int = 0) -> int:
         """The least that a client may be told from now on if it asks for the partition's end."""
-        return self._ends.get(place, 0)
+        return self._ends.get((place, isolation_level), 0)
 
-    def end(self, place: Place, offset: int, least: int) -> None:
+    def end(self, place: Place, offset: int, least: int, isolation_level: int = 0) -> None:
         """A client was told the end; `least` is what `known_end` said when it asked."""
         if offset < least:
             raise Violation(f"{place} ended at {least} before, and at {offset} now")
-        self._ends[place] = max(offset, self.known_end(place))
+        self._ends[place, isolation_level] = max(offset, self.known_end(place, isolation_level))
 
     # -- groups ------------------------------------------------------------------------------------
 

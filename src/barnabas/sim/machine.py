@@ -113,6 +113,7 @@ class Machine:
             f"boot-{self.boots}",
             _bind,
             lambda workers, _name: process.new_executor(workers),
+            lambda: process.new_executor(1),
         )
         self.simulator.say(f"{self.host} starts")
         stopping = self._stopping = asyncio.Event()

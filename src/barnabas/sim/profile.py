@@ -31,7 +31,8 @@ FAULTS = (
     "elect_preferred",
     "churn_topics",
 )
-EMPHASES = ("anything", "anything", "kills", "power", "network", "pauses", "moves", "elections")
+_FAULTY = ("anything", "anything", "kills", "power", "network", "pauses", "moves")
+EMPHASES = (*_FAULTY, "elections", *("transactions",) * 6)
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,33 @@ class Profile:
     skews_ms: tuple[int, ...] = (0, 0, -30_000, 3_600_000)
     rates: tuple[float, ...] = (1.0, 1.0, 0.97, 1.03)
     settings: dict[str, str] = field(default_factory=dict)
+    transactional_ids: int = 0
+    """How many read the topic and write to another one in transactions."""
+    output_partitions: int = 0
 
 
 def draw_profile(random: Random, emphasis: str | None = None) -> Profile:
-    profile = _draw_anything(random, emphasis or random.choice(EMPHASES))
-    match profile.emphasis:
+    emphasis = emphasis or random.choice(EMPHASES)
+    if emphasis != "transactions":
+        return _draw(random, emphasis)
+    profile = _draw(random, random.choice(_FAULTY))
+    transactional_ids = random.choice((1, 1, 2))
+    return replace(
+        profile,
+        emphasis=f"transactions, {profile.emphasis}",
+        partitions=max(transactional_ids, profile.partitions - 1),
+        producers=1,
+        members=0,
+        committers=0,
+        transactional_ids=transactional_ids,
+        output_partitions=random.choice((1, 2, 3)),
+        settings={"transaction.state.log.num.partitions": str(random.choice((1, 1, 3)))},
+    )
+
+
+def _draw(random: Random, emphasis: str) -> Profile:
+    profile = _draw_anything(random, emphasis)
+    match emphasis:
         case "kills":
             return replace(
                 profile,

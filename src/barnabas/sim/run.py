@@ -14,6 +14,7 @@ from barnabas.sim.member import Committer, Member, check_commits
 from barnabas.sim.producer import Producer
 from barnabas.sim.profile import Profile, draw_profile
 from barnabas.sim.simulator import Simulator, Stuck
+from barnabas.sim.transactional_workload import TransactionalWorkload
 
 _GROUP = "readers"
 _START_US = 20_000_000
@@ -33,12 +34,14 @@ class Outcome:
     acknowledged: int
     reads: int
     commits: int
+    transactions: int
 
     def __str__(self) -> str:
         return (
             f"seed {self.seed} ({self.emphasis}): {self.virtual_ms / 1000:.1f} s, "
             f"{self.events} events, {self.elections} elections, {self.acknowledged} batches "
-            f"acknowledged, {self.reads} records read, {self.commits} commits; "
+            f"acknowledged, {self.reads} records read, {self.commits} commits, "
+            f"{self.transactions} transactions; "
             f"trace {self.trace_digest[:12]}"
         )
 
@@ -73,6 +76,7 @@ class Run:
         self._producers: list[Producer] = []
         self._members: list[Member] = []
         self._groups: list[str] = []
+        self._transactions: TransactionalWorkload | None = None
         client = self.cluster.client("admin")
         self.administrator = Administrator(
             client, list(self.cluster.machines), profile.replication_factor
@@ -105,11 +109,20 @@ class Run:
             lambda: all(machine.is_ready for machine in ready), _START_US, "all nodes are ready"
         )
         client.run(self.administrator.create_topic("t", self.profile.partitions, configs))
+        if self.profile.output_partitions:
+            partitions = self.profile.output_partitions
+            client.run(self.administrator.create_topic("out", partitions, configs))
         self.simulator.run_until(self.simulator.now_us + 1000)
-        self._wait(client, _START_US, "the topic is created")
+        self._wait(client, _START_US, "the topics are created")
+
+    def _places(self, topic: str) -> list[Place]:
+        return [place for place in self.administrator.places if place.topic == topic]
 
     def _use(self) -> None:
-        places = self.administrator.places
+        places = self._places("t")
+        if self.profile.transactional_ids:
+            self._transactions = TransactionalWorkload(self.cluster, places, self._places("out"))
+            self._transactions.begin()
         near, far = self.cluster.client("client-1"), self.cluster.client("client-2")
         for number in range(self.profile.producers):
             idempotent = self.cluster.random.random() < 0.5
@@ -139,11 +152,13 @@ class Run:
         for client in self.cluster.clients:
             client.is_stopping = True
         judge = self.cluster.client("judge")
-        for place in self.administrator.places:
+        for place in self._places("t"):
             judge.run(self._judge_place(judge, place))
-        judge.run(check_commits(judge, self._groups, self.administrator.places))
+        judge.run(check_commits(judge, self._groups, self._places("t")))
         self.simulator.run_until(self.simulator.now_us + 1000)
         self._wait(judge, _RECOVERY_US, "every partition takes and serves records again")
+        if self._transactions is not None:
+            self._transactions.judge()
         self.simulator.run_until_true(
             self.cluster.is_whole, _RECOVERY_US, "every replica is in sync again"
         )
@@ -180,6 +195,7 @@ class Run:
             sum(producer.acknowledged for producer in self._producers),
             cluster.history.reads,
             sum(member.commits for member in self._members),
+            0 if self._transactions is None else self._transactions.ledger.committed,
         )
 
 

@@ -1,0 +1,121 @@
+"""Clients that read one topic and write to another in transactions, and who reads the outcome."""
+
+from barnabas.sim.client import Client, TryAgain
+from barnabas.sim.cluster import Cluster
+from barnabas.sim.committed_reader import CommittedReader
+from barnabas.sim.history import Place, Violation
+from barnabas.sim.ledger import Ledger
+from barnabas.sim.transactional_offsets import insist_on_offset, watch_offsets
+from barnabas.sim.transactional_producer import TransactionalId
+from barnabas.sim.worker import Worker
+
+_GROUP = "workers"
+_RECOVERY_US = 40_000_000
+
+
+class _Slot:
+    """A transactional id, what it reads, and who uses it."""
+
+    def __init__(self, id_: TransactionalId, sources: list[Place]) -> None:
+        self.id = id_
+        self.sources = sources
+        self.newest: Worker | None = None
+
+
+class TransactionalWorkload:
+    def __init__(self, cluster: Cluster, sources: list[Place], outputs: list[Place]) -> None:
+        self._cluster = cluster
+        self._simulator = cluster.simulator
+        self._random = cluster.simulator.source("workload")
+        self._sources = sources
+        self._outputs = outputs
+        self.ledger = Ledger(cluster.history, outputs)
+        count = min(cluster.profile.transactional_ids, len(sources))
+        self._slots = [
+            _Slot(TransactionalId(f"tx-{i}", self.ledger), sources[i::count]) for i in range(count)
+        ]
+        self._clients = [cluster.client("worker-1"), cluster.client("worker-2")]
+
+    def begin(self) -> None:
+        for slot in self._slots:
+            self._succeed(slot)
+        near, far = self._clients
+        near.run(CommittedReader(near, "committed", self._outputs, self.ledger).run())
+        if self._cluster.profile.racks:
+            reader = CommittedReader(
+                far, "committed-nearby", self._outputs, self.ledger, rack="rack-2"
+            )
+            far.run(reader.run())
+        far.run(watch_offsets(far, self.ledger, _GROUP, self._sources))
+
+    def _succeed(self, slot: _Slot) -> None:
+        """See to it that somebody uses the transactional id; at times two do."""
+        if any(client.is_stopping for client in self._clients):
+            return
+        if slot.newest is None or slot.newest.is_over or self._random.random() < 0.15:
+            client = self._random.choice(self._clients)
+            slot.newest = Worker(client, slot.id, _GROUP, slot.sources)
+            client.run(slot.newest.run())
+        delay_us = self._random.randint(100_000, 1_500_000)
+        self._simulator.after(delay_us, lambda: self._succeed(slot))
+
+    # -- the end -----------------------------------------------------------------------------------
+
+    def judge(self) -> None:
+        """The clients have stopped, and all that was to be read is written."""
+        self._simulator.run_until_true(
+            lambda: all(client.is_done for client in self._clients),
+            _RECOVERY_US,
+            "those who use transactional ids stop",
+        )
+        self._simulator.run_until_true(
+            self._is_stable, _RECOVERY_US, "every transaction comes to its end"
+        )
+        judge = self._cluster.client("judge-of-transactions")
+        ends = {
+            place: max(self._cluster.history.acknowledged[place]) + 1 for place in self._sources
+        }
+        for slot in self._slots:
+            worker = Worker(judge, slot.id, _GROUP, slot.sources)
+            judge.run(worker.finish(ends))
+        self._wait_for(judge, "all records are taken in")
+        reader = CommittedReader(judge, "judge-of-transactions", self._outputs, self.ledger)
+        offsets: dict[Place, int] = {}
+        for place in self._outputs:
+            judge.run(self._read_all(judge, reader, place))
+        for place in self._sources:
+            judge.run(self._ask_offset(judge, place, offsets))
+        self._wait_for(judge, "all that is committed is read")
+        if any(offsets[place] < end for place, end in ends.items()):
+            raise Violation(f"{offsets} are committed of {ends}")
+        self.ledger.check(offsets)
+        self._simulator.say(f"all of {self.ledger.committed} transactions is there")
+
+    def _is_stable(self) -> bool:
+        """Nothing keeps readers of committed records from reading all that there is."""
+        led = [partition for _, partition in self._cluster.led_partitions()]
+        places = {(partition.topic, partition.index) for partition in led}
+        return places.issuperset(self._outputs) and all(
+            partition.last_stable_offset == partition.high_watermark == partition.log.log_end_offset
+            for partition in led
+        )
+
+    def _wait_for(self, judge: Client, what: str) -> None:
+        self._simulator.run_until(self._simulator.now_us + 1000)
+        self._simulator.run_until_true(lambda: judge.is_done, _RECOVERY_US, what)
+
+    async def _read_all(self, judge: Client, reader: CommittedReader, place: Place) -> None:
+        while True:
+            try:
+                end = await reader.ask_for_end(place)
+                if reader.positions[place] >= end:
+                    return
+                await reader.fetch(place)
+            except TryAgain:
+                judge.lost_leader(place)
+                await judge.pause(50, 100)
+
+    async def _ask_offset(self, judge: Client, place: Place, offsets: dict[Place, int]) -> None:
+        offset = await insist_on_offset(judge, self.ledger, _GROUP, place)
+        assert offset is not None
+        offsets[place] = offset
