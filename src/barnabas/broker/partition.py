@@ -226,14 +226,14 @@ class Partition:
     def append_internal(self, batch: bytearray, header: BatchHeader, now_ms: int) -> AppendInfo:
         """Store a batch that the broker itself made, as a producer with acks=all would.
 
-        It may be part of a transaction that is known to write here. Raises `AppendRefused` or
-        another `StorageError`.
+        It may be part of a transaction that is known to write here. Raises `InvalidBatch` if the
+        producer is fenced, `AppendRefused` or another `StorageError`.
         """
         leading = self._leading_for_all()
         if header.producer_id >= 0:
             error = self.log.sequence_error(header)
             if error is not ErrorCode.NONE:
-                raise AppendRefused(error, f"producer {header.producer_id} may not append this")
+                raise InvalidBatch(error, f"producer {header.producer_id} may not append this")
         return self._store(leading, memoryview(batch), [(0, header)], now_ms)
 
     def append_marker(
