@@ -149,14 +149,16 @@ def test_truncation_brings_a_transaction_back() -> None:
     assert [t.producer_id for t in log.aborted_transactions(0, 9)] == [1]
 
 
-def test_truncation_into_spilled_entries() -> None:
+@pytest.mark.parametrize("spilled", [False, True])
+def test_truncation_into_an_index(spilled: bool) -> None:
     disk = MemoryDisk()
     log = opened(disk, LogConfig())
     for _ in range(3):
         write(log, 1)
         end(log, 1, commit=False)
-    log.close()
-    log = opened(disk, LogConfig())
+    if spilled:
+        log.close()
+        log = opened(disk, LogConfig())
     log.truncate_to(4)
     write(log, 5)
     end(log, 5, commit=False)
@@ -166,6 +168,19 @@ def test_truncation_into_spilled_entries() -> None:
         assert [(each.producer_id, each.first_offset) for each in found] == expected
         log.close()
         log = opened(disk, LogConfig())
+
+
+def test_a_snapshot_keeps_the_order_of_transactions() -> None:
+    disk = MemoryDisk()
+    log = opened(disk)
+    write(log, 1)
+    end(log, 1, commit=True)
+    write(log, 2)
+    write(log, 1)
+    commit_all(log)
+    log.close()
+    log = opened(disk)
+    assert log.first_unstable_offset == log.ongoing_transaction(2) == 2
 
 
 def test_beginning_anew_forgets_everything() -> None:
