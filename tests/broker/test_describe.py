@@ -68,7 +68,7 @@ def test_what_lies_on_the_disk(client: RawClient, topic: str, node: BrokerProces
     ("key_type", "error"),
     [
         (GROUP, 0),
-        (TRANSACTION, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+        (TRANSACTION, 0),
         (SHARE, ErrorCode.INVALID_REQUEST),
     ],
 )
@@ -91,7 +91,10 @@ def test_producer_ids(client: RawClient) -> None:
     assert worn_out.producer_epoch == 0
 
 
-def test_transactions_are_refused(client: RawClient) -> None:
-    answer = client.ask(InitProducerIdRequest("t", 1000))
-    assert answer.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    assert answer.producer_id == -1
+def test_a_transactional_id_keeps_its_producer_id(client: RawClient) -> None:
+    client.ask(FindCoordinatorRequest(key_type=TRANSACTION, coordinator_keys=["t"]))
+    first = client.ask(InitProducerIdRequest("t", 1000))
+    assert (first.error_code, first.producer_epoch) == (0, 0)
+    again = client.ask(InitProducerIdRequest("t", 1000))
+    assert (again.producer_id, again.producer_epoch) == (first.producer_id, 1)
+    assert client.ask(InitProducerIdRequest("u", 1000)).producer_id != first.producer_id

@@ -9,6 +9,7 @@ from barnabas.records.batch import patch_crc
 from barnabas.records.compression import Compression
 from barnabas.records.encode import encode_batch
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.produce import (
@@ -218,13 +219,22 @@ def test_nothing_of_a_refused_batch_is_stored(
     assert stored(client, topic) == [b"before", b"after"]
 
 
-def test_a_transactional_id_is_refused(client: RawClient, topic: str) -> None:
+def test_a_batch_of_no_transaction_is_refused(client: RawClient, topic: str) -> None:
     create_topic(client, topic)
-    request = produce_request(topic, batch(b"a"))
-    request.transactional_id = "t"
-    response = client.ask(request, 9)
-    (answer,) = response.responses[0].partition_responses
-    assert answer.error_code == ErrorCode.INVALID_TXN_STATE
+    client.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=["t"]))
+    row = (now_ms(), None, b"a", ())
+    records = encode_batch(
+        [row], producer_id=7, producer_epoch=0, base_sequence=0, transactional=True
+    )
+    request = produce_request(topic, bytes(records))
+    for transactional_id, version, error in (
+        (None, 9, ErrorCode.INVALID_TXN_STATE),
+        ("t", 9, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
+        ("t", 12, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
+    ):
+        request.transactional_id = transactional_id
+        (answer,) = client.ask(request, version).responses[0].partition_responses
+        assert answer.error_code == error
     assert stored(client, topic) == []
 
 
