@@ -235,6 +235,8 @@ def _for_client(error: ErrorCode, version: int) -> ErrorCode:
         return error
     if error in UNAVAILABLE:
         return ErrorCode.NOT_ENOUGH_REPLICAS  # which every client tries again
+    if error is ErrorCode.PRODUCER_FENCED:
+        return ErrorCode.INVALID_PRODUCER_EPOCH  # as when the log sees it, in every version
     if error is ErrorCode.TRANSACTION_ABORTABLE and version < _ABORTABLE_FROM:
         return ErrorCode.INVALID_TXN_STATE
     return error
