@@ -77,7 +77,7 @@ class TransactionMachine(RuleBasedStateMachine):
         """A process starts, or goes on after an error."""
         instance = self.instances[who]
         expected = instance.identity if goes_on else NOBODY
-        is_new = expected == NOBODY
+        is_new = expected == NOBODY or self.history.image is None  # when it has expired
         token = self.ask(instance, lambda: self.shell.init(expected), may_change=is_new)
         if token is None or self.shell.error(token) is not ErrorCode.NONE:
             return
@@ -139,6 +139,19 @@ class TransactionMachine(RuleBasedStateMachine):
             instance.added = set()
             if instance.bumps:
                 instance.identity = self.shell.identity(token)
+                assert instance.identity != identity, "a late write could join the next one"
+
+    @rule(who=instances, these=partitions, committed=st.booleans(), restarts=st.booleans())
+    def transact(
+        self, who: int, these: set[TopicPartition], committed: bool, restarts: bool
+    ) -> None:
+        """A whole transaction, as long as nothing goes wrong."""
+        if restarts:
+            self.init(who=who, goes_on=False, hears=True)
+            self.markers_arrive()
+            self.init(who=who, goes_on=False, hears=True)
+        self.add(who=who, these=these)
+        self.end(who=who, committed=committed, hears=True)
 
     def ask(self, instance, request, *, may_change: bool = False) -> int | None:  # type: ignore[no-untyped-def]
         """Have it decided, and persisted if the disk works; None if the answer is not there yet."""
@@ -191,16 +204,29 @@ class TransactionMachine(RuleBasedStateMachine):
         self.shell.markers.clear()
 
     @precondition(lambda self: self.sent)
-    @rule(data=st.data(), is_last_time=st.booleans())
-    def marker_arrives(self, data: st.DataObject, is_last_time: bool) -> None:
+    @rule(data=st.data(), is_heard=st.booleans(), is_last_time=st.booleans())
+    def marker_arrives(self, data: st.DataObject, is_heard: bool, is_last_time: bool) -> None:
+        """Unless it is the last time, the answer may be lost, or it was sent twice."""
         index = data.draw(st.integers(0, len(self.sent) - 1))
         sender, markers, partition = self.sent[index]
         self.history.write(markers, partition)
         if is_last_time:
             del self.sent[index]
+        if sender is self.shell and (is_heard or is_last_time):
+            self.shell.mark(markers, partition)
+
+    @precondition(lambda self: self.sent)
+    @rule()
+    def markers_arrive(self) -> None:
+        """All of them, of whoever sent them."""
+        while self.sent:
+            sender, markers, partition = self.sent.pop()
+            self.history.write(markers, partition)
             if sender is self.shell:
                 self.shell.mark(markers, partition)
-        # Otherwise the answer is lost, and it will be sent again.
+        if self.disk_works:
+            while self.shell.in_flight:
+                self.persist_next()
 
     @rule(survivors=st.integers(0, 3))
     def coordinator_falls(self, survivors: int) -> None:
@@ -242,11 +268,7 @@ class TransactionMachine(RuleBasedStateMachine):
         for _ in range(4):
             while self.shell.in_flight:
                 self.persist_next()
-            while self.sent:
-                sender, markers, partition = self.sent.pop()
-                self.history.write(markers, partition)
-                if sender is self.shell:
-                    self.shell.mark(markers, partition)
+            self.markers_arrive()
             self.shell.advance(RETRY_MS)
         assert not self.shell.in_flight
         image = self.history.image
@@ -255,12 +277,7 @@ class TransactionMachine(RuleBasedStateMachine):
             token = self.shell.init()
             while self.shell.in_flight:
                 self.persist_next()
-            while self.sent:
-                _, markers, partition = self.sent.pop()
-                self.history.write(markers, partition)
-                self.shell.mark(markers, partition)
-            while self.shell.in_flight:
-                self.persist_next()
+            self.markers_arrive()
         producer_id, _ = self.shell.identity(token)
         assert producer_id != NO_PRODUCER_ID
 
