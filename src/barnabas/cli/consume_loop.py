@@ -117,7 +117,7 @@ async def consume_partitions(
     partitions = await _partitions(cluster, topics, only)
     printer = _Printer(render, limits, lambda _partition, _offset: None)
     async with Consumer(cluster, out_of_range=EARLIEST, isolation=isolation) as consumer:
-        consumer.assign(await start_offsets(cluster, partitions, start))
+        consumer.assign(await start_offsets(cluster, partitions, start, isolation))
         if not limits.follow:
             printer.ends = await _ends(cluster, partitions, isolation)
         while not printer.is_full:

@@ -13,6 +13,7 @@ EPILOG = """\b
 Examples:
   echo hello | barnabas produce greetings
   barnabas produce orders --key-separator : --compression zstd < orders.txt
+  barnabas produce orders --transactional-id nightly-load < orders.txt
 """
 
 
@@ -77,6 +78,22 @@ async def produce(
             help="Seconds until an undelivered record is given up.",
         ),
     ] = 30,
+    transactional_id: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help="Send everything in one transaction: all of it is seen, or nothing."
+        ),
+    ] = None,
+    transaction_timeout_s: Annotated[
+        float,
+        typer.Option(
+            "--transaction-timeout",
+            metavar="SECONDS",
+            min=0.001,
+            max=2_000_000,
+            help="Seconds until the transaction is rolled back if it has not ended.",
+        ),
+    ] = 60,
 ) -> None:
     """Send each line of standard input as a record."""
     from barnabas.cli.produce_loop import headers_of, parser, produce_lines
@@ -97,5 +114,15 @@ async def produce(
             acks=ACKS_ALL if acks is Acks.ALL else int(acks.value),
             compression=Compression[compression.name],
             delivery_timeout_ms=int(timeout_s * 1000),
+            transactional_id=transactional_id,
+            transaction_timeout_ms=int(transaction_timeout_s * 1000),
         )
-        await produce_lines(producer, topic, partition, parse, headers, as_json=session.as_json)
+        await produce_lines(
+            producer,
+            topic,
+            partition,
+            parse,
+            headers,
+            in_transaction=transactional_id is not None,
+            as_json=session.as_json,
+        )

@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from time import monotonic
 
 from barnabas.cli.blocking import read_lines
@@ -55,16 +56,23 @@ async def produce_lines(
     parse: Parse,
     headers: Headers,
     *,
+    in_transaction: bool,
     as_json: bool,
 ) -> None:
     """Send standard input, then report; raises `CommandError` if not everything was delivered."""
-    progress = asyncio.create_task(_show_progress(producer.count))
+    count = producer.count
+    progress = asyncio.create_task(_show_progress(count))
     try:
-        await _send_lines(producer, topic, partition, parse, headers)
+        async with producer, producer.transaction() if in_transaction else nullcontext():
+            await _send_lines(producer, topic, partition, parse, headers, in_transaction)
+    except BaseException:
+        if in_transaction:  # what arrived will not be seen
+            count.failed += count.delivered
+            count.delivered = 0
+        raise
     finally:
         progress.cancel()
-        _report(producer.count, as_json=as_json)
-    count = producer.count
+        _report(count, as_json=as_json)
     if count.failed:
         raise CommandError(
             f"{count.failed} of {count.failed + count.delivered} records were not delivered: "
@@ -73,22 +81,31 @@ async def produce_lines(
 
 
 async def _send_lines(
-    producer: Producer, topic: str, partition: int | None, parse: Parse, headers: Headers
+    producer: Producer,
+    topic: str,
+    partition: int | None,
+    parse: Parse,
+    headers: Headers,
+    in_transaction: bool,
 ) -> None:
-    """Send everything; what was read is delivered also when reading is interrupted or fails."""
+    """Send everything; what was read is delivered also when reading is interrupted or fails.
+
+    In a transaction it is rolled back then.
+    """
     number = 0
-    async with producer:
-        try:
-            async for lines in read_lines():
-                for line in lines:
-                    number += 1
-                    key, value = parse(line)
-                    await producer.send(topic, value, key=key, headers=headers, partition=partition)
-        except (LineError, RecordTooLarge) as error:
-            raise CommandError(f"line {number}: {error}; what came before it was sent") from error
-        except asyncio.CancelledError:
+    try:
+        async for lines in read_lines():
+            for line in lines:
+                number += 1
+                key, value = parse(line)
+                await producer.send(topic, value, key=key, headers=headers, partition=partition)
+    except (LineError, RecordTooLarge) as error:
+        fate = "nothing was sent" if in_transaction else "what came before it was sent"
+        raise CommandError(f"line {number}: {error}; {fate}") from error
+    except asyncio.CancelledError:
+        if not in_transaction:
             await producer.flush()
-            raise
+        raise
 
 
 async def _show_progress(count: DeliveryCount) -> None:

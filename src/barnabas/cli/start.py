@@ -7,6 +7,7 @@ from time import time
 from barnabas.cli.command import UsageError
 from barnabas.cli.times import parse_time
 from barnabas.client.cluster import Cluster
+from barnabas.client.isolation import IsolationLevel
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.offsets import (
     EARLIEST,
@@ -48,17 +49,20 @@ def parse_start(
 
 
 async def start_offsets(
-    cluster: Cluster, partitions: Sequence[TopicPartition], start: Start
+    cluster: Cluster,
+    partitions: Sequence[TopicPartition],
+    start: Start,
+    isolation: IsolationLevel,
 ) -> dict[TopicPartition, int]:
     """The offset to start at, for each partition, never outside its log."""
-    bounds = await beginning_and_end(cluster, list(partitions))
+    bounds = await beginning_and_end(cluster, list(partitions), isolation)
     if start.offset is not None:
         wanted = {
             each: start.offset if start.offset >= 0 else end + start.offset
             for each, (_, end) in bounds.items()
         }
         return {each: min(max(wanted[each], first), end) for each, (first, end) in bounds.items()}
-    found = await list_offsets(cluster, dict.fromkeys(partitions, start.timestamp))
+    found = await list_offsets(cluster, dict.fromkeys(partitions, start.timestamp), isolation)
     return {
         each: bounds[each][1] if found[each].offset == NOT_FOUND else found[each].offset
         for each in partitions

@@ -320,7 +320,9 @@ class Consumer:
         if self._positions.get(partition) != offset or partition in self._paused:
             return []
         if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and self._out_of_range is not None:
-            start = await list_offsets(self._cluster, {partition: self._out_of_range})
+            start = await list_offsets(
+                self._cluster, {partition: self._out_of_range}, self._isolation
+            )
             self._positions[partition] = start[partition].offset
             return []
         check(data.error_code, f"partition {partition} at offset {offset}")

@@ -62,6 +62,7 @@ class GroupConsumer:
         self._cluster = cluster
         self._topics = list(topics)
         self._start = start
+        self._isolation = isolation
         self._commit_interval_ms = commit_interval_ms
         self._member = GroupMember(
             cluster,
@@ -72,8 +73,11 @@ class GroupConsumer:
         )
         self._done: dict[TopicPartition, int] = {}
         self._done_as = NOBODY
+        self._handed: dict[TopicPartition, int] = {}  # behind the last record handed over
+        self._marked: dict[TopicPartition, int] = {}  # the last mark
         self._committed_at = monotonic()
-        self._astray = False
+        self._partitions: list[TopicPartition] = []
+        self._astray = False  # whether the place to read them from has to be looked up
 
     async def __aenter__(self) -> Self:
         return self
@@ -97,20 +101,23 @@ class GroupConsumer:
         interval_ms = self._commit_interval_ms
         if interval_ms is not None and (monotonic() - self._committed_at) * 1000 >= interval_ms:
             await self.commit()
-        return await self.consumer.poll(timeout_ms)
+        fetched = await self.consumer.poll(timeout_ms)
+        for each in fetched:
+            self._handed[each.partition] = each.records[-1].offset + 1
+        return fetched
 
     async def join(self) -> None:
         """Be a member with partitions and positions, unless that is so already."""
         if self._member.rejoin_needed.is_set():
             await self._rejoin()
         elif self._astray:
-            await self._go_where_committed(list(self.consumer.positions))
+            await self._go_where_committed()
 
     def mark(self, partition: TopicPartition, next_offset: int) -> None:
         """Everything before `next_offset` is done, and may be committed."""
         if not self._done:
             self._done_as = self._member.membership
-        self._done[partition] = next_offset
+        self._done[partition] = self._marked[partition] = next_offset
 
     def take_marked(self) -> Marked:
         """Leave it to somebody else to commit what was marked.
@@ -118,6 +125,8 @@ class GroupConsumer:
         They do it in the name of the member that marked the first of it. If the group has moved on
         since, that is refused: others may read these records.
         """
+        if self._done:
+            self._mark_passed_over()
         offsets, self._done = self._done, {}
         return Marked(offsets, self._done_as)
 
@@ -129,13 +138,12 @@ class GroupConsumer:
     async def commit(self) -> None:
         """Commit what was marked. Being fenced is no error: it is read again by somebody else."""
         self._committed_at = monotonic()
+        self._mark_passed_over()
         if not self._done:
             return
         offsets, self._done = self._done, {}
         try:
-            await commit_offsets(
-                self._cluster, self._member.group_id, offsets, self._member.membership
-            )
+            await commit_offsets(self._cluster, self.group_id, offsets, self._member.membership)
         except BrokerError as error:
             if error.code not in _FENCED:
                 self._done = {**offsets, **self._done}
@@ -145,19 +153,29 @@ class GroupConsumer:
             self._done = {**offsets, **self._done}
             raise
 
+    def _mark_passed_over(self) -> None:
+        """Where all records are done, so is what came behind them and is not shown to anybody."""
+        for partition, position in self.consumer.positions.items():
+            marked = self._marked.get(partition, position)
+            if self._handed.get(partition, position) <= marked < position:
+                self.mark(partition, position)
+
     async def _rejoin(self) -> None:
         if self._commit_interval_ms is not None:
             await self.commit()
         self.consumer.assign({})
-        await self._go_where_committed(await self._member.join())
+        self._partitions = await self._member.join()
+        self._astray = True
+        await self._go_where_committed()
 
-    async def _go_where_committed(self, partitions: list[TopicPartition]) -> None:
-        self._astray = True  # until it is there: nothing is read from a place that may be wrong
+    async def _go_where_committed(self) -> None:
         committed = await fetch_committed(
-            self._cluster, self._member.group_id, partitions, stable=True
+            self._cluster, self.group_id, self._partitions, stable=True
         )
-        fresh = [each for each in partitions if each not in committed]
-        started = await list_offsets(self._cluster, dict.fromkeys(fresh, self._start))
+        fresh = dict.fromkeys([p for p in self._partitions if p not in committed], self._start)
+        started = await list_offsets(self._cluster, fresh, self._isolation)
         offsets = {each: found.offset for each, found in started.items()}
         self.consumer.assign({**committed, **offsets})
+        self._handed = dict(self.consumer.positions)
+        self._marked = dict(self.consumer.positions)
         self._astray = False

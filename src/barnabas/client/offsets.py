@@ -52,11 +52,13 @@ async def list_offsets(
 
 
 async def beginning_and_end(
-    cluster: Cluster, partitions: list[TopicPartition]
+    cluster: Cluster,
+    partitions: list[TopicPartition],
+    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
 ) -> dict[TopicPartition, tuple[int, int]]:
     """The first offset of each log, and the one its next record will get."""
-    first = await list_offsets(cluster, dict.fromkeys(partitions, EARLIEST))
-    last = await list_offsets(cluster, dict.fromkeys(partitions, LATEST))
+    first = await list_offsets(cluster, dict.fromkeys(partitions, EARLIEST), isolation)
+    last = await list_offsets(cluster, dict.fromkeys(partitions, LATEST), isolation)
     return {each: (first[each].offset, last[each].offset) for each in partitions}
 
 
