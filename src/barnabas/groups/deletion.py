@@ -1,7 +1,8 @@
 """Deleting committed offsets and whole groups.
 
 A deletion reaches commits that were decided before it and are not persisted yet, because their
-records stand before its tombstones in the log.
+records stand before its tombstones in the log. It reaches what transactions that go on have
+committed, too: when they end, only what they commit later shows.
 """
 
 from collections.abc import Callable, Collection

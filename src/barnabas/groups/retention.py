@@ -3,7 +3,8 @@
 Offsets of a group that had members expire when it has been empty, and they have not been
 committed anew, for the retention time. Offsets of a simple group, which never had members, expire
 that long after their commit; so do those of topics a stable group of consumers is no longer
-subscribed to. A client of an old version may have asked for a time of its own.
+subscribed to. A client of an old version may have asked for a time of its own. What a transaction
+that goes on may commit anew is kept, and so is the group, until it ends.
 """
 
 from barnabas.coordination.decision import Decision
