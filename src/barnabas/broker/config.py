@@ -62,6 +62,11 @@ class BrokerConfig:
         assert isinstance(value, int)
         return value
 
+    def _topic_ratio(self, configs: Mapping[str, str], name: str) -> float:
+        value = self.topic_value(configs, name)
+        assert isinstance(value, float)
+        return value
+
     def log_config(self, configs: Mapping[str, str]) -> LogConfig:
         """What the log of a topic with these settings has to know."""
         return LogConfig(
@@ -76,5 +81,7 @@ class BrokerConfig:
             message_timestamp_type=str(self.topic_value(configs, "message.timestamp.type")),
             delete_retention_ms=self.topic_number(configs, "delete.retention.ms"),
             min_compaction_lag_ms=self.topic_number(configs, "min.compaction.lag.ms"),
+            max_compaction_lag_ms=self.topic_number(configs, "max.compaction.lag.ms"),
+            min_cleanable_dirty_ratio=self._topic_ratio(configs, "min.cleanable.dirty.ratio"),
             producer_id_expiration_ms=self.number("producer.id.expiration.ms"),
         )

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random, SystemRandom
 
+from barnabas.broker.child_process import ChildProcess
 from barnabas.broker.clock import Clock
 from barnabas.broker.net.listeners import Address, bind
 from barnabas.log import Disk, OsDisk
@@ -31,6 +32,8 @@ class Environment:
     bind: Callable[[Address], list[socket.socket]]
     threads: Callable[[int, str], Executor] = ThreadPoolExecutor
     """So many threads of that name, for `loop.run_in_executor`."""
+    process: Callable[[], Executor] = ChildProcess
+    """A process of its own, for the same; what it works on must not be needed here meanwhile."""
 
     @classmethod
     def real(cls, loop: AbstractEventLoop) -> "Environment":

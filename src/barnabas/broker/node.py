@@ -71,6 +71,7 @@ class Node:
         # Apart from the others: whoever waits for a flush shall not wait for a compaction.
         self._flushing = environment.threads(4, "flush")
         self._metadata_thread = environment.threads(1, "metadata")
+        self.compactor = environment.process()
         self.flusher = Flusher(loop, self._flushing, clock)
         self.door = ConnectionDoor(loop, config)
         self.topic_answers = TopicAnswers(self.image)
@@ -350,7 +351,7 @@ class Node:
         self.peers.close()
         self.follower.close()
         await self.flusher.close()
-        for threads in (self._flushing, self.executor, self._metadata_thread):
+        for threads in (self.compactor, self._flushing, self.executor, self._metadata_thread):
             threads.shutdown(wait=True)
         if self.partitions.close():
             self._vouch_for_the_disk()

@@ -230,6 +230,23 @@ _OWN = (
         "log.cleaner.backoff.ms", _LONG, "15000", "How often compaction looks for work", low=1
     ),
     ConfigDef(
+        "log.cleaner.dedupe.buffer.size",
+        _LONG,
+        "134217728",
+        "Memory for the keys of a log that is being compacted, 21 bytes each; a log with more of "
+        "them takes several passes",
+        low=1048576,
+        dynamic=True,
+    ),
+    ConfigDef(
+        "log.cleaner.io.max.bytes.per.second",
+        _LONG,
+        "67108864",
+        "The most that compaction reads and writes a second, both together; 0: no limit",
+        low=0,
+        dynamic=True,
+    ),
+    ConfigDef(
         "log.flush.offset.checkpoint.interval.ms",
         _INT,
         "60000",

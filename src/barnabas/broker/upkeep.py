@@ -5,6 +5,7 @@ from asyncio import sleep
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from barnabas.broker.log_cleaner import LogCleaner
 from barnabas.broker.node import Node
 from barnabas.broker.partition import Partition
 from barnabas.log import StorageError
@@ -27,7 +28,7 @@ def upkeep(node: Node) -> list[Coroutine[Any, Any, None]]:
             config.number("log.flush.offset.checkpoint.interval.ms"),
             lambda p: _checkpoint(node, p),
         ),
-        _compaction(node, config.number("log.cleaner.backoff.ms")),
+        LogCleaner(node).run(),
     ]
 
 
@@ -73,28 +74,3 @@ def _checkpoint(node: Node, partition: Partition) -> None:
     partition.checkpoint()
     if partition.log.flush_due(node.clock.now_ms()):
         node.flusher.flush(partition)
-
-
-async def _compaction(node: Node, interval_ms: int) -> None:
-    """Compact one partition at a time, on another thread."""
-    while True:
-        await sleep(interval_ms / 1000)
-        for partition in node.partitions:
-            if partition.deleted or "compact" not in partition.log.config.cleanup_policy:
-                continue
-            try:
-                await _compact(node, partition)
-            except StorageError as error:
-                logger.error("compaction of %s-%d: %s", partition.topic, partition.index, error)
-
-
-async def _compact(node: Node, partition: Partition) -> None:
-    job = partition.log.plan_compaction(node.clock.now_ms(), upto_offset=partition.high_watermark)
-    if job is None:
-        return
-    await node.loop.run_in_executor(node.executor, job.run)
-    if partition.deleted:
-        return
-    dropped = partition.log.complete_compaction(job)
-    if dropped is not None:
-        node.partitions.run_later(dropped)

@@ -1,7 +1,13 @@
 """One partition on disk: segments, indexes, recovery, retention, compaction."""
 
 from barnabas.log.append import AppendInfo
-from barnabas.log.compaction import CompactionJob
+from barnabas.log.compaction import (
+    CompactionJob,
+    CompactionLimits,
+    CompactionResult,
+    Swap,
+    compact,
+)
 from barnabas.log.config import LogConfig
 from barnabas.log.damage import refuse_damage, refuse_loss
 from barnabas.log.deletion import DeleteJob, SegmentInfo
@@ -27,6 +33,8 @@ __all__ = [
     "AbortedTransaction",
     "AppendInfo",
     "CompactionJob",
+    "CompactionLimits",
+    "CompactionResult",
     "DataDirectory",
     "DeleteJob",
     "DirectoryLocked",
@@ -42,8 +50,10 @@ __all__ = [
     "RecoveryReport",
     "SegmentInfo",
     "StorageError",
+    "Swap",
     "TimestampOffset",
     "checked_batches",
+    "compact",
     "read_topic_id",
     "refuse_damage",
     "refuse_loss",

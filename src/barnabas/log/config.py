@@ -23,6 +23,8 @@ class LogConfig:
     message_timestamp_type: str = "CreateTime"
     delete_retention_ms: int = _DAY_MS
     min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = _NEVER
+    min_cleanable_dirty_ratio: float = 0.5
     producer_id_expiration_ms: int = _DAY_MS
 
     @property

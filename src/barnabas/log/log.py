@@ -15,7 +15,17 @@ No file is opened, and for a new log none is made, before the first append or re
 from collections.abc import Iterable
 
 from barnabas.log.append import AppendInfo, Batches, assign_offsets
-from barnabas.log.compaction import CompactionJob, Source, sources_of, swap_in
+from barnabas.log.compaction import (
+    CompactionJob,
+    CompactionLimits,
+    CompactionResult,
+    Progress,
+    Source,
+    Swap,
+    last_of_producers,
+    must_roll,
+    plan,
+)
 from barnabas.log.config import LogConfig
 from barnabas.log.deletion import DeleteJob, SegmentInfo
 from barnabas.log.errors import OffsetOutOfRange, StorageError, storage_errors
@@ -44,7 +54,7 @@ class Log:
     __slots__ = (
         "_active",
         "_checkpointed",
-        "_compacted_offset",
+        "_compaction",
         "_epochs",
         "_failure",
         "_files",
@@ -93,8 +103,7 @@ class Log:
         self._files = files
         self._checkpointed = None if recovered.report else self._extent()
         """What the log extended over when its state was written; None if it is to be written."""
-        self._compacted_offset = 0
-        """Finished segments below need no compaction before another one is finished."""
+        self._compaction = recovered.compaction
         self._opened_ms = now_ms
         self._prepared_offset = recovered.synced_offset
         """Everything below is flushed, or is being flushed."""
@@ -554,32 +563,79 @@ class Log:
             self._epochs.truncate_before(self.log_start_offset)
             self._snapshots.drop_below(self.log_start_offset)
 
-    def plan_compaction(
-        self, now_ms: int, *, upto_offset: int | None = None
-    ) -> CompactionJob | None:
-        """The job that compacts the finished segments; None if none was finished since the last.
+    # Compacting
 
-        None that reaches behind `upto_offset`, the high watermark: a record that is not committed
-        may go again, and must not have taken an older one along.
+    def compaction_urgency(self, now_ms: int, *, upto_offset: int | None = None) -> float:
+        """How much of the log is to be compacted, OVERDUE if it must be; 0 if it is not due.
+
+        Nothing behind `upto_offset`, the high watermark, counts.
         """
-        if "compact" not in self.config.cleanup_policy:
-            return None
-        sources = sources_of(self._segments, self.config, now_ms, upto_offset)
-        if not sources or sources[-1].next_offset <= self._compacted_offset:
-            return None
-        return CompactionJob(self._files.disk, self.directory, sources, self.config, now_ms)
+        with storage_errors(f"can not read {self.directory}"):
+            planned = plan(
+                self._segments, self.config, self._compaction, now_ms, self._stable(upto_offset)
+            )
+        return 0.0 if planned is None else planned.urgency
 
-    def complete_compaction(self, job: CompactionJob) -> DeleteJob | None:
-        """Take back a job that has run. StorageError if it failed; the log is whole either way."""
-        if job.error is not None:
-            raise StorageError(f"can not compact {self.directory}: {job.error}") from job.error
-        with storage_errors(f"can not compact {self.directory}"):
-            # The state must not vouch for what is replaced: the new segment may have the old size.
-            self._checkpointed = None
-            self._write_state(self._synced_segments(), replaced=job.sources)
-            deletion = swap_in(self._files, self.directory, self._segments, job, self.config)
-        self._compacted_offset = job.sources[-1].next_offset
-        return deletion
+    def roll_for_compaction(self, now_ms: int) -> None:
+        """Finish the active segment if its records must not wait longer than they have."""
+        if self._active is not None and must_roll(self._active, self.config, now_ms):
+            self._roll(now_ms)
+
+    def plan_compaction(
+        self,
+        now_ms: int,
+        *,
+        upto_offset: int | None = None,
+        limits: CompactionLimits | None = None,
+    ) -> CompactionJob | None:
+        """The job that compacts finished segments; None if the log is not due for it.
+
+        None that reaches behind `upto_offset`, the high watermark. Run `compact` with it, where
+        and as long as you like, and bring the result to `begin_swap`.
+        """
+        with storage_errors(f"can not read {self.directory}"):
+            planned = plan(
+                self._segments, self.config, self._compaction, now_ms, self._stable(upto_offset)
+            )
+        if planned is None:
+            return None
+        sources = planned.sources
+        return CompactionJob(
+            self.directory,
+            sources,
+            planned.dirty_offset,
+            self.config,
+            now_ms,
+            self._compaction.truncations,
+            last_of_producers(self.producers),
+            self.aborted_transactions(sources[0].base_offset, sources[-1].next_offset),
+            limits or CompactionLimits(),
+        )
+
+    def _stable(self, upto_offset: int | None) -> int:
+        """What is above may go again, or belongs to a transaction that may still be aborted."""
+        ends = upto_offset, self.first_unstable_offset, self.log_end_offset
+        return min(end for end in ends if end is not None)
+
+    def begin_swap(self, job: CompactionJob, result: CompactionResult) -> Swap:
+        """The way in for what a job has made. StorageError if it failed; the log is as it was.
+
+        The caller goes `step` by `step`, with a `settle` after each, and comes to `end_swap`.
+        """
+        present = {segment.base_offset for segment in self._segments}
+        if result.error is not None and present.issuperset(s.base_offset for s in job.sources):
+            raise StorageError(f"can not compact {self.directory}: {result.error}")
+        return Swap(self._files, self._segments, self._compaction, job, result, self._unvouch)
+
+    def _unvouch(self, sources: list[Source]) -> None:
+        """The state must not vouch for what is replaced: the new segment may have the old size."""
+        self._checkpointed = None
+        self._write_state(self._synced_segments(), replaced=sources)
+
+    def end_swap(self, swap: Swap) -> DeleteJob | None:
+        """Everything is in its place, or what is not will not be: the rest is to be removed."""
+        self._checkpointed = None
+        return swap.end()
 
     def truncate_to(self, offset: int) -> None:
         """Cut the log so that it ends at `offset`, a boundary between batches, or earlier.
@@ -593,6 +649,7 @@ class Log:
         if not self._segments or offset < self._segments[0].base_offset:
             self.truncate_fully_and_start_at(offset)
             return
+        self._compaction.truncated(offset)
         with storage_errors(f"can not truncate {self.directory}"):
             self._checkpointed = self._flushing = None
             self._segments.remove_from(offset, self._files)
@@ -608,6 +665,9 @@ class Log:
         self.log_end_offset = last.next_offset
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
         self.committed_offset = min(self.committed_offset, self.log_end_offset)
+        # Nobody says what time it is; what is replayed shall not count as heard of at the opening.
+        if self._producers is not None:
+            self._opened_ms = max(self._opened_ms, self._producers.last_append_ms)
         self._producers = self._checkpointed = None
         self._load_producers()
 
@@ -617,7 +677,7 @@ class Log:
         with storage_errors(f"can not truncate {self.directory}"):
             # First the state, which then vouches for nothing: a crash leaves the old log, to be cut
             # again, or an empty one.
-            state = LogState(offset, [], {}, offset)
+            state = LogState(offset, [], {}, offset, Progress())
             write_state(self._files.disk, self.directory, state, sync=True)
             for segment in self._segments:
                 segment.close()
@@ -629,7 +689,7 @@ class Log:
             self._files.disk.sync_directory(self.directory)
         self.log_start_offset = self.log_end_offset = self.committed_offset = offset
         self.flushed_offset = self._prepared_offset = offset
-        self._compacted_offset = 0
+        self._compaction.truncated(0)
         self._torn = False
         self._producers = ProducerTable()
         self._epochs.truncate_from(-1)
@@ -668,7 +728,11 @@ class Log:
         for source in replaced:
             segments[source.base_offset] = SegmentState.to_be_scanned(source.base_offset)
         state = LogState(
-            self.log_start_offset, self._epochs.entries(), segments, self.committed_offset
+            self.log_start_offset,
+            self._epochs.entries(),
+            segments,
+            self.committed_offset,
+            self._compaction,
         )
         write_state(self._files.disk, self.directory, state, sync=sync)
 

@@ -14,6 +14,7 @@ replaces a segment by one atomic rename, so old and new never coexist under one 
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from barnabas.log.compaction_progress import Progress
 from barnabas.log.deletion import DELETED_SUFFIX
 from barnabas.log.epochs import LeaderEpochs
 from barnabas.log.handles import Handle, OpenFiles
@@ -57,6 +58,7 @@ class Recovered(NamedTuple):
     snapshots: list[int]
     report: RecoveryReport | None
     committed_offset: int
+    compaction: Progress
 
 
 def recover(files: OpenFiles, directory: str, index_interval_bytes: int, now_ms: int) -> Recovered:
@@ -90,6 +92,7 @@ class _Recovery:
         self._epochs = LeaderEpochs(state.epochs if state else None)
         self._log_start_offset = state.log_start_offset if state else 0
         self._committed_offset = state.committed_offset if state else 0
+        self._compaction = state.compaction if state else Progress()
         self._first_scanned: int | None = None
         self._scanned_bytes = 0
         self._cut_bytes = 0
@@ -98,7 +101,7 @@ class _Recovery:
 
     def run(self) -> Recovered:
         if not self._listing:
-            return Recovered(Segments(), self._epochs, 0, 0, [], None, 0)
+            return Recovered(Segments(), self._epochs, 0, 0, [], None, 0, Progress())
         self._clear_leftovers()
         segments = self._load_segments()
         if segments and segments[-1].next_offset < self._log_start_offset:
@@ -121,7 +124,10 @@ class _Recovery:
         synced = end if self._first_scanned is None else min(self._first_scanned, end)
         snapshots = self._usable_snapshots(end)
         committed = min(max(self._committed_offset, start), end)
-        return Recovered(segments, self._epochs, start, synced, snapshots, report, committed)
+        self._compaction.cut_at(end)
+        return Recovered(
+            segments, self._epochs, start, synced, snapshots, report, committed, self._compaction
+        )
 
     def _clear_leftovers(self) -> None:
         for name in list(self._listing):

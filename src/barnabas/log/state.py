@@ -3,6 +3,8 @@
     log_start_offset   records below are deleted, though their segment may still be there
     epochs             (leader epoch, start offset) pairs
     committed_offset   the high watermark of then; it may have gone on since
+    compacted_offset   below it, no key of a compacted topic occurs twice
+    last_horizon_ms    when all tombstones and markers that compaction has left may go
     segments           the segments that are known to be whole on the disk, with their vital numbers
 
 The file is never needed, only believed: **a segment is trusted if it is listed here with exactly
@@ -14,6 +16,7 @@ not synced, and there is no marker to forget to remove: the first append makes t
 import json
 from typing import NamedTuple
 
+from barnabas.log.compaction_progress import Progress
 from barnabas.log.segment import Segment
 from barnabas.log.storage import Disk
 
@@ -71,6 +74,7 @@ class LogState(NamedTuple):
     epochs: list[tuple[int, int]]
     segments: dict[int, SegmentState]
     committed_offset: int
+    compaction: Progress
 
 
 def write_state(disk: Disk, directory: str, state: LogState, *, sync: bool = False) -> None:
@@ -79,6 +83,8 @@ def write_state(disk: Disk, directory: str, state: LogState, *, sync: bool = Fal
         "log_start_offset": state.log_start_offset,
         "epochs": state.epochs,
         "committed_offset": state.committed_offset,
+        "compacted_offset": state.compaction.compacted_offset,
+        "last_horizon_ms": state.compaction.last_horizon_ms,
         "segments": list(state.segments.values()),
     }
     data = json.dumps(content, separators=(",", ":")).encode()
@@ -97,6 +103,9 @@ def read_state(disk: Disk, directory: str) -> LogState | None:
             [(int(epoch), int(start)) for epoch, start in content["epochs"]],
             {segment.base_offset: segment for segment in segments},
             int(content.get("committed_offset", 0)),
+            Progress(
+                int(content.get("compacted_offset", 0)), int(content.get("last_horizon_ms", -1))
+            ),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -65,6 +65,14 @@ TOPIC_CONFIGS: dict[str, ConfigDef] = {
             synonym="log.index.interval.bytes",
         ),
         ConfigDef(
+            "max.compaction.lag.ms",
+            ConfigType.LONG,
+            str(LONG_MAX),
+            "The longest that a record which is to be compacted away may wait for it",
+            low=1,
+            synonym="log.cleaner.max.compaction.lag.ms",
+        ),
+        ConfigDef(
             "max.message.bytes",
             ConfigType.INT,
             "1048588",
@@ -95,6 +103,15 @@ TOPIC_CONFIGS: dict[str, ConfigDef] = {
             "Whether records carry the producer's time or the broker's",
             choices=("CreateTime", "LogAppendTime"),
             synonym="log.message.timestamp.type",
+        ),
+        ConfigDef(
+            "min.cleanable.dirty.ratio",
+            ConfigType.DOUBLE,
+            "0.5",
+            "How much of a log has to be written since it was last compacted before it is again",
+            low=0,
+            high=1,
+            synonym="log.cleaner.min.cleanable.ratio",
         ),
         ConfigDef(
             "min.compaction.lag.ms",

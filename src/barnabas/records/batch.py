@@ -47,6 +47,8 @@ COMPRESSION_MASK = 0x07
 LOG_APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
+DELETE_HORIZON = 0x40
+"""`base_timestamp` is the time from which on a log cleaner may remove tombstones and markers."""
 
 Buffer = bytes | bytearray | memoryview
 
@@ -101,6 +103,11 @@ class BatchHeader(NamedTuple):
     @property
     def is_control(self) -> bool:
         return bool(self.attributes & CONTROL)
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """When tombstones and markers may go; None if no log cleaner has decided that yet."""
+        return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
     @property
     def has_producer(self) -> bool:

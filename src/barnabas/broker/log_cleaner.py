@@ -1,0 +1,110 @@
+"""Compacts what is due for it, one partition at a time, and beside the traffic.
+
+The event loop decides and swaps files; reading and writing is for another process (see
+`child_process`). Whichever partition has the largest dirty part comes first, after those that can't
+wait any longer. One that could not be compacted rests a while.
+"""
+
+import logging
+from asyncio import sleep
+
+from barnabas.broker.node import Node
+from barnabas.broker.partition import Partition
+from barnabas.log import CompactionLimits, StorageError, Swap, compact
+
+logger = logging.getLogger(__name__)
+
+_REST_MS = 60_000
+
+
+class LogCleaner:
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._label = f".{node.random.randbytes(6).hex()}"
+        self._resting: dict[Partition, int] = {}
+        """What failed, and until when it is left alone."""
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        while True:
+            await sleep(self._node.config.number("log.cleaner.backoff.ms") / 1000)
+            while (partition := await self._dirtiest()) is not None:
+                try:
+                    await self._compact(partition)
+                except (StorageError, OSError) as error:
+                    if not partition.deleted:
+                        logger.error(
+                            "compaction of %s-%d: %s", partition.topic, partition.index, error
+                        )
+                        self._resting[partition] = self._now_ms() + _REST_MS
+
+    def _now_ms(self) -> int:
+        return self._node.clock.now_ms()
+
+    async def _dirtiest(self) -> Partition | None:
+        """The partition that needs it most; None if none does."""
+        most, found = 0.0, None
+        for partition in self._node.partitions:
+            if partition.deleted or "compact" not in partition.log.config.cleanup_policy:
+                continue
+            if self._resting.get(partition, 0) > self._now_ms():
+                continue
+            try:
+                partition.log.roll_for_compaction(self._now_ms())
+                urgency = partition.log.compaction_urgency(
+                    self._now_ms(), upto_offset=partition.high_watermark
+                )
+            except StorageError as error:
+                logger.error("%s-%d: %s", partition.topic, partition.index, error)
+                self._resting[partition] = self._now_ms() + _REST_MS
+                continue
+            if urgency > most:
+                most, found = urgency, partition
+            await sleep(0)
+        self._resting = {
+            partition: until_ms
+            for partition, until_ms in self._resting.items()
+            if until_ms > self._now_ms() and not partition.deleted
+        }
+        return found
+
+    async def _compact(self, partition: Partition) -> None:
+        node, log = self._node, partition.log
+        job = log.plan_compaction(
+            self._now_ms(),
+            upto_offset=partition.high_watermark,
+            limits=CompactionLimits(
+                node.config.number("log.cleaner.dedupe.buffer.size"),
+                node.config.number("log.cleaner.io.max.bytes.per.second"),
+                self._label,
+            ),
+        )
+        if job is None:
+            return
+        before = log.size_bytes
+        run = node.loop.run_in_executor
+        result = await run(node.compactor, compact, job, node.environment.disk)
+        if partition.deleted:
+            return
+        await self._swap_in(partition, log.begin_swap(job, result))
+        logger.info(
+            "%s-%d is compacted up to offset %d: %d keys, %.1f MB before, %.1f MB after",
+            partition.topic,
+            partition.index,
+            result.end_offset,
+            result.keys,
+            before / 1e6,
+            log.size_bytes / 1e6,
+        )
+
+    async def _swap_in(self, partition: Partition, swap: Swap) -> None:
+        node = self._node
+        try:
+            while swap.step():
+                await node.loop.run_in_executor(node.executor, swap.settle)
+                if partition.deleted:
+                    return
+        finally:
+            dropped = partition.log.end_swap(swap)
+            if dropped is not None:
+                node.partitions.run_later(dropped)

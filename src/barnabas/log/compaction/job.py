@@ -1,0 +1,178 @@
+"""One pass of compaction, from what is asked for to what has come of it.
+
+Both are plain values, since the pass runs in another process, or at least on another thread. It
+reads the sources twice: the part that has not been compacted yet, for the last offset of every key,
+and then all of them, to write what stays.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from barnabas.log.compaction.key_map import KeyMap
+from barnabas.log.compaction.output import Output, OutputWriter
+from barnabas.log.compaction.producers import LastOfProducer
+from barnabas.log.compaction.raw_records import payload_of, raw_records
+from barnabas.log.compaction.retained import Retained
+from barnabas.log.compaction.source import Source
+from barnabas.log.compaction.throttle import UNLIMITED, Throttle
+from barnabas.log.compaction.transactions import AbortedRanges
+from barnabas.log.config import LogConfig
+from barnabas.log.errors import StorageError
+from barnabas.log.scan import Flaw, ScannedBatch, scan_batches
+from barnabas.log.storage import Disk
+from barnabas.log.transaction_index import AbortedTransaction
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionLimits:
+    """What a pass may use."""
+
+    key_map_bytes: int = 128 * 1024 * 1024
+    bytes_per_second: int = UNLIMITED
+    label: str = ""
+    """Part of the outputs' names, so that two processes never write to the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionJob:
+    """What to compact, and all there is to know for it."""
+
+    directory: str
+    sources: list[Source]
+    dirty_offset: int
+    """Below, no key occurs twice: an earlier pass has seen to that."""
+    config: LogConfig
+    now_ms: int
+    truncations: int
+    producers: dict[int, LastOfProducer]
+    aborted: list[AbortedTransaction]
+    """All that reach into the sources."""
+    limits: CompactionLimits
+
+
+@dataclass(slots=True)
+class CompactionResult:
+    """What came of a job; `outputs` stand in the order of their offsets."""
+
+    outputs: list[Output] = field(default_factory=list)
+    end_offset: int = 0
+    """Below, no key occurs twice once the outputs are in place."""
+    last_horizon_ms: int = -1
+    """From then on, every tombstone and marker of now may go; -1 if there is none."""
+    keys: int = 0
+    moved_bytes: int = 0
+    """Read and written."""
+    error: str | None = None
+
+
+def compact(job: CompactionJob, disk: Disk) -> CompactionResult:
+    """Run a job, anywhere. It never raises: what went wrong stands in the result."""
+    run = _Pass(job, disk)
+    try:
+        return run.run()
+    except (OSError, StorageError) as error:
+        with suppress(OSError):
+            run.give_up()
+        return CompactionResult(error=str(error))
+
+
+class _Pass:
+    def __init__(self, job: CompactionJob, disk: Disk) -> None:
+        self._job = job
+        self._disk = disk
+        self._throttle = Throttle(job.limits.bytes_per_second)
+        self._aborted = AbortedRanges(job.aborted)
+        self._outputs: list[Output] = []
+        self._writer: OutputWriter | None = None
+
+    def run(self) -> CompactionResult:
+        self._sync_sources()
+        latest, end_offset = self._latest_offsets()
+        retained = Retained(self._job, latest, end_offset, self._aborted)
+        sources = [
+            source
+            for source in self._job.sources
+            if source.base_offset < max(end_offset, self._job.dirty_offset)
+        ]
+        self._write(sources, retained)
+        return CompactionResult(
+            self._outputs,
+            end_offset,
+            retained.last_horizon_ms,
+            latest.count,
+            self._throttle.total_bytes,
+        )
+
+    def give_up(self) -> None:
+        """Leave no file behind."""
+        if self._writer is not None:
+            self._writer.abandon()
+        for output in self._outputs:
+            for path in output.paths:
+                self._disk.unlink(path)
+
+    def _sync_sources(self) -> None:
+        """Before one of them is replaced they are all on the disk, the newest included."""
+        for source in self._job.sources:
+            file = self._disk.open(source.path)
+            try:
+                file.sync()
+            finally:
+                file.close()
+        self._disk.sync_directory(self._job.directory)
+
+    def _latest_offsets(self) -> tuple[KeyMap, int]:
+        """The map, and how far it reaches: to the end of a batch, if there is not room for all."""
+        job = self._job
+        dirty = [source for source in job.sources if source.next_offset > job.dirty_offset]
+        most = sum(source.next_offset - source.base_offset for source in dirty)
+        capacity = min(most, KeyMap.capacity_of(job.limits.key_map_bytes))
+        latest = KeyMap(dirty[0].base_offset if dirty else job.dirty_offset, capacity)
+        for source in dirty:
+            for batch in self._batches(source):
+                header = batch.header
+                if header.next_offset <= job.dirty_offset:
+                    continue
+                if not latest.has_room_for(header.record_count, header.last_offset):
+                    if latest.count:
+                        return latest, header.base_offset
+                    latest = KeyMap(header.base_offset, max(capacity, header.record_count))
+                if not header.is_control and not self._aborted.has(header):
+                    latest.put(raw_records(header, payload_of(batch)), header.base_offset)
+        return latest, max(job.dirty_offset, job.sources[-1].next_offset)
+
+    def _batches(self, source: Source) -> Iterator[ScannedBatch]:
+        file = self._disk.open(source.path)
+        try:
+            for found in scan_batches(file, source.size):
+                if isinstance(found, Flaw):
+                    raise StorageError(f"{source.path} at {found.position}: {found.reason}")
+                if found.flaw is not None:
+                    raise StorageError(f"{source.path} at {found.position}: {found.flaw}")
+                self._throttle.spent(found.header.size)
+                yield found
+        finally:
+            file.close()
+
+    def _write(self, sources: list[Source], retained: Retained) -> None:
+        for source in sources:
+            if self._writer is None or not self._writer.has_room_for(source):
+                self._finish()
+                self._writer = OutputWriter(self._disk, self._job, self._throttle)
+            writer = self._writer
+            writer.begin(source)
+            for batch in self._batches(source):
+                kept = retained.of(batch)
+                if kept is None:
+                    writer.leave_out(batch.header)
+                else:
+                    writer.append(*kept, is_changed=kept[1] is not batch.data)
+        self._finish()
+
+    def _finish(self) -> None:
+        if self._writer is not None:
+            output = self._writer.finish()
+            self._writer = None
+            if output is not None:
+                self._outputs.append(output)

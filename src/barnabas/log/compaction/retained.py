@@ -1,0 +1,127 @@
+"""What stays of a batch.
+
+Of the records: those that are the last of their key, as far as the key map reaches, and that no
+aborted transaction wrote. Records without a key go. A tombstone stays until the time that the first
+pass over it has set, `delete.retention.ms` later, so that whoever reads the topic from its start in
+that time hears of the deletion.
+
+A marker stays as long as anything of its transaction does, and then for the same time. Not because
+of the last batches alone: who has read a part of a transaction must find its end.
+
+The last batch of a producer that is still remembered stays, without its records if need be. It has
+the sequence that the producer goes on from, should the rest of the memory be lost, or another
+replica know nothing but what it has copied. If all that is there is a marker, it has the epoch, and
+stays for that.
+"""
+
+from typing import TYPE_CHECKING
+
+from barnabas.log.compaction.key_map import KeyMap
+from barnabas.log.compaction.raw_records import (
+    Batch,
+    RawRecord,
+    emptied,
+    filtered,
+    payload_of,
+    raw_records,
+    with_horizon,
+)
+from barnabas.log.compaction.transactions import AbortedRanges
+from barnabas.log.scan import ScannedBatch
+from barnabas.records.batch import BatchHeader
+
+if TYPE_CHECKING:
+    from barnabas.log.compaction.job import CompactionJob
+
+
+class Retained:
+    """Decides about batches, which it has to be shown in their order, from the log's start on."""
+
+    def __init__(
+        self, job: "CompactionJob", latest: KeyMap, end_offset: int, aborted: AbortedRanges
+    ) -> None:
+        """The map knows the keys of all records below `end_offset` that were not compacted yet."""
+        self._producers = job.producers
+        self._now_ms = job.now_ms
+        self._horizon_ms = job.now_ms + job.config.delete_retention_ms
+        self._latest = latest
+        self._end_offset = end_offset
+        self._aborted = aborted
+        self._unended: set[int] = set()
+        """Producers of whose transaction at hand something stays."""
+        self.last_horizon_ms = -1
+        """Of all that stays until then."""
+
+    def of(self, batch: ScannedBatch) -> Batch | None:
+        """What is left of a batch, with its `data` itself if that is all; None if nothing is."""
+        header = batch.header
+        if header.is_control:
+            return self._of_control(batch)
+        kept = self._of_records(batch)
+        if kept is None and self._is_last_of_producer(header):
+            kept = emptied(header) if header.record_count else (header, batch.data)
+        if kept is not None and header.is_transactional:
+            self._unended.add(header.producer_id)
+        return kept
+
+    def _of_records(self, batch: ScannedBatch) -> Batch | None:
+        header = batch.header
+        if self._aborted.has(header):
+            return None
+        if header.base_offset >= self._end_offset:
+            return header, batch.data
+        payload = payload_of(batch)
+        records = raw_records(header, payload)
+        horizon_ms = header.delete_horizon_ms
+        is_over = horizon_ms is not None and horizon_ms <= self._now_ms
+        kept = self._wanted(header.base_offset, records, drops_tombstones=is_over)
+        if not kept:
+            return None
+        if any(record[5] for record in kept):
+            self._awaits(horizon_ms)
+            if horizon_ms is None:
+                return with_horizon(header, payload, kept, self._horizon_ms)
+        if len(kept) == len(records):
+            return header, batch.data
+        return filtered(header, payload, kept)
+
+    def _wanted(
+        self, base_offset: int, records: list[RawRecord], *, drops_tombstones: bool
+    ) -> list[RawRecord]:
+        last_offset_of = self._latest.get
+        return [
+            record
+            for record in records
+            if (key := record[4]) is not None
+            and base_offset + record[3] >= last_offset_of(key)
+            and not (drops_tombstones and record[5])
+        ]
+
+    def _of_control(self, batch: ScannedBatch) -> Batch | None:
+        header = batch.header
+        if not header.is_transactional:
+            return header, batch.data
+        if header.producer_id in self._unended:
+            self._unended.discard(header.producer_id)
+            return header, batch.data
+        horizon_ms = header.delete_horizon_ms
+        if horizon_ms is None:
+            self._awaits(None)
+            payload = payload_of(batch)
+            return with_horizon(header, payload, raw_records(header, payload), self._horizon_ms)
+        if horizon_ms > self._now_ms:
+            self._awaits(horizon_ms)
+            return header, batch.data
+        return (header, batch.data) if self._is_last_of_producer(header) else None
+
+    def _awaits(self, horizon_ms: int | None) -> None:
+        until_ms = self._horizon_ms if horizon_ms is None else horizon_ms
+        self.last_horizon_ms = max(self.last_horizon_ms, until_ms)
+
+    def _is_last_of_producer(self, header: BatchHeader) -> bool:
+        last = self._producers.get(header.producer_id)
+        if last is None:
+            return False
+        if last.last_offset >= 0:
+            return header.last_offset == last.last_offset
+        return header.is_control and header.producer_epoch == last.epoch
