@@ -23,6 +23,7 @@ from barnabas.wire.messages import (
     end_quorum_epoch,
     fetch_snapshot,
     incremental_alter_configs,
+    txn_offset_commit,
     vote,
 )
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
@@ -279,6 +280,18 @@ REQUESTS: list[tuple[Make, Check]] = [
     ),
     (lambda *_: InitProducerIdRequest(None), lambda r: r.error_code == 0),
     (
+        lambda known, _: txn_offset_commit.TxnOffsetCommitRequest(
+            "nobody's",
+            "g",
+            topics=[
+                txn_offset_commit.TxnOffsetCommitRequestTopic(
+                    known.name, [txn_offset_commit.TxnOffsetCommitRequestPartition(0, 1)]
+                )
+            ],
+        ),
+        lambda r: r.topics[0].partitions[0].error_code == ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+    ),
+    (
         lambda known, _: OffsetForLeaderEpochRequest(
             topics=[
                 OffsetForLeaderTopic(
@@ -431,6 +444,7 @@ def known(node: Any) -> Known:
     with RawClient(node.host, node.port) as client:
         known = Known(client, "known")
         find_coordinator(client, "g")
+        client.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=["nobody's"]))
         assert client.ask(_offset_commit(known, 9), 9).topics[0].partitions[0].error_code == 0
         return known
 
