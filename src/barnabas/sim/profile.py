@@ -74,16 +74,16 @@ def draw_profile(random: Random, emphasis: str | None = None) -> Profile:
     if emphasis != "transactions":
         return _draw(random, emphasis)
     profile = _draw(random, random.choice(_FAULTY))
-    transactional_ids = random.choice((1, 1, 2))
+    transactional_ids = random.choice((1, 2, 3))
     return replace(
         profile,
         emphasis=f"transactions, {profile.emphasis}",
-        partitions=max(transactional_ids, profile.partitions - 1),
+        partitions=max(transactional_ids, profile.partitions),
         producers=1,
         members=0,
         committers=0,
         transactional_ids=transactional_ids,
-        output_partitions=random.choice((1, 2, 3)),
+        output_partitions=random.choice((2, 2, 3)),
         settings={"transaction.state.log.num.partitions": str(random.choice((1, 1, 3)))},
     )
 

@@ -41,6 +41,7 @@ _ALL = -1
 _EPOCH_MS = 1_700_000_000_000
 _LAST_CLASSIC = {"produce": 11, "txn_offset_commit": 4, "end_txn": 4, "add_partitions": 3}
 _PRODUCE_BY_NAME = 12
+_MOST_UNDER_WAY = 5
 
 
 @dataclass(eq=False)
@@ -215,7 +216,7 @@ class TransactionalProducer:
         """One or several, which are under way together if the leader knows this producer."""
         size = len(values)
         if (self._identity[0], place) in self._known:
-            size = self.client.random.choice((1, 2, len(values)))
+            size = -(-len(values) // self.client.random.randint(1, _MOST_UNDER_WAY))
         batches = [_Batch(values[at : at + size]) for at in range(0, len(values), size)]
         now_ms = _EPOCH_MS + self.client.simulator.now_us // 1000
         producer_id, epoch = self._identity

@@ -5,11 +5,13 @@ from barnabas.sim.cluster import Cluster
 from barnabas.sim.committed_reader import CommittedReader
 from barnabas.sim.history import Place, Violation
 from barnabas.sim.ledger import Ledger
+from barnabas.sim.producer import Producer
 from barnabas.sim.transactional_offsets import insist_on_offset, watch_offsets
 from barnabas.sim.transactional_producer import TransactionalId
 from barnabas.sim.worker import Worker
 
 _GROUP = "workers"
+_FIRST_BATCHES = 12
 _RECOVERY_US = 40_000_000
 
 
@@ -37,9 +39,11 @@ class TransactionalWorkload:
         self._clients = [cluster.client("worker-1"), cluster.client("worker-2")]
 
     def begin(self) -> None:
+        near, far = self._clients
+        for place in self._sources:
+            near.run(self._fill(near, place))
         for slot in self._slots:
             self._succeed(slot)
-        near, far = self._clients
         near.run(CommittedReader(near, "committed", self._outputs, self.ledger).run())
         if self._cluster.profile.racks:
             reader = CommittedReader(
@@ -47,6 +51,12 @@ class TransactionalWorkload:
             )
             far.run(reader.run())
         far.run(watch_offsets(far, self.ledger, _GROUP, self._sources))
+
+    async def _fill(self, client: Client, place: Place) -> None:
+        """See to it that there is something to read from the beginning on."""
+        producer = Producer(client, f"first-{place}", [place], idempotent=False)
+        while producer.acknowledged < _FIRST_BATCHES and not client.is_stopping:
+            await producer.produce(place)
 
     def _succeed(self, slot: _Slot) -> None:
         """See to it that somebody uses the transactional id; at times two do."""
@@ -68,9 +78,7 @@ class TransactionalWorkload:
             _RECOVERY_US,
             "those who use transactional ids stop",
         )
-        self._simulator.run_until_true(
-            self._is_stable, _RECOVERY_US, "every transaction comes to its end"
-        )
+        self._wait_for_ends()
         judge = self._cluster.client("judge-of-transactions")
         ends = {
             place: max(self._cluster.history.acknowledged[place]) + 1 for place in self._sources
@@ -79,6 +87,7 @@ class TransactionalWorkload:
             worker = Worker(judge, slot.id, _GROUP, slot.sources)
             judge.run(worker.finish(ends))
         self._wait_for(judge, "all records are taken in")
+        self._wait_for_ends()
         reader = CommittedReader(judge, "judge-of-transactions", self._outputs, self.ledger)
         offsets: dict[Place, int] = {}
         for place in self._outputs:
@@ -90,6 +99,12 @@ class TransactionalWorkload:
             raise Violation(f"{offsets} are committed of {ends}")
         self.ledger.check(offsets)
         self._simulator.say(f"all of {self.ledger.committed} transactions is there")
+
+    def _wait_for_ends(self) -> None:
+        """Nobody's help is needed: transactions that nobody ends are given up in time."""
+        self._simulator.run_until_true(
+            self._is_stable, _RECOVERY_US, "every transaction comes to its end"
+        )
 
     def _is_stable(self) -> bool:
         """Nothing keeps readers of committed records from reading all that there is."""

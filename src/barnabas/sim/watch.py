@@ -8,6 +8,7 @@ Watched are things that no client sees in time, or at all:
   lead has all of it.
 - What a follower calls committed is the same.
 - An epoch and an offset name one batch, whoever has it, committed or not.
+- What coordinators decide about transactions is what the logs know of them (`decisions`).
 - The metadata that nodes have applied up to an offset is the same everywhere.
 
 A broker that logs an error about itself, or lets an exception go unhandled, has failed too.
@@ -16,13 +17,16 @@ A broker that logs an error about itself, or lets an exception go unhandled, has
 import logging
 from bisect import bisect_left
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from barnabas.broker.node import Node
 from barnabas.broker.partition import Partition
 from barnabas.log import StorageError
+from barnabas.metadata.image import TRANSACTION_STATE
 from barnabas.records.batch import BatchHeader
 from barnabas.records.decode import iter_batches
+from barnabas.sim.decisions import Decisions
 from barnabas.sim.guarantee import Guarantee
 from barnabas.sim.history import Place, Violation
 from barnabas.sim.machine import Machine
@@ -93,6 +97,7 @@ class Watch:
         self._seen: dict[tuple[str, bytes, int], Seen] = {}
         self._written: dict[tuple[str, int, int], tuple[Batch, int]] = {}
         self.guarantee = Guarantee()
+        self.decisions = Decisions()
         self.elections = 0
 
     # -- called by the processes -------------------------------------------------------------------
@@ -118,6 +123,7 @@ class Watch:
             self.guarantee.hear(node)
             for partition in node.partitions:
                 self._check_partition(process, node, partition)
+            self.decisions.check(process.name)
         except Violation as violation:  # not to be raised into a broker that is being killed
             self._simulator.failure = self._simulator.failure or violation
 
@@ -126,7 +132,9 @@ class Watch:
         directory, _, name = path.rpartition("/")
         if not name.endswith(".log"):
             return
-        for header, _ in iter_batches(data):
+        for header, view in iter_batches(data):
+            if header.is_control and machine.process is not None:
+                self.decisions.wrote(machine.process.name, directory, header, view)
             batch = _batch(header)
             key = (directory, batch.base_offset, batch.epoch)
             known, node_id = self._written.setdefault(key, (batch, machine.node_id))
@@ -194,13 +202,16 @@ class Watch:
                 f"{place}: node {node.node_id} calls {end} committed and has {log.log_end_offset}"
             )
         if partition.is_leader and end > truth.end_offset:
-            for batch in _batches(partition, truth.end_offset, end):
+            for header, view in _stored(partition, truth.end_offset, end):
+                batch = _batch(header)
                 if batch.base_offset != truth.end_offset:
                     raise Violation(
                         f"{place}: a gap from {truth.end_offset} to {batch.base_offset} on leader "
                         f"{node.node_id}"
                     )
                 truth.add(batch, partition.leader_epoch)
+                if partition.topic == TRANSACTION_STATE:
+                    self.decisions.learn(view)
         elif end > truth.end_offset:
             raise Violation(
                 f"{place}: follower {node.node_id} calls {end} committed, the leader only "
@@ -245,15 +256,17 @@ def _batch(header: BatchHeader) -> Batch:
 
 
 def _batches(partition: Partition, start: int, end: int) -> list[Batch]:
-    found: list[Batch] = []
+    return [_batch(header) for header, _ in _stored(partition, start, end)]
+
+
+def _stored(partition: Partition, start: int, end: int) -> Iterator[tuple[BatchHeader, memoryview]]:
     while start < end:
         data = partition.log.read(start, _READ_BYTES, upto_offset=end)
         if not data:
-            break
-        for header, _ in iter_batches(data):
-            found.append(_batch(header))
-        start = found[-1].next_offset
-    return found
+            return
+        for header, view in iter_batches(data):
+            yield header, view
+            start = header.next_offset
 
 
 class BrokenBrokers(logging.Handler):

@@ -30,7 +30,7 @@ class Worker:
             id_,
             self._name,
             is_newer=random.random() < 0.5,
-            timeout_ms=random.choice((800, 2_000, 5_000)),
+            timeout_ms=random.choice((500, 1_500, 4_000)),
         )
         self._offsets = dict.fromkeys(sources, 0)
         """Where to read on, as committed."""
@@ -44,8 +44,8 @@ class Worker:
         try:
             await self._begin()
             while not client.is_stopping:
-                await self._transact(aborts=0.15, stalls=0.06, most=4)
-                await client.pause(5, 150)
+                await self._transact(aborts=0.15, stalls=0.02, most=4)
+                await client.pause(0, 60)
         except (Fenced, Abortable) as reason:
             client.simulator.say(f"{self._name} is over: {reason}")
         except GivenUp:
@@ -54,6 +54,7 @@ class Worker:
 
     async def finish(self, ends: dict[Place, int]) -> None:
         """Take in all that there is up to `ends`; nobody else is there any more."""
+        self._producer.timeout_ms = 60_000
         await self._begin()
         while any(self._offsets[place] < ends[place] for place in self._offsets):
             await self._transact(aborts=0.1, stalls=0, most=40)
