@@ -144,6 +144,7 @@ class CommitUncertain(BarnabasError):  # noqa: N818 - says what is wrong
 _TRANSACTION_ANEW = frozenset(
     {
         ErrorCode.TRANSACTION_ABORTABLE,
+        ErrorCode.INVALID_TXN_STATE,
         ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
         ErrorCode.UNKNOWN_PRODUCER_ID,
         ErrorCode.ILLEGAL_GENERATION,

@@ -50,6 +50,8 @@ _ADD_PARTITIONS_BY_CLIENT = 3
 _END_WITHOUT_EPOCH = 4
 _OFFSETS_ADDED_BEFORE = 4
 
+# A commit that is refused with one of these has not happened, and the producer can go on.
+_ABORTABLE = frozenset({ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.INVALID_TXN_STATE})
 _FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
 
 
@@ -195,8 +197,14 @@ class TransactionalId:
             response = await coordinator.send(
                 request, max_version=newest, timeout_ms=self._cluster.request_timeout_ms
             )
-            if response.error_code == ErrorCode.INVALID_TXN_STATE and not committed:
-                return  # the coordinator has not heard of it yet, so there is nothing to roll back
+            if response.error_code == ErrorCode.INVALID_TXN_STATE:
+                if not committed:
+                    return  # there is nothing to roll back: the coordinator has never heard of it
+                raise BrokerError(
+                    ErrorCode.INVALID_TXN_STATE,
+                    f"{self._name}: the coordinator has rolled it back, as it does with a "
+                    f"transaction that takes longer than {self._timeout_ms} ms",
+                )
             check(response.error_code, self._name)
             if self.adds_implicitly:
                 self.identity = ProducerIdentity(
@@ -206,7 +214,7 @@ class TransactionalId:
         try:
             await self._coordinate(attempt)
         except BaseException as error:
-            if isinstance(error, BrokerError) and error.code is ErrorCode.TRANSACTION_ABORTABLE:
+            if isinstance(error, BrokerError) and error.code in _ABORTABLE:
                 raise
             if self.broken is None:
                 self.broken = self._unsettled(error, committed=committed)
