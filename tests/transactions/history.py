@@ -42,7 +42,8 @@ class History:
     def __init__(self) -> None:
         self.image: TransactionImage | None = None
         self.ends: list[End] = []
-        self._has_begun = False
+        self._announced: list[tuple[MarkersToWrite, End]] = []
+        self._coordinator_of: dict[TopicPartition, int] = {}
 
     @property
     def ongoing(self) -> frozenset[TopicPartition]:
@@ -90,17 +91,18 @@ class History:
         assert not end.is_complete
         assert markers[1:4] == (end.producer_id, end.producer_epoch, end.committed)
         assert markers.partitions == end.partitions
+        self._announced.append((markers, end))
 
-    def write(self, markers: MarkersToWrite, partition: TopicPartition) -> None:
-        """The leader of the partition writes its marker, which may be old."""
-        found = [
-            end
-            for end in self.ends
-            if (end.producer_id, end.producer_epoch) == markers[1:3]
-            and end.committed == markers.committed
-            and partition in end.partitions
-        ]
-        assert found, "a marker of a transaction that did not end like that"
-        for end in found:
-            if not end.is_complete:
-                end.marked.add(partition)
+    def write(self, markers: MarkersToWrite, partition: TopicPartition, coordinator: int) -> None:
+        """The leader of the partition gets a marker, late maybe.
+
+        It refuses it if another coordinator came since, or if the producer's epoch has moved on.
+        """
+        if coordinator < self._coordinator_of.get(partition, 0):
+            return
+        self._coordinator_of[partition] = coordinator
+        end = next(end for each, end in self._announced if each is markers)
+        if not end.is_complete:
+            end.marked.add(partition)
+        elif self.image is not None and self.image.identity == markers[1:3]:
+            assert partition not in self.image.partitions, "a late marker tears the next one"

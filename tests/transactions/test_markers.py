@@ -122,6 +122,28 @@ def test_deleted_topics_need_no_markers() -> None:
     assert shell.state() == "CompleteCommit"
 
 
+def test_markers_are_awaited_until_they_are_written() -> None:
+    shell = ending(T0, T1)
+    (markers,) = shell.markers
+    assert shell.shard.awaits(markers, T0)
+    assert not shell.shard.awaits(markers, U0)
+    shell.mark(markers, T0)
+    assert not shell.shard.awaits(markers, T0)
+    assert shell.shard.awaits(markers, T1)
+
+
+def test_markers_are_not_awaited_for_another_transaction_that_is_just_like_it() -> None:
+    """A topic is deleted, and made again, while somebody tries to write a marker there."""
+    shell = ending(T0)
+    shell.carry_out(shell.shard.topics_deleted(["t"], now_ms=shell.now_ms))
+    shell.add((1_000, 0), T0)
+    shell.end((1_000, 0), True)
+    old, new = shell.markers
+    assert old == new
+    assert not shell.shard.awaits(old, T0)
+    assert shell.shard.awaits(new, T0)
+
+
 def test_deleted_topics_do_not_end_anything() -> None:
     shell = Shell()
     shell.begin(T0)

@@ -58,7 +58,8 @@ class TransactionMachine(RuleBasedStateMachine):
         self.history.start(first)
         self.instances = [Instance(bumps=bumps) for bumps in generations]
         self.instances[0].identity = (7, epoch)
-        self.sent: list[tuple[Shell, MarkersToWrite, TopicPartition]] = []
+        self.coordinator = 1
+        self.sent: list[tuple[int, MarkersToWrite, TopicPartition]] = []
         """Markers that partitions may get, now or late; they stay, so they may come twice."""
         self.has_producer_ids = True
         self.next_producer_id = 1_000
@@ -148,8 +149,9 @@ class TransactionMachine(RuleBasedStateMachine):
         """A whole transaction, as long as nothing goes wrong."""
         if restarts:
             self.init(who=who, goes_on=False, hears=True)
-            self.markers_arrive()
-            self.init(who=who, goes_on=False, hears=True)
+            if self.instances[who].is_fenced:  # because a transaction went on
+                self.markers_arrive()
+                self.init(who=who, goes_on=False, hears=True)
         self.add(who=who, these=these)
         self.end(who=who, committed=committed, hears=True)
 
@@ -200,7 +202,7 @@ class TransactionMachine(RuleBasedStateMachine):
     def collect_markers(self) -> None:
         for markers in self.shell.markers:
             self.history.announce(markers)
-            self.sent += ((self.shell, markers, each) for each in markers.partitions)
+            self.sent += ((self.coordinator, markers, each) for each in markers.partitions)
         self.shell.markers.clear()
 
     @precondition(lambda self: self.sent)
@@ -208,11 +210,19 @@ class TransactionMachine(RuleBasedStateMachine):
     def marker_arrives(self, data: st.DataObject, is_heard: bool, is_last_time: bool) -> None:
         """Unless it is the last time, the answer may be lost, or it was sent twice."""
         index = data.draw(st.integers(0, len(self.sent) - 1))
-        sender, markers, partition = self.sent[index]
-        self.history.write(markers, partition)
+        self.marker(*self.sent[index], is_heard or is_last_time)
         if is_last_time:
             del self.sent[index]
-        if sender is self.shell and (is_heard or is_last_time):
+
+    def marker(
+        self, sender: int, markers: MarkersToWrite, partition: TopicPartition, is_heard: bool
+    ) -> None:
+        """Whoever is the coordinator sends only what is awaited; others may have sent long ago."""
+        is_here = sender == self.coordinator
+        if is_here and not self.shell.shard.awaits(markers, partition):
+            return
+        self.history.write(markers, partition, sender)
+        if is_here and is_heard:
             self.shell.mark(markers, partition)
 
     @precondition(lambda self: self.sent)
@@ -220,10 +230,7 @@ class TransactionMachine(RuleBasedStateMachine):
     def markers_arrive(self) -> None:
         """All of them, of whoever sent them."""
         while self.sent:
-            sender, markers, partition = self.sent.pop()
-            self.history.write(markers, partition)
-            if sender is self.shell:
-                self.shell.mark(markers, partition)
+            self.marker(*self.sent.pop(), True)
         if self.disk_works:
             while self.shell.in_flight:
                 self.persist_next()
@@ -236,6 +243,7 @@ class TransactionMachine(RuleBasedStateMachine):
             log += decision.records
         former, self.shell = self.shell, self.shell.successor(log)
         former.resign()
+        self.coordinator += 1
         self.shell.persists_at_once = self.shell.marks_at_once = False
         self.history.read(log[len(former.log) :])
         self.shell.start()

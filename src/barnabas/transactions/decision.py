@@ -12,8 +12,8 @@ class MarkersToWrite(NamedTuple):
     """How a transaction ended, to be written to its partitions by their leaders.
 
     `producer_epoch` goes into the markers. Each partition is tried until it is written or gone,
-    for as long as the shard lives, and is then reported to `TransactionShard.markers_written`
-    with the same producer id and epoch.
+    for as long as the shard lives and `TransactionShard.awaits` it, and is then reported, once,
+    to `TransactionShard.markers_written` with the same producer id and epoch.
     """
 
     transactional_id: str

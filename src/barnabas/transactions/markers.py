@@ -18,17 +18,25 @@ def send_markers(transaction: Transaction, decision: TransactionDecision, now_ms
     assert image is not None
     assert image.state.is_prepared
     if transaction.unmarked:
-        decision.markers.append(
-            MarkersToWrite(
-                transactional_id=transaction.transactional_id,
-                producer_id=image.producer_id,
-                producer_epoch=image.producer_epoch,
-                committed=image.state is TxnState.PREPARE_COMMIT,
-                transaction_version=image.client_transaction_version,
-                partitions=frozenset(transaction.unmarked),
-            )
+        transaction.markers = MarkersToWrite(
+            transactional_id=transaction.transactional_id,
+            producer_id=image.producer_id,
+            producer_epoch=image.producer_epoch,
+            committed=image.state is TxnState.PREPARE_COMMIT,
+            transaction_version=image.client_transaction_version,
+            partitions=frozenset(transaction.unmarked),
         )
+        decision.markers.append(transaction.markers)
     complete_if_all_know(transaction, decision, now_ms)
+
+
+def awaits(transaction: Transaction, markers: MarkersToWrite, partition: TopicPartition) -> bool:
+    """Whether these very markers are still to be written there.
+
+    In the classic generation the markers of two transactions may be equal in everything, so it
+    is asked which they are, not what they say.
+    """
+    return transaction.markers is markers and partition in transaction.unmarked
 
 
 def written(

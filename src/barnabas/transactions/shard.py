@@ -18,7 +18,8 @@ from barnabas.coordination.alarms import Alarms
 from barnabas.coordination.decision import Decision, Reply
 from barnabas.transactions import adding, admin, end, init, markers, time_is_up
 from barnabas.transactions.config import TransactionConfig
-from barnabas.transactions.decision import TopicPartition, TransactionDecision
+from barnabas.transactions.decision import MarkersToWrite, TopicPartition, TransactionDecision
+from barnabas.transactions.markers import awaits
 from barnabas.transactions.records import decode_image, decode_key
 from barnabas.transactions.state import TxnState
 from barnabas.transactions.transaction import Transaction
@@ -213,6 +214,15 @@ class TransactionShard:
         return admin.list_transactions(self._transactions.values(), request, now_ms)
 
     # -- markers --------------------------------------------------------------------------------
+
+    def awaits(self, markers: MarkersToWrite, partition: TopicPartition) -> bool:
+        """Whether these markers, as they were handed out here, are still to be written there.
+
+        To be asked before each try: a topic may have been deleted, and made again, meanwhile, and
+        a classic producer writes its next transaction in the same epoch.
+        """
+        transaction = self._transactions.get(markers.transactional_id)
+        return transaction is not None and awaits(transaction, markers, partition)
 
     def markers_written(
         self,

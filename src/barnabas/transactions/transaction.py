@@ -2,7 +2,7 @@
 
 from barnabas.coordination.decision import Decision
 from barnabas.transactions.config import TransactionConfig
-from barnabas.transactions.decision import TopicPartition
+from barnabas.transactions.decision import MarkersToWrite, TopicPartition
 from barnabas.transactions.image import TransactionImage
 from barnabas.transactions.records import transaction_record
 from barnabas.transactions.state import TxnState
@@ -19,6 +19,7 @@ class Transaction:
         "config",
         "deadline_ms",
         "image",
+        "markers",
         "not_before_ms",
         "proposed",
         "transactional_id",
@@ -32,6 +33,8 @@ class Transaction:
         """What is persisted; None while its first record is in flight."""
         self.proposed: TransactionImage | None = None
         """What is in flight."""
+        self.markers: MarkersToWrite | None = None
+        """What goes to the partitions while an end is under way."""
         self.unmarked: set[TopicPartition] = set()
         """The partitions that have not been told yet how the transaction ended."""
         self.deadline_ms = 0
@@ -57,6 +60,7 @@ class Transaction:
         self.image = image
         self.proposed = None
         self.not_before_ms = 0
+        self.markers = None
         self.unmarked = set(image.partitions) if image.state.is_prepared else set()
         if image.state is TxnState.ONGOING and starts:
             self.deadline_ms = now_ms + image.timeout_ms
