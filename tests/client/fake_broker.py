@@ -7,7 +7,12 @@ from typing import Any, Self
 
 from barnabas.wire.framing import decode_request, decode_request_header, encode_response
 from barnabas.wire.message import Request, Response
-from barnabas.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from barnabas.wire.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+)
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.list_offsets import ListOffsetsRequest
 from barnabas.wire.messages.metadata import (
@@ -30,11 +35,13 @@ class FakeBroker:
     def __init__(self, topics: dict[str, int] | None = None) -> None:
         self.topics = dict(topics or {})
         self.seen: list[Request[Response]] = []
+        self.seen_versions: list[int] = []
+        self.features: dict[str, int] = {}
         self.versions: dict[int, tuple[int, int]] = {}
         self.advertised: tuple[str, int] | None = None
         self._handlers: dict[int, tuple[type[Request[Response]], Handler]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self.on(ApiVersionsRequest, lambda _: ApiVersionsResponse(api_keys=self.api_keys()))
+        self.on(ApiVersionsRequest, self.api_versions)
         self.on(MetadataRequest, self.metadata)
 
     async def __aenter__(self) -> Self:
@@ -60,6 +67,10 @@ class FakeBroker:
 
     def count(self, request_type: type[Any]) -> int:
         return sum(isinstance(request, request_type) for request in self.seen)
+
+    def api_versions(self, _: ApiVersionsRequest) -> ApiVersionsResponse:
+        features = [FinalizedFeatureKey(*each, 0) for each in self.features.items()]
+        return ApiVersionsResponse(api_keys=self.api_keys(), finalized_features=features)
 
     def api_keys(self) -> list[ApiVersion]:
         """What has a handler, and what tests give one only when a connection is open."""
@@ -105,6 +116,7 @@ class FakeBroker:
                 kind, handler = self._handlers[header.api_key]
                 request = decode_request(r, kind, header.api_version)
                 self.seen.append(request)
+                self.seen_versions.append(header.api_version)
                 answer = handler(request)
                 if isinstance(answer, Awaitable):
                     answer = await answer
