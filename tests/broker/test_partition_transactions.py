@@ -241,3 +241,16 @@ def test_a_follower_that_lost_the_marker_waits_for_it_again(replica: Replica) ->
     assert replica.end(1, GROWING, commit=False) is not None
     replica.replicate()
     assert replica.partition.last_stable_offset == 2
+
+
+def test_nothing_overtakes_the_first_batch(replica: Replica) -> None:
+    refused = batch(
+        b"v", producer_id=PRODUCER, producer_epoch=0, base_sequence=0, transactional=True
+    )
+    replica.partition.hold_back(refused, NOW_MS)
+    replica.partition.hold_back(None, NOW_MS)
+    with pytest.raises(InvalidBatch) as out_of_order:
+        replica.write(1)
+    assert out_of_order.value.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    replica.write(0)
+    replica.write(1)

@@ -187,3 +187,26 @@ def test_a_snapshot_is_whole_or_nothing() -> None:
         damaged = bytearray(data)
         damaged[at] ^= 1
         assert decode_producers(bytes(damaged)) is None
+
+
+def test_nothing_overtakes_the_first_batch_of_a_producer() -> None:
+    log = opened(MemoryDisk())
+    refused, behind = made(4)[1][0][1], made(6)[1][0][1]
+    log.producers.hold_back(behind, 0)
+    log.producers.hold_back(refused, 0)
+    log.producers.hold_back(behind, 0)
+    assert log.sequence_error(behind) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert log.sequence_error(made(9, epoch=1)[1][0][1]) is ErrorCode.NONE
+    assert log.sequence_error(made(9, producer_id=2)[1][0][1]) is ErrorCode.NONE
+    assert log.sequence_error(refused) is ErrorCode.NONE
+    send(log, 4)
+    assert log.sequence_error(behind) is ErrorCode.NONE
+    log.producers.hold_back(refused, 0)
+    assert log.sequence_error(behind) is ErrorCode.NONE, "it is known by now"
+
+
+def test_what_is_held_back_is_forgotten_in_the_end() -> None:
+    log = opened(MemoryDisk())
+    log.producers.hold_back(made(0)[1][0][1], 1000)
+    log.expire_producers(6001)
+    assert log.sequence_error(made(2)[1][0][1]) is ErrorCode.NONE

@@ -17,7 +17,7 @@ from barnabas.broker.commit_waits import CommitWaits, Done
 from barnabas.broker.partition_host import PartitionHost
 from barnabas.log import AppendInfo, DeleteJob, Log, LogConfig, StorageError
 from barnabas.metadata.partition_image import RECOVERING, PartitionImage
-from barnabas.records.batch import BatchHeader, parse_header
+from barnabas.records.batch import HEADER_SIZE, BatchHeader, parse_header
 from barnabas.records.control import ControlType, encode_end_marker
 from barnabas.records.errors import InvalidBatch
 from barnabas.records.validate import validate_batches
@@ -212,6 +212,13 @@ class Partition:
         if limits.needs_keys:
             limits.check_keys(view)
         return self._store(leading, view, batches, now_ms)
+
+    def hold_back(self, records: Buffer | None, now_ms: int) -> None:
+        """What a producer sent was refused for now; what it sent behind must not come before."""
+        if records is not None and len(records) >= HEADER_SIZE:
+            header = parse_header(records)
+            if header.producer_id >= 0:
+                self.log.producers.hold_back(header, now_ms)
 
     def _continues_transaction(self, header: BatchHeader) -> bool:
         return self.log.ongoing_transaction(header.producer_id, header.producer_epoch) is not None

@@ -6,8 +6,8 @@ The table is updated by every append, and can be told again from the batches' he
 
 What comes out of sequence is refused, or batches under way at the same time could change places: if
 the first one is refused while a leader has too few replicas, so must be those behind it. A producer
-that is not known may begin anywhere, because its past may have been deleted; one whose epoch has
-grown, by its own doing or by a marker, begins at 0.
+that is not known may begin anywhere, because its past may have been deleted, but not behind a batch
+that was just refused; one whose epoch has grown, by its own doing or by a marker, begins at 0.
 """
 
 from collections import deque
@@ -63,13 +63,22 @@ class ProducerEntry:
         return self.batches[-1].last_sequence if self.batches else -1
 
 
+class _HeldBack(NamedTuple):
+    """The first batch of a producer that has none here yet: it was refused, and will come again."""
+
+    epoch: int
+    sequence: int
+    refused_ms: int
+
+
 class ProducerTable:
     """All producers of one partition."""
 
-    __slots__ = ("_producers", "transactions")
+    __slots__ = ("_held_back", "_producers", "transactions")
 
     def __init__(self) -> None:
         self._producers: dict[int, ProducerEntry] = {}
+        self._held_back: dict[int, _HeldBack] = {}
         self.transactions = Transactions()
 
     def __iter__(self) -> Iterator[tuple[int, ProducerEntry]]:
@@ -108,9 +117,12 @@ class ProducerTable:
     def sequence_error(self, header: BatchHeader) -> ErrorCode:
         """Why a batch that repeats none may not be stored, if it is not the next one."""
         entry = self._producers.get(header.producer_id)
-        if entry is None:
-            return ErrorCode.NONE
         epoch = header.producer_epoch
+        if entry is None:
+            held = self._held_back.get(header.producer_id)
+            if held is not None and held.epoch == epoch and header.base_sequence > held.sequence:
+                return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+            return ErrorCode.NONE
         if epoch < entry.epoch:
             return ErrorCode.INVALID_PRODUCER_EPOCH
         if entry.transaction_offset != NO_TRANSACTION and (
@@ -125,6 +137,17 @@ class ProducerTable:
             expected = (entry.batches[-1].last_sequence + 1) & _MAX_SEQUENCE
         in_sequence = header.base_sequence == expected
         return ErrorCode.NONE if in_sequence else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+    def hold_back(self, header: BatchHeader, now_ms: int) -> None:
+        """A batch was refused for now. If its producer is not known, none behind may overtake."""
+        if header.producer_id in self._producers or header.base_sequence < 0:
+            return
+        place = header.producer_epoch, -header.base_sequence
+        held = self._held_back.get(header.producer_id)
+        if held is None or place > (held.epoch, -held.sequence):
+            self._held_back[header.producer_id] = _HeldBack(
+                header.producer_epoch, header.base_sequence, now_ms
+            )
 
     def marker_error(
         self, producer_id: int, producer_epoch: int, coordinator_epoch: int, *, epoch_grows: bool
@@ -201,6 +224,7 @@ class ProducerTable:
         entry = self._producers.get(header.producer_id)
         if entry is None:
             entry = self._producers[header.producer_id] = ProducerEntry(header.producer_epoch)
+            self._held_back.pop(header.producer_id, None)
         elif entry.epoch != header.producer_epoch:
             entry.epoch = header.producer_epoch
             entry.batches.clear()
@@ -215,3 +239,7 @@ class ProducerTable:
             if entry.last_append_ms < idle_since and entry.transaction_offset == NO_TRANSACTION
         ]:
             del self._producers[producer_id]
+        for producer_id in [
+            number for number, held in self._held_back.items() if held.refused_ms < idle_since
+        ]:
+            del self._held_back[producer_id]

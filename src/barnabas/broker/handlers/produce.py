@@ -144,6 +144,8 @@ class _Production:
         if error is ErrorCode.NONE:
             self._append(partition, data, answer, enlisted=True)
         else:
+            if error in UNAVAILABLE:
+                partition.hold_back(data.records, self._time_ms)
             answer.error_code = _for_client(error, self._context.version)
             answer.error_message = f"the coordinator of the transaction says {error.name}"
         self._to_enlist -= 1
@@ -160,6 +162,7 @@ class _Production:
     ) -> None:
         acks = self._request.acks
         if acks == ACKS_ALL and partition.lacks_replicas:
+            partition.hold_back(data.records, self._time_ms)
             needed, found = partition.limits.min_insync_replicas, len(partition.isr)
             answer.error_code = ErrorCode.NOT_ENOUGH_REPLICAS
             answer.error_message = (
