@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 from unittest.mock import patch
 
 from barnabas.broker import replica_session
@@ -23,16 +23,8 @@ from barnabas.raft import Write, election
 from barnabas.replication import LeaderState
 from barnabas.replication.progress import FollowerProgress
 from barnabas.wire.errors import ErrorCode
-
-
-class Variant(NamedTuple):
-    """What is done instead, and in which kind of runs it is most likely to be seen."""
-
-    patches: list[Any]
-    emphasis: str | None = None
-    first_seed: int = 0
-    """Where to begin, to save time: earlier ones were tried, and do not show it."""
-
+from tests.sim import transaction_variants
+from tests.sim.variant import Variant
 
 # -- the quorum ------------------------------------------------------------------------------------
 
@@ -250,6 +242,7 @@ VARIANTS: dict[str, Variant] = {
     "leave the data directory's own name unsynced": Variant(
         [patch.object(directory, "_sync_name", lambda *_: None)], "power", 10
     ),
+    **transaction_variants.VARIANTS,
 }
 
 

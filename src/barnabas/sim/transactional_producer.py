@@ -10,6 +10,7 @@ One of the newer generation leaves adding to the brokers, and gets a new epoch w
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from barnabas.records.encode import encode_batch
@@ -157,8 +158,8 @@ class TransactionalProducer:
             request = InitProducerIdRequest(self.id.name, self.timeout_ms, *self._identity)
             answer = await self._ask(request, None)
             self.id.open_inits -= begins
+            self.id.inits += begins  # even if it is refused, it may have fenced somebody
             self._check(answer.error_code, "InitProducerId")
-            self.id.inits += begins
             self._inits_at_mine = before + begins if begins else self._inits_at_mine
             self._adopt(answer.producer_id, answer.producer_epoch)
 
@@ -182,16 +183,32 @@ class TransactionalProducer:
 
     async def write(self) -> None:
         """Write all that the transaction is to write, until it is acknowledged."""
+        waiting = await self._enlist()
+        while waiting:
+            await self._insist("Produce", lambda: self._send_some(waiting))
+
+    async def write_and_leave(self) -> None:
+        """Send the same, and wait for nothing: it may come when the transaction is over."""
+        waiting = await self._enlist()
+        self._is_in_doubt = True
+        for place, batches in waiting.items():
+            self.client.run(self._leave(place, batches[0]))
+
+    async def _leave(self, place: Place, batch: _Batch) -> None:
+        client = self.client
+        await client.pause(0, 20)
+        with suppress(TryAgain):
+            host, _ = await client.leader(place)
+            await self._produce(host, [(place, batch)])
+
+    async def _enlist(self) -> dict[Place, list[_Batch]]:
+        """What is to be written; its partitions are part of the transaction, or will be."""
         transaction = self._transaction
         assert transaction is not None
         if not self.is_newer:
             await self._insist("AddPartitionsToTxn", self._add_partitions)
         self._is_begun = True
-        waiting = {
-            place: self._batches(place, values) for place, values in transaction.values.items()
-        }
-        while waiting:
-            await self._insist("Produce", lambda: self._send_some(waiting))
+        return {place: self._batches(place, values) for place, values in transaction.values.items()}
 
     async def _add_partitions(self) -> None:
         assert self._transaction is not None

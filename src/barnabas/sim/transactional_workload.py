@@ -6,6 +6,7 @@ from barnabas.sim.committed_reader import CommittedReader
 from barnabas.sim.history import Place, Violation
 from barnabas.sim.ledger import Ledger
 from barnabas.sim.producer import Producer
+from barnabas.sim.simulator import Stuck
 from barnabas.sim.transactional_offsets import insist_on_offset, watch_offsets
 from barnabas.sim.transactional_producer import TransactionalId
 from barnabas.sim.worker import Worker
@@ -102,17 +103,28 @@ class TransactionalWorkload:
 
     def _wait_for_ends(self) -> None:
         """Nobody's help is needed: transactions that nobody ends are given up in time."""
-        self._simulator.run_until_true(
-            self._is_stable, _RECOVERY_US, "every transaction comes to its end"
+        simulator = self._simulator
+        simulator.run_until_true(self._is_led, _RECOVERY_US, "every partition is led")
+        try:
+            simulator.run_until_true(self._is_stable, _RECOVERY_US, "all transactions end")
+        except Stuck as stuck:
+            if self._is_led():
+                raise Violation(f"a last stable offset hangs: {stuck}") from stuck
+            raise
+
+    def _is_led(self) -> bool:
+        """Every partition has its records committed."""
+        led = [partition for _, partition in self._cluster.led_partitions()]
+        places = {(partition.topic, partition.index) for partition in led}
+        return places.issuperset((*self._sources, *self._outputs)) and all(
+            partition.high_watermark == partition.log.log_end_offset for partition in led
         )
 
     def _is_stable(self) -> bool:
         """Nothing keeps readers of committed records from reading all that there is."""
-        led = [partition for _, partition in self._cluster.led_partitions()]
-        places = {(partition.topic, partition.index) for partition in led}
-        return places.issuperset(self._outputs) and all(
-            partition.last_stable_offset == partition.high_watermark == partition.log.log_end_offset
-            for partition in led
+        return self._is_led() and all(
+            partition.last_stable_offset == partition.high_watermark
+            for _, partition in self._cluster.led_partitions()
         )
 
     def _wait_for(self, judge: Client, what: str) -> None:

@@ -82,11 +82,13 @@ class Worker:
         transaction = ledger.begin(name, self._group, client.simulator.now_us)
         for source in sources:
             ledger.take_in(transaction, source)
+        committed = client.random.random() >= aborts
         steps = [producer.write, producer.commit_offsets]
+        if not committed and client.random.random() < 0.4:
+            steps[0] = producer.write_and_leave
         if client.random.random() < 0.2:
             steps.reverse()
         await producer.begin(transaction)
-        committed = client.random.random() >= aborts
         try:
             for step in steps:
                 await self._stall(stalls)

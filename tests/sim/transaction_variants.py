@@ -1,0 +1,164 @@
+"""Transactions with one rule broken at a time."""
+
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+from barnabas.broker.enlistment import Done, Enlistment
+from barnabas.broker.led_groups import LedGroups
+from barnabas.broker.led_shard import LedShard
+from barnabas.broker.led_transactions import LedTransactions
+from barnabas.broker.partition import Partition
+from barnabas.groups.offsets import CommittedOffsets
+from barnabas.log import snapshots
+from barnabas.log.producers import ProducerTable
+from barnabas.log.transaction_index import TransactionIndex
+from barnabas.log.transactions import Transactions
+from barnabas.transactions import MarkersToWrite, end, init, time_is_up
+from barnabas.transactions.image import CLASSIC, TransactionImage
+from barnabas.transactions.records import decode_key
+from barnabas.transactions.state import TxnState
+from barnabas.transactions.transaction import Transaction
+from barnabas.wire.errors import ErrorCode
+from tests.sim.variant import Variant
+
+# -- the coordinator -------------------------------------------------------------------------------
+
+
+def _markers_at_once(self: LedShard[Any], decision: Any) -> int:
+    next_offset = original_append(self, decision)
+    if isinstance(self, LedTransactions):
+        for record in decision.records:
+            transactional_id = decode_key(record.key) or ""
+            image = self.transactions._transactions[transactional_id].proposed
+            if image is not None and image.state.is_prepared:
+                self._markers.write(self, _markers(transactional_id, image))
+    return next_offset
+
+
+def _markers(transactional_id: str, image: TransactionImage) -> MarkersToWrite:
+    return MarkersToWrite(
+        transactional_id,
+        *image.identity,
+        image.state is TxnState.PREPARE_COMMIT,
+        image.client_transaction_version,
+        image.partitions,
+    )
+
+
+def _kept_at_once(self: LedShard[Any], decision: Any) -> int:
+    original_append(self, decision)
+    return 0 if isinstance(self, LedTransactions) else self.partition.log.log_end_offset
+
+
+original_append = LedShard._append
+
+
+def _same_epoch(image: TransactionImage | None, *arguments: Any) -> TransactionImage | ErrorCode:
+    following = original_next_image(image, *arguments)
+    if image is None or isinstance(following, ErrorCode):
+        return following
+    return replace(following, producer_id=image.producer_id, producer_epoch=image.producer_epoch)
+
+
+original_next_image = init._next_image
+
+
+def _abort_only(transaction: Transaction, *arguments: Any) -> ErrorCode:
+    """Abort what goes on, and let whoever does it go on."""
+    assert transaction.image is not None
+    return end._prepare(transaction, transaction.image, False, CLASSIC, *arguments)
+
+
+def _as_if_complete(self: Transaction) -> bool:
+    return self.proposed is not None
+
+
+# -- the leader of a partition ---------------------------------------------------------------------
+
+
+def _enlisted(self: Enlistment, *arguments: Any, adds: bool, done: Done, **_fields: Any) -> None:
+    if adds:
+        original_when_enlisted(self, *arguments, adds=adds, done=done)
+    else:
+        done(ErrorCode.NONE)
+
+
+original_when_enlisted = Enlistment.when_enlisted
+
+
+def _lost_for_good(self: TransactionIndex) -> None:
+    self.spilled = 0
+    self._tail.clear()
+
+
+def _forgets(self: ProducerTable, _entries: Any) -> None:
+    self._producers = {}
+
+
+# -- groups ----------------------------------------------------------------------------------------
+
+
+def _shown_at_once(
+    self: CommittedOffsets, topic: str, partition: int, value: Any, _producer_id: int = -1
+) -> None:
+    original_offsets_replay(self, topic, partition, value)
+
+
+original_offsets_replay = CommittedOffsets.replay
+
+
+VARIANTS: dict[str, Variant] = {
+    "write markers before the end is committed": Variant(
+        [patch.object(LedShard, "_append", _markers_at_once)], "transactions"
+    ),
+    "take an end for decided that is not replicated": Variant(
+        [patch.object(LedShard, "_append", _kept_at_once)], "transactions"
+    ),
+    "give a new instance the epoch of the one before": Variant(
+        [
+            patch.object(init, "_next_image", _same_epoch),
+            patch.object(init, "abort_and_fence", _abort_only),
+        ],
+        "transactions",
+    ),
+    "let a producer go on whose transaction took too long": Variant(
+        [patch.object(time_is_up, "abort_and_fence", _abort_only)], "transactions"
+    ),
+    "begin a transaction before the last one has its markers": Variant(
+        [patch.object(Transaction, "is_busy", property(_as_if_complete))], "transactions"
+    ),
+    "write for a transaction without asking its coordinator": Variant(
+        [patch.object(Enlistment, "when_enlisted", _enlisted)], "transactions"
+    ),
+    "let a marker pass what is being verified": Variant(
+        [patch.object(Enlistment, "transaction_ended", lambda *_: None)], "transactions"
+    ),
+    "take any marker": Variant(
+        [patch.object(ProducerTable, "marker_error", lambda *_, **__: ErrorCode.NONE)],
+        "transactions",
+    ),
+    "serve up to the high watermark as committed": Variant(
+        [patch.object(Partition, "last_stable_offset", property(lambda self: self.high_watermark))],
+        "transactions",
+    ),
+    "serve what is ended and not committed as stable": Variant(
+        [patch.object(Transactions, "_forget_ended", lambda self, _: self._ended.clear())],
+        "transactions",
+    ),
+    "forget at a restart which transactions were aborted": Variant(
+        [patch.object(TransactionIndex, "lose", _lost_for_good)], "transactions"
+    ),
+    "show offsets of a transaction before its marker": Variant(
+        [patch.object(CommittedOffsets, "replay", _shown_at_once)], "transactions"
+    ),
+    "pass over markers when offsets are loaded": Variant(
+        [patch.object(LedGroups, "_replay_markers", lambda *_: None)], "transactions"
+    ),
+    "forget producers at a restart": Variant(
+        [patch.object(snapshots, "_replay", lambda *_: None)], "transactions"
+    ),
+    "forget what goes on in a snapshot": Variant(
+        [patch.object(ProducerTable, "restore", _forgets)], "transactions"
+    ),
+}
