@@ -5,7 +5,7 @@ records stand before its tombstones in the log. It reaches what transactions tha
 committed, too: when they end, only what they commit later shows.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from barnabas.coordination.decision import Decision
 from barnabas.groups.group import Group
@@ -14,6 +14,7 @@ from barnabas.groups.records import group_record
 from barnabas.groups.state import GroupState
 from barnabas.groups.subscription import CONSUMER_PROTOCOL_TYPE
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
 from barnabas.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
@@ -54,6 +55,24 @@ def delete_offsets(
     decision.hold(
         token, committed=response, failed=lambda error: OffsetDeleteResponse(error_code=error)
     )
+
+
+def delete_groups(
+    groups: Mapping[str, Group], group_ids: Sequence[str], token: object, decision: Decision
+) -> None:
+    results = [
+        DeletableGroupResult(group_id, delete_group(groups.get(group_id), decision))
+        for group_id in group_ids
+    ]
+
+    def failed(error: ErrorCode) -> DeleteGroupsResponse:
+        return DeleteGroupsResponse(
+            results=[
+                DeletableGroupResult(each.group_id, each.error_code or error) for each in results
+            ]
+        )
+
+    decision.hold(token, committed=DeleteGroupsResponse(results=results), failed=failed)
 
 
 def delete_group(group: Group | None, decision: Decision) -> ErrorCode:

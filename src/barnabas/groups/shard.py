@@ -48,7 +48,6 @@ from barnabas.groups.records import decode_group, decode_key, decode_offset
 from barnabas.groups.retention import check_retention
 from barnabas.groups.transactional_offsets import TransactionEnd
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
 from barnabas.wire.messages.describe_groups import DescribedGroup
 from barnabas.wire.messages.group_records import GroupMetadataKey, OffsetCommitKey
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -316,22 +315,7 @@ class GroupShard:
 
     def delete_groups(self, group_ids: Sequence[str], *, token: object) -> Decision:
         decision = Decision()
-        results = [
-            DeletableGroupResult(
-                group_id, deletion.delete_group(self._groups.get(group_id), decision)
-            )
-            for group_id in group_ids
-        ]
-
-        def failed(error: ErrorCode) -> DeleteGroupsResponse:
-            return DeleteGroupsResponse(
-                results=[
-                    DeletableGroupResult(each.group_id, each.error_code or error)
-                    for each in results
-                ]
-            )
-
-        decision.hold(token, committed=DeleteGroupsResponse(results=results), failed=failed)
+        deletion.delete_groups(self._groups, group_ids, token, decision)
         return decision
 
     def committed_topics(self) -> set[str]:
