@@ -4,17 +4,20 @@ The high watermark is the offset up to which consumers may read. A leader moves 
 the in-sync set has a record; a follower learns it from the leader. What a replica of a topic that
 sets `flush.*` has not flushed, it does not count as had.
 
+Readers of committed records stop at the last stable offset: the high watermark, or where the oldest
+transaction begins whose marker is not below it. So it only moves when the high watermark does.
+
 Who leads, and who is in sync, is what the metadata image says (`apply`), and nothing else is. In
 one epoch a partition leads or follows; all that waits for a commit ends with its leadership.
 """
 
 import logging
 from asyncio import Future
-from typing import Protocol
 
 from barnabas.broker.append_limits import AppendLimits
 from barnabas.broker.commit_waits import CommitWaits, Done
 from barnabas.broker.partition_host import PartitionHost
+from barnabas.broker.watchers import ReplicaWatcher, Watcher
 from barnabas.log import AppendInfo, DeleteJob, Log, LogConfig, StorageError
 from barnabas.metadata.partition_image import RECOVERING, PartitionImage
 from barnabas.records.batch import HEADER_SIZE, BatchHeader, parse_header
@@ -42,18 +45,6 @@ class AppendRefused(StorageError):  # noqa: N818 - says what has happened
     def __init__(self, error_code: ErrorCode, message: str) -> None:
         super().__init__(message)
         self.error_code = error_code
-
-
-class Watcher(Protocol):
-    """Somebody who wants to know when there is more to read, or nothing ever again."""
-
-    def partition_moved(self, partition: "Partition") -> None: ...
-
-
-class ReplicaWatcher(Watcher, Protocol):
-    """A follower: it reads up to the end of the log, and is told what is committed."""
-
-    def high_watermark_moved(self, partition: "Partition") -> None: ...
 
 
 class Partition:
