@@ -324,6 +324,7 @@ class AioKafka(Client):
         reset: str = "earliest",
         max_bytes: int = 1_000_000,
         isolation: str | None = None,
+        request_timeout_ms: int = 30_000,
     ) -> Consumer:
         if strategy not in _ASSIGNORS:
             raise NotOffered(f"the assignor {strategy}")
@@ -339,6 +340,7 @@ class AioKafka(Client):
                 "heartbeat_interval_ms": 300,
                 "max_partition_fetch_bytes": max_bytes,
                 "fetch_max_wait_ms": 100,
+                "request_timeout_ms": request_timeout_ms,
                 "isolation_level": isolation or "read_uncommitted",
             }
         )

@@ -302,6 +302,7 @@ class Confluent(Client):
         reset: str = "earliest",
         max_bytes: int = 1_000_000,
         isolation: str | None = None,
+        request_timeout_ms: int = 30_000,
     ) -> Consumer:
         config: dict[str, Any] = {
             "bootstrap.servers": bootstrap,
@@ -313,6 +314,7 @@ class Confluent(Client):
             "heartbeat.interval.ms": 300,
             "fetch.message.max.bytes": max_bytes,
             "fetch.wait.max.ms": 100,
+            "socket.timeout.ms": request_timeout_ms,
             "reconnect.backoff.max.ms": 500,
             "topic.metadata.refresh.interval.ms": 1000,
         }

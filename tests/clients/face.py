@@ -244,6 +244,7 @@ class Client(ABC):
         reset: str = "earliest",
         max_bytes: int = 1_000_000,
         isolation: str | None = None,
+        request_timeout_ms: int = 30_000,
     ) -> Consumer:
         """`isolation` is as the library has it unless said."""
 

@@ -293,6 +293,7 @@ class KafkaPython(Client):
         reset: str = "earliest",
         max_bytes: int = 1_000_000,
         isolation: str | None = None,
+        request_timeout_ms: int = 30_000,
     ) -> Consumer:
         return KafkaPythonConsumer(
             {
@@ -306,6 +307,7 @@ class KafkaPython(Client):
                 "heartbeat_interval_ms": 300,
                 "max_partition_fetch_bytes": max_bytes,
                 "fetch_max_wait_ms": 100,
+                "request_timeout_ms": request_timeout_ms,
                 "isolation_level": isolation or "read_uncommitted",
                 "reconnect_backoff_max_ms": 500,
             }

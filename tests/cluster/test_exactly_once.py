@@ -1,0 +1,174 @@
+"""Each input's output exactly once and in order, while nodes and clients are hurt."""
+
+import contextlib
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from barnabas.coordination.partitioning import partition_of
+from barnabas.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from tests.clients.conftest import CLIENTS
+from tests.clients.face import Client, Fenced, Producer
+from tests.cluster.conftest import SESSION_S, SETTINGS
+from tests.cluster.faults import cut_off, frozen, killed
+from tests.cluster.pipelines import PARTITIONS, SOURCE, Pipelines
+from tests.cluster.transformer import ABORTED, FENCED
+from tests.support.broker import wait_until
+from tests.support.cluster import ClusterProcesses, NodeProcess
+from tests.support.network import Network
+
+STATE, STATE_PARTITIONS = "__transaction_state", 3
+EXACT = SETTINGS | {
+    "group.initial.rebalance.delay.ms": "0",
+    "transaction.state.log.num.partitions": str(STATE_PARTITIONS),
+    "transaction.state.log.replication.factor": "3",
+}
+
+
+@contextlib.contextmanager
+def pipelines(cluster: ClusterProcesses, directory: Path) -> Iterator[Pipelines]:
+    """Transformers at work; at the end all is well, and everything came out once and in order."""
+    with Pipelines(cluster, directory) as running:
+        running.wait_until_ready()
+        running.wait_for_progress()
+        yield running
+        cluster.wait_until_whole()
+        running.wait_for_progress()
+        running.finish()
+        print(running.summary())
+        for client in CLIENTS:
+            assert read_all(cluster, client.name) == running.sent
+        for topic in running.seen:
+            for partition in range(PARTITIONS):
+                wait_until(
+                    lambda where=(topic, partition): ends_alike(cluster, *where),
+                    20,
+                    f"a transaction hangs in {topic}-{partition}",
+                )
+
+
+def read_all(cluster: ClusterProcesses, topic: str) -> list[list[str]]:
+    """What the library with the topic's name reads of it; some of it must have been aborted."""
+    (client,) = (client for client in CLIENTS if client.name == topic)
+    found: dict[str, list[list[str]]] = {}
+    for isolation in ("read_committed", "read_uncommitted"):
+        values: list[list[str]] = [[] for _ in range(PARTITIONS)]
+        with client.consumer(cluster.bootstrap, isolation=isolation) as consumer:
+            consumer.assign(topic, dict.fromkeys(range(PARTITIONS), 0))
+            while records := consumer.poll(2.0):
+                for record in records:
+                    values[record.partition].append((record.value or b"").decode())
+        found[isolation] = values
+    everything = [value for partition in found["read_uncommitted"] for value in partition]
+    assert any(value.startswith(ABORTED.decode()) for value in everything)
+    return found["read_committed"]
+
+
+def ends_alike(cluster: ClusterProcesses, topic: str, partition: int) -> bool:
+    """Whether readers of committed records get as far as everybody."""
+    leader = cluster.leader_of(topic, partition)
+    ends = set()
+    for isolation_level in (0, 1):
+        request = ListOffsetsRequest(
+            isolation_level=isolation_level,
+            topics=[ListOffsetsTopic(topic, [ListOffsetsPartition(partition, timestamp=-1)])],
+        )
+        (found,) = leader.ask(request).topics[0].partitions
+        ends.add(found.offset)
+    return len(ends) == 1
+
+
+def coordinator_of(cluster: ClusterProcesses, transactional_id: str) -> NodeProcess:
+    return cluster.leader_of(STATE, partition_of(transactional_id, STATE_PARTITIONS))
+
+
+def test_nodes_are_killed_and_frozen(tmp_path: Path, resources: contextlib.ExitStack) -> None:
+    cluster = resources.enter_context(ClusterProcesses(tmp_path, 3, EXACT))
+    with pipelines(cluster, tmp_path) as running:
+        with killed(cluster, coordinator_of(cluster, "confluent-a")):
+            running.wait_for_progress()
+        cluster.wait_until_whole()
+        with frozen(coordinator_of(cluster, "aiokafka-a")):
+            time.sleep(SESSION_S)
+            running.wait_for_progress()
+        cluster.wait_until_whole()
+        with killed(cluster, *cluster.nodes.values()):
+            pass
+
+
+def test_nodes_are_cut_off(
+    tmp_path: Path, network: Network, resources: contextlib.ExitStack
+) -> None:
+    cluster = resources.enter_context(ClusterProcesses(tmp_path, 3, EXACT, network))
+    with pipelines(cluster, tmp_path) as running:
+        with cut_off(cluster, coordinator_of(cluster, "confluent-b")):
+            time.sleep(SESSION_S)
+            running.wait_for_progress()
+        cluster.wait_until_whole()
+        with cut_off(cluster, cluster.leader_of(SOURCE), clients_too=True):
+            time.sleep(SESSION_S)
+            running.wait_for_progress()
+
+
+def test_clients_are_killed_and_frozen(tmp_path: Path, resources: contextlib.ExitStack) -> None:
+    cluster = resources.enter_context(ClusterProcesses(tmp_path, 3, EXACT))
+    with pipelines(cluster, tmp_path) as running:
+        for _ in range(2):
+            for transformer in running.transformers.values():
+                transformer.process.kill()
+            running.wait_for_progress()
+        for transformer in running.transformers.values():
+            transformer.process.send_signal(signal.SIGSTOP)
+            transformer.replace()
+        running.wait_for_progress()
+        zombies = [t.replaced[0] for t in running.transformers.values()]
+        for zombie in zombies:
+            zombie.send_signal(signal.SIGCONT)
+        wait_until(lambda: all(z.poll() is not None for z in zombies), 30, "a zombie is at large")
+        assert [zombie.returncode for zombie in zombies] == [FENCED] * len(zombies)
+
+
+def test_a_zombie_is_fenced_by_the_next_coordinator(
+    tmp_path: Path, resources: contextlib.ExitStack
+) -> None:
+    """The one that knew both is gone; what it wrote down is enough."""
+    cluster = resources.enter_context(ClusterProcesses(tmp_path, 3, EXACT))
+    cluster.create_topic(SOURCE, PARTITIONS, 3)
+
+    def open_producer(client: Client) -> Producer:
+        producer = client.producer(
+            cluster.bootstrap, transactional_id=client.name, request_timeout_ms=3_000
+        )
+        return resources.enter_context(producer)
+
+    def begin(producer: Producer, value: bytes) -> None:
+        producer.begin()
+        for partition in range(PARTITIONS):
+            producer.send(SOURCE, value, partition=partition)
+        producer.flush()
+
+    zombies = [open_producer(client) for client in CLIENTS]
+    for zombie in zombies:
+        begin(zombie, b"zombie")
+    for client, zombie in zip(CLIENTS, zombies, strict=True):
+        with killed(cluster, coordinator_of(cluster, client.name)):
+            heir = open_producer(client)
+            begin(heir, client.name.encode())
+            heir.commit()
+        cluster.wait_until_whole()
+        with pytest.raises(Fenced):
+            zombie.commit()
+    for client in CLIENTS:
+        with client.consumer(cluster.bootstrap, isolation="read_committed") as consumer:
+            consumer.assign(SOURCE, dict.fromkeys(range(PARTITIONS), 0))
+            records = consumer.read(len(CLIENTS) * PARTITIONS)
+        for partition in range(PARTITIONS):
+            values = [r.value for r in records if r.partition == partition]
+            assert values == [client.name.encode() for client in CLIENTS]
