@@ -41,7 +41,8 @@ ACKS_ALL = -1
 _ABORTABLE_FROM = 11
 _ADDS_FROM = 12
 
-Waiting = list[tuple[Partition, PartitionProduceResponse]]
+Waiting = list[tuple[Partition, PartitionProduceResponse, int]]
+"""What was stored where, and in which epoch of the leader."""
 
 
 def handle(
@@ -184,7 +185,7 @@ class _Production:
         answer.log_append_time_ms = info.log_append_time_ms
         answer.log_start_offset = info.log_start_offset
         if acks == ACKS_ALL:
-            self._waiting.append((partition, answer))
+            self._waiting.append((partition, answer, partition.leader_epoch))
 
     def outcome(self) -> "ProduceResponse | Future[ProduceResponse] | None":
         """The answer, which may take a while; none for acks=0. All batches have been given."""
@@ -194,6 +195,11 @@ class _Production:
         return self._answered
 
     def _answer(self, answered: "Future[ProduceResponse]") -> None:
+        for partition, answer, leader_epoch in self._waiting:
+            if partition.leader_epoch != leader_epoch or not partition.is_leader:
+                # While the others were enlisted somebody else may have led, without this batch.
+                answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+                answer.base_offset = -1
         outcome = self._stored()
         if isinstance(outcome, Future):
             outcome.add_done_callback(lambda done: self._finish(answered, done.result()))
@@ -266,9 +272,9 @@ def _answer_when_committed(
 ) -> "ProduceResponse | Future[ProduceResponse]":
     """Answer when all is committed, or with what is not when that is sure or takes too long."""
     waiting = [
-        (partition, answer)
-        for partition, answer in waiting
-        if partition.high_watermark < partition.log.log_end_offset
+        each
+        for each in waiting
+        if each[0].high_watermark < each[0].log.log_end_offset and not each[1].error_code
     ]
     if not waiting:
         return response
@@ -284,7 +290,7 @@ def _answer_when_committed(
         if pending == 0 and not answered.done():
             answered.set_result(response)
 
-    for partition, answer in waiting:
+    for partition, answer, _ in waiting:
         end = partition.log.log_end_offset
         partition.when_committed(end, timeout_ms, partial(one_done, answer))
     return answered
