@@ -12,7 +12,7 @@ from barnabas.cli.deserializers import Deserializer, UndecodableError, decoder
 from barnabas.cli.output import human_size
 from barnabas.cli.record_format import compile_template, escape_controls
 from barnabas.cli.runner import run_async
-from barnabas.cli.times import format_time, parse_time
+from barnabas.cli.times import format_time, parse_duration, parse_time
 from barnabas.client.metadata import TopicPartition
 from barnabas.records.record import Record
 
@@ -65,6 +65,14 @@ def test_what_is_no_json(data: bytes, reason: str) -> None:
     with pytest.raises(UndecodableError, match=reason) as caught:
         decoder(Deserializer.JSON)(data)
     assert "utf-16" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("15m", 900_000), (" 1h 30m", 5_400_000), ("500ms", 500), ("0s", 0)],
+)
+def test_lengths_of_time(text: str, expected: int) -> None:
+    assert parse_duration(text) == expected
 
 
 @given(st.integers(0, 4_000_000_000_000))
