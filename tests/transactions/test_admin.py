@@ -79,4 +79,4 @@ def test_states_that_there_are_not() -> None:
 def test_a_pattern_that_is_none() -> None:
     request = ListTransactionsRequest(transactional_id_pattern="(")
     answer = several().shard.list_transactions(request, now_ms=0)
-    assert answer.error_code == ErrorCode.INVALID_REQUEST
+    assert answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION

@@ -199,8 +199,8 @@ def test_without_a_producer_id_at_hand_it_has_to_wait() -> None:
 
 def test_a_retry_over_the_last_epoch_is_answered_again() -> None:
     shell = seeded(epoch=LAST)
-    assert shell.identity(shell.init((7, LAST))) == (1_000, 0)
-    assert shell.identity(shell.init((7, LAST))) == (1_000, 0)
+    for _ in range(3):
+        assert shell.identity(shell.init((7, LAST))) == (1_000, 0)
     assert shell.identity(shell.init((1_000, 0))) == (1_000, 1)
     assert shell.error(shell.init((7, LAST))) == ErrorCode.PRODUCER_FENCED
 

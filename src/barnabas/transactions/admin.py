@@ -1,8 +1,8 @@
 """DescribeTransactions and ListTransactions: what is persisted, not what is in flight."""
 
-import re
 from collections.abc import Iterable
 
+from barnabas.transactions.id_pattern import IdPattern, InvalidPattern
 from barnabas.transactions.image import TransactionImage
 from barnabas.transactions.records import partitions_by_topic
 from barnabas.transactions.state import TxnState
@@ -44,9 +44,9 @@ def list_transactions(
     labels = {state.label for state in TxnState}
     unknown = [name for name in request.state_filters if name not in labels]
     try:
-        pattern = re.compile(request.transactional_id_pattern or "")
-    except re.error:
-        return ListTransactionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+        pattern = IdPattern(request.transactional_id_pattern or ".*")
+    except InvalidPattern:
+        return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
     response = ListTransactionsResponse(unknown_state_filters=unknown)
     for transaction in transactions:
         image = transaction.image
@@ -59,7 +59,7 @@ def list_transactions(
         if not _lasts(image, request.duration_filter, now_ms):
             continue
         name = transaction.transactional_id
-        if request.transactional_id_pattern and pattern.fullmatch(name) is None:
+        if request.transactional_id_pattern and not pattern.matches(name):
             continue
         response.transaction_states.append(
             ListedTransaction(name, image.producer_id, image.state.label)

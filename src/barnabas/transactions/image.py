@@ -59,14 +59,15 @@ class TransactionImage:
     def with_identity(
         self, identity: Identity, last_producer_epoch: int, timeout_ms: int, now_ms: int
     ) -> "TransactionImage":
-        """An instance of the producer begins, or begins again."""
+        """An instance of the producer begins, or begins again, or asks again."""
+        is_same = identity == self.identity
         return TransactionImage(
             *identity,
             timeout_ms,
             TxnState.EMPTY,
             now_ms,
             client_transaction_version=self.client_transaction_version,
-            previous_producer_id=self.producer_id,
+            previous_producer_id=self.previous_producer_id if is_same else self.producer_id,
             last_producer_epoch=last_producer_epoch,
         )
 

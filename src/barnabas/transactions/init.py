@@ -64,32 +64,40 @@ def init(
     decision: TransactionDecision,
     now_ms: int,
 ) -> None:
+    outcome = _step(transaction, request, new_producer_id, decision, now_ms)
+    if isinstance(outcome, ErrorCode):
+        decision.reply(token, refused(outcome, api_version))
+        return
+    answer = refused(ErrorCode.CONCURRENT_TRANSACTIONS, api_version)
+    if outcome.state is TxnState.EMPTY:
+        producer_id, epoch = outcome.identity
+        answer = InitProducerIdResponse(producer_id=producer_id, producer_epoch=epoch)
+    decision.hold(token, committed=answer, failed=lambda error: refused(error, api_version))
+
+
+def _step(
+    transaction: Transaction,
+    request: InitProducerIdRequest,
+    new_producer_id: NewProducerId,
+    decision: TransactionDecision,
+    now_ms: int,
+) -> TransactionImage | ErrorCode:
+    """What it becomes once that is persisted, or why nothing is to be."""
     expected: Identity | None = None
     if request.producer_id != NO_PRODUCER_ID:
         expected = request.producer_id, request.producer_epoch
     image = transaction.image
-    answer: InitProducerIdResponse
     if transaction.is_busy:
-        error = ErrorCode.CONCURRENT_TRANSACTIONS
-    elif image is not None and image.state is TxnState.ONGOING:
-        error = ErrorCode.PRODUCER_FENCED
-        if expected is None or expected == image.identity:
-            error = abort_and_fence(transaction, new_producer_id, decision, now_ms)
-        answer = refused(ErrorCode.CONCURRENT_TRANSACTIONS, api_version)
-    else:
-        following = _next_image(image, expected, request, new_producer_id, now_ms)
-        if isinstance(following, ErrorCode):
-            error = following
-        else:
-            error = ErrorCode.NONE
-            transaction.propose(following, decision)
-            answer = InitProducerIdResponse(
-                producer_id=following.producer_id, producer_epoch=following.producer_epoch
-            )
-    if error is not ErrorCode.NONE:
-        decision.reply(token, refused(error, api_version))
-    else:
-        decision.hold(token, committed=answer, failed=lambda error: refused(error, api_version))
+        return ErrorCode.CONCURRENT_TRANSACTIONS
+    if image is not None and image.state is TxnState.ONGOING:
+        if expected not in (None, image.identity):
+            return ErrorCode.PRODUCER_FENCED
+        error = abort_and_fence(transaction, new_producer_id, decision, now_ms)
+        return transaction.proposed or error
+    following = _next_image(image, expected, request, new_producer_id, now_ms)
+    if isinstance(following, TransactionImage):
+        transaction.propose(following, decision)
+    return following
 
 
 def _next_image(

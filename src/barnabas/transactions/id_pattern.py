@@ -1,0 +1,274 @@
+"""Regular expressions over transactional ids, matched in a time that grows with the id only.
+
+Patterns come from clients, and Python's `re` can be made to backtrack for years by a pattern of
+ten characters. Kafka uses RE2, which can't, and neither can this: a pattern becomes a
+nondeterministic automaton, and the sets of its states that come up are remembered as states of a
+deterministic one.
+
+```
+x  .  [a-z]  [^a-z]  \\d \\D \\w \\W \\s \\S  \\.  ^  $
+a|b  (a)  (?:a)  a*  a+  a?  a{2}  a{2,}  a{2,5}
+```
+
+What follows a quantifier to make it lazy changes nothing, as the whole id has to match. `(?i)` at
+the beginning makes case not matter. What else RE2 has (other flags, \\p, \\Q, names of classes) is
+refused.
+"""
+
+import re
+from collections.abc import Iterable
+
+_MAX_SIZE = 4_000
+"""Repetitions are written out, so `((a{99}){99}){99}` would be a million times a."""
+_MAX_DEPTH = 100
+_MAX_REMEMBERED = 10_000
+"""How many steps of the deterministic automaton are kept before it starts over."""
+
+_ACCEPT = 0
+_CLASSES = "dDwWsS"
+_CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "v": "\v"}
+
+_QUANTIFIER = re.compile(r"(?:([*+?])|\{(\d{1,4})(?:(,)(\d{1,4})?)?\})\??", re.ASCII)
+
+Alternatives = list[list["Repeated"]]
+
+
+class InvalidPattern(ValueError):  # noqa: N818 - says what the pattern is
+    """It is no regular expression, or one of a kind that is not known here."""
+
+
+class Repeated:
+    """An atom, from `least` to `most` times, or without a limit."""
+
+    __slots__ = ("atom", "least", "most")
+
+    def __init__(self, atom: "str | re.Pattern[str] | Alternatives", least: int, most: int | None):
+        self.atom = atom
+        """The assertion `^` or `$`, a class of characters, or alternatives."""
+        self.least = least
+        self.most = most
+
+
+class IdPattern:
+    """Raises `InvalidPattern`."""
+
+    __slots__ = ("_remembered", "_size", "_splits", "_start", "_takes")
+
+    def __init__(self, pattern: str) -> None:
+        # What a state does: it takes a character, or asserts something, and goes on to the next;
+        # or it splits into several at once.
+        self._takes: dict[int, tuple[str | re.Pattern[str], int]] = {}
+        self._splits: dict[int, list[int]] = {_ACCEPT: []}
+        self._remembered: dict[tuple[frozenset[int], str], frozenset[int]] = {}
+        self._size = 1
+        first = self._alternatives(_Parser(pattern).parse(), _ACCEPT)
+        self._start = self._closure([first], "^")
+
+    def matches(self, text: str) -> bool:
+        """Whether all of the text is of that kind."""
+        states = self._start
+        for character in text:
+            key = states, character
+            following = self._remembered.get(key)
+            if following is None:
+                following = self._step(states, character)
+                if len(self._remembered) >= _MAX_REMEMBERED:
+                    self._remembered.clear()
+                self._remembered[key] = following
+            if not following:
+                return False
+            states = following
+        asserted = "$" if text else "^$"
+        return _ACCEPT in self._closure(states, asserted)
+
+    # -- the automaton, built from its end ------------------------------------------------------
+
+    def _state(self) -> int:
+        self._grow()
+        return len(self._takes) + len(self._splits)
+
+    def _grow(self) -> None:
+        self._size += 1
+        if self._size > _MAX_SIZE:
+            raise InvalidPattern("it is too large")
+
+    def _split(self, *following: int) -> int:
+        state = self._state()
+        self._splits[state] = list(following)
+        return state
+
+    def _alternatives(self, alternatives: Alternatives, following: int) -> int:
+        starts = []
+        for sequence in alternatives:
+            start = following
+            for repeated in reversed(sequence):
+                start = self._repeated(repeated, start)
+            starts.append(start)
+        return starts[0] if len(starts) == 1 else self._split(*starts)
+
+    def _repeated(self, repeated: Repeated, following: int) -> int:
+        if repeated.most is None:
+            loop = self._split(following)
+            self._splits[loop].append(self._atom(repeated, loop))
+            start = loop
+        else:
+            start = following
+            for _ in range(repeated.most - repeated.least):
+                start = self._split(following, self._atom(repeated, start))
+        for _ in range(repeated.least):
+            start = self._atom(repeated, start)
+        return start
+
+    def _atom(self, repeated: Repeated, following: int) -> int:
+        if isinstance(repeated.atom, list):
+            self._grow()
+            return self._alternatives(repeated.atom, following)
+        state = self._state()
+        self._takes[state] = repeated.atom, following
+        return state
+
+    # -- running it -----------------------------------------------------------------------------
+
+    def _step(self, states: frozenset[int], character: str) -> frozenset[int]:
+        return self._closure(
+            self._takes[state][1]
+            for state in states
+            if state in self._takes and _takes(self._takes[state][0], character)
+        )
+
+    def _closure(self, states: Iterable[int], asserted: str = "") -> frozenset[int]:
+        """Those states, and all that are reached from there without taking a character."""
+        found: set[int] = set()
+        todo = list(states)
+        while todo:
+            state = todo.pop()
+            if state in found:
+                continue
+            found.add(state)
+            todo += self._splits.get(state, ())
+            taken, following = self._takes.get(state, ("", state))
+            if isinstance(taken, str) and taken and taken in asserted:
+                todo.append(following)
+        return frozenset(found)
+
+
+def _takes(taken: str | re.Pattern[str], character: str) -> bool:
+    return isinstance(taken, re.Pattern) and taken.fullmatch(character) is not None
+
+
+class _Parser:
+    def __init__(self, pattern: str) -> None:
+        self._flags: re.RegexFlag = re.ASCII
+        if pattern.startswith("(?i)"):
+            pattern = pattern[4:]
+            self._flags |= re.IGNORECASE
+        self._pattern = pattern
+        self._at = 0
+        self._depth = 0
+
+    def parse(self) -> Alternatives:
+        found = self._alternatives()
+        if self._at < len(self._pattern):
+            raise InvalidPattern("a parenthesis too many")
+        return found
+
+    def _peek(self) -> str:
+        return self._pattern[self._at : self._at + 1]
+
+    def _next(self) -> str:
+        character = self._peek()
+        if not character:
+            raise InvalidPattern("it is not finished")
+        self._at += 1
+        return character
+
+    def _alternatives(self) -> Alternatives:
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            raise InvalidPattern("it is too deep")
+        found: Alternatives = [[]]
+        while self._peek() not in ("", ")"):
+            if self._peek() == "|":
+                self._at += 1
+                found.append([])
+            else:
+                found[-1].append(self._repeated())
+        self._depth -= 1
+        return found
+
+    def _repeated(self) -> Repeated:
+        repeated = Repeated(self._atom(), 1, 1)
+        quantifier = _QUANTIFIER.match(self._pattern, self._at)
+        if quantifier is None:
+            return repeated
+        self._at = quantifier.end()
+        sign, least, comma, most = quantifier.groups()
+        if sign:
+            repeated.least, repeated.most = {"*": (0, None), "+": (1, None), "?": (0, 1)}[sign]
+        else:
+            repeated.least = int(least)
+            repeated.most = int(most) if most else None if comma else int(least)
+        if repeated.most is not None and repeated.most < repeated.least:
+            raise InvalidPattern("a repetition that ends before it begins")
+        if _QUANTIFIER.match(self._pattern, self._at):
+            raise InvalidPattern("a repetition of a repetition")
+        return repeated
+
+    def _atom(self) -> str | re.Pattern[str] | Alternatives:
+        character = self._next()
+        if character == "(":
+            return self._group()
+        if character == "[":
+            return self._compiled(self._class())
+        if character == "\\":
+            return self._compiled(self._escape())
+        if character in "*+?":
+            raise InvalidPattern("a repetition of nothing")
+        if character in "^$":
+            return character
+        return self._compiled("." if character == "." else re.escape(character))
+
+    def _group(self) -> Alternatives:
+        if self._peek() == "?":
+            if not self._pattern.startswith("?:", self._at):
+                raise InvalidPattern("a group of a kind that is not known")
+            self._at += 2
+        found = self._alternatives()
+        if self._peek() != ")":
+            raise InvalidPattern("a parenthesis is missing")
+        self._at += 1
+        return found
+
+    def _escape(self) -> str:
+        character = self._next()
+        if character in _CLASSES:
+            return f"\\{character}"
+        if character in _CONTROLS:
+            return re.escape(_CONTROLS[character])
+        if character.isalnum():
+            raise InvalidPattern(f"\\{character} is not known")
+        return re.escape(character)
+
+    def _class(self) -> str:
+        """As it stands, but that nothing in it means more to Python than to others."""
+        written = "["
+        if self._peek() == "^":
+            written += self._next()
+        is_first = True
+        while is_first or self._peek() != "]":
+            character = self._next()
+            if character == "[" and self._peek() == ":":
+                raise InvalidPattern("names of classes are not known")
+            if character == "\\":
+                written += self._escape()
+            else:
+                written += character if character in "-^" else re.escape(character)
+            is_first = False
+        self._at += 1
+        return f"{written}]"
+
+    def _compiled(self, one_character: str) -> re.Pattern[str]:
+        try:
+            return re.compile(one_character, self._flags)
+        except re.error as error:
+            raise InvalidPattern(str(error)) from error
