@@ -18,7 +18,7 @@ refused.
 import re
 from collections.abc import Iterable
 
-_MAX_SIZE = 4_000
+_MAX_SIZE = 300
 """Repetitions are written out, so `((a{99}){99}){99}` would be a million times a."""
 _MAX_DEPTH = 100
 _MAX_REMEMBERED = 10_000
