@@ -1,6 +1,5 @@
 """Transactions in a log against a dumb oracle, which goes through all events each time."""
 
-from dataclasses import dataclass
 from random import Random
 
 from hypothesis import settings
@@ -11,42 +10,11 @@ from barnabas.log import Log, LogConfig, OpenFiles, checked_batches
 from tests.log.batches import end, put, write
 from tests.log.memory_disk import MemoryDisk
 from tests.log.read_committed import committed_offsets
+from tests.log.transaction_oracle import Event, Expected
 
 DIRECTORY = "data/t-0"
 CONFIG = LogConfig(segment_bytes=500, index_interval_bytes=150, retention_ms=-1)
 PRODUCERS = (1, 2, 3)
-
-
-@dataclass
-class Event:
-    """One batch. `producer_id` None: a plain one; `commit` None: data."""
-
-    offset: int
-    producer_id: int | None = None
-    commit: bool | None = None
-
-
-class Expected:
-    """What follows from the events."""
-
-    def __init__(self, events: list[Event], committed_offset: int) -> None:
-        self.shown: set[int] = set()
-        self.ongoing: dict[int, int] = {}
-        open_offsets: dict[int, list[int]] = {}
-        self.unstable: list[int] = []
-        for event in events:
-            if event.producer_id is None:
-                self.shown.add(event.offset)
-            elif event.commit is None:
-                open_offsets.setdefault(event.producer_id, []).append(event.offset)
-            else:
-                written = open_offsets.pop(event.producer_id, [])
-                if event.commit:
-                    self.shown.update(written)
-                if written and event.offset >= committed_offset:
-                    self.unstable.append(written[0])
-        self.ongoing = {producer_id: written[0] for producer_id, written in open_offsets.items()}
-        self.unstable += self.ongoing.values()
 
 
 class TransactionMachine(RuleBasedStateMachine):
