@@ -23,6 +23,9 @@ class Source(NamedTuple):
     place: Place
     offset: int
 
+    def __str__(self) -> str:
+        return f"{self.place}@{self.offset}"
+
 
 @dataclass(eq=False)
 class Transaction:
@@ -145,8 +148,7 @@ class Ledger:
                 for output in self.places_of(source):
                     if (output, source) not in self._once:
                         raise Violation(
-                            f"{output} has nothing for {place}@{offset}, and {end} of {place} "
-                            "are committed"
+                            f"{output} has nothing for {source}, and {end} of {place} are committed"
                         )
         for (output, source), (offset, value) in self._once.items():
             if source.offset >= offsets[source.place]:

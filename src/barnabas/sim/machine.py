@@ -62,6 +62,7 @@ class Machine:
             "node.id": str(node_id),
             "listeners": f"{self.host}:{PORT}",
             "log.dirs": "/data",
+            "log.cleaner.io.max.bytes.per.second": "0",  # that would take real time
             **properties,
         }
         self.random = simulator.source(self.host)

@@ -196,7 +196,7 @@ class TransactionalProducer:
 
     async def _leave(self, place: Place, batch: _Batch) -> None:
         client = self.client
-        await client.pause(0, 20)
+        await client.pause(0, client.random.choice((0, 2, 20)))
         with suppress(TryAgain):
             host, _ = await client.leader(place)
             await self._produce(host, [(place, batch)])

@@ -84,8 +84,8 @@ class Worker:
             ledger.take_in(transaction, source)
         committed = client.random.random() >= aborts
         steps = [producer.write, producer.commit_offsets]
-        if not committed and client.random.random() < 0.4:
-            steps[0] = producer.write_and_leave
+        if not committed and client.random.random() < 0.5:
+            steps = [producer.write_and_leave]
         if client.random.random() < 0.2:
             steps.reverse()
         await producer.begin(transaction)
