@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.log import AbortedTransaction, Log, LogConfig, checked_batches
+from barnabas.log import AbortedTransaction, Log, LogConfig, StorageError, checked_batches
 from barnabas.log.producer_snapshot import decode_producers, encode_producers
 from barnabas.wire.errors import ErrorCode
 from tests.log.batches import batch, end, put, write
@@ -338,3 +338,25 @@ def test_snapshots_of_before_transactions_are_read() -> None:
     entry = table.get(3)
     assert entry is not None
     assert (entry.last_append_ms, entry.transaction_offset, entry.coordinator_epoch) == (77, -1, -1)
+
+
+def test_nothing_is_stable_while_producers_can_not_be_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    disk = MemoryDisk()
+    log = opened(disk)
+    write(log, 1)
+    end(log, 1, commit=True)
+    commit_all(log)
+    log.close()
+    log = opened(disk)
+
+    def refuse(*_: object) -> None:
+        raise OSError("no")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("barnabas.log.snapshots.Snapshots.load", refuse)
+        assert log.first_unstable_offset == log.log_start_offset
+        with pytest.raises(StorageError):
+            _ = log.producers
+    assert log.first_unstable_offset is None

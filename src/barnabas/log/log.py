@@ -99,7 +99,7 @@ class Log:
         self._epochs = recovered.epochs
         self._snapshots = Snapshots(files.disk, directory, recovered.snapshots)
         self._producers: ProducerTable | None = None
-        """None only if the disk did not let it be read."""
+        """None until it is needed."""
         self._files = files
         self._checkpointed = None if recovered.report else self._extent()
         """What the log extended over when its state was written; None if it is to be written."""
@@ -133,7 +133,8 @@ class Log:
                 disk.make_directory(directory)
             recovered = recover(files, directory, config.index_interval_bytes, now_ms)
         log = cls(files, directory, config, now_ms, recovered)
-        log._load_producers()
+        if any(segment.aborted.is_lost for segment in recovered.segments):
+            log._load_producers()
         return log
 
     # Appending
@@ -341,7 +342,10 @@ class Log:
         """Where the oldest transaction begins that goes on, or whose marker is not committed."""
         producers = self._producers
         if producers is None:
-            return self.log_start_offset  # nothing is known to be stable
+            try:
+                producers = self._load_producers()
+            except StorageError:
+                return self.log_start_offset  # nothing is known to be stable
         if not producers.transactions:
             return None
         offset = producers.transactions.first_unstable_offset(self.committed_offset)
@@ -669,7 +673,6 @@ class Log:
         if self._producers is not None:
             self._opened_ms = max(self._opened_ms, self._producers.last_append_ms)
         self._producers = self._checkpointed = None
-        self._load_producers()
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Give up everything and begin anew at `offset`: the leader has nothing that is before."""
