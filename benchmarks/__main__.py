@@ -9,6 +9,7 @@ latency         from produce to consume at 500 records a second
 startup         time to the first acknowledged record, memory and CPU at rest
 partitions      broker CPU per message, from 1 to 1,000 partitions
 connections     broker CPU per message, from 1 to 500 connections
+compaction      a compacted topic of 5 GB: time, CPU, memory, and produce p99 meanwhile
 failover        kill -9 of a leader until the next acknowledged write and the next consumed record
 replication     acks=all throughput and latency, three replicas beside one
 catch_up        how fast a returning follower gets what it missed, beside a consumer
@@ -40,6 +41,7 @@ MEASUREMENTS = (
     "startup",
     "partitions",
     "connections",
+    "compaction",
 )
 OF_CLUSTERS = ("failover", "replication", "catch_up", "controller", "idle_cluster")
 

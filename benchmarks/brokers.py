@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -93,13 +93,19 @@ class Contender:
             yield broker
 
     @contextmanager
-    def started(self, partitions: int = 1, directory: str | None = None) -> Iterator[Broker]:
+    def started(
+        self,
+        partitions: int = 1,
+        directory: str | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> Iterator[Broker]:
         """The process alone, on `directory` or on an empty one that is removed afterwards."""
         assert self.elsewhere is None
         with _directory(directory) as data, Path(data, "stderr").open("wb") as errors:
             if self.name == BARNABAS:
                 command = ["-m", "barnabas.broker.server", "listeners=127.0.0.1:0"]
                 command.append(f"log.dirs={data}")
+                command += [f"{name}={value}" for name, value in (settings or {}).items()]
             else:
                 command = [str(Path(__file__).with_name("bare_broker.py")), data, str(partitions)]
             process = subprocess.Popen(

@@ -24,7 +24,8 @@ T = TypeVar("T")
 class ChildProcess(Executor):
     """One process, which does one thing at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, idle_s: float = 30.0) -> None:
+        self._idle_s = idle_s
         self._thread = ThreadPoolExecutor(1, "child process")
         """Waits for the answers."""
         self._process: subprocess.Popen[bytes] | None = None
@@ -38,7 +39,7 @@ class ChildProcess(Executor):
         while not self._is_closed:
             process = self._process
             if process is None:
-                process = self._process = _start()
+                process = self._process = _start(self._idle_s)
             assert process.stdin is not None
             assert process.stdout is not None
             try:
@@ -64,8 +65,8 @@ class ChildProcess(Executor):
             _end(self._process)
 
 
-def _start() -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "barnabas.log.compaction.child"]
+def _start(idle_s: float) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "barnabas.log.compaction.child", str(idle_s)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
 
 

@@ -1,9 +1,9 @@
-"""The process that compacts: `python -m barnabas.log.compaction.child`.
+"""The process that compacts: `python -m barnabas.log.compaction.child IDLE_SECONDS`.
 
 It reads (function, arguments, keyword arguments) from its standard input and writes what the
 function returns to its standard output, both pickled, one after the other. It makes way for
 everything else on the machine, and ends when its input does, in the middle of its work too, or
-when it was idle for a while.
+when it was idle for so long.
 """
 
 import os
@@ -14,20 +14,19 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 
-_IDLE_S = 30.0
 _LOWEST_PRIORITY = 19
 
 Requests = SimpleQueue[tuple[Any, tuple[Any, ...], dict[str, Any]]]
 
 
-def main() -> None:
+def main(idle_s: float) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     os.nice(_LOWEST_PRIORITY)
     requests: Requests = SimpleQueue()
     Thread(target=_receive, args=(requests,), daemon=True).start()
     while True:
         try:
-            function, arguments, named = requests.get(timeout=_IDLE_S)
+            function, arguments, named = requests.get(timeout=idle_s)
         except Empty:
             return
         pickle.dump(function(*arguments, **named), sys.stdout.buffer)
@@ -35,12 +34,14 @@ def main() -> None:
 
 
 def _receive(requests: Requests) -> None:
-    try:
-        while True:
-            requests.put(pickle.load(sys.stdin.buffer))  # noqa: S301 - from the parent
-    except EOFError:
-        os._exit(0)
+    # Not sys.stdin, which the interpreter would wait for when it ends.
+    with open(sys.stdin.fileno(), "rb", closefd=False) as source:
+        try:
+            while True:
+                requests.put(pickle.load(source))  # noqa: S301 - from the parent
+        except EOFError:
+            os._exit(0)
 
 
 if __name__ == "__main__":
-    main()
+    main(float(sys.argv[1]))

@@ -1,0 +1,96 @@
+"""A group that commits its offset again and again, and a broker that starts with what it left."""
+
+import time
+
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.framing import decode_response, encode_request
+from barnabas.wire.message import Request, Response
+from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from barnabas.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestTopic,
+    OffsetFetchResponse,
+)
+from benchmarks.bench import TOPIC
+from benchmarks.brokers import BARNABAS, Contender, create_topic
+from benchmarks.raw_client import RawConnection
+
+_GROUP = "bench-group"
+_UNDER_WAY = 32
+_FIND_VERSION = 1
+_COMMIT_VERSION = 7
+_FETCH_VERSION = 5
+_CLEANER_S = 1
+
+
+def committed(directory: str, count: int) -> None:
+    """Leave a directory behind in which a group has committed so many times."""
+    settings = {"log.cleaner.backoff.ms": str(1000 * _CLEANER_S)}
+    with Contender(BARNABAS).started(directory=directory, settings=settings) as broker:
+        create_topic(broker, TOPIC, 1)
+        with RawConnection(broker.host, broker.port) as connection:
+            find_coordinator(connection)
+            _commit(connection, count)
+        time.sleep(3 * _CLEANER_S)  # as much as a compaction of the last segment takes
+
+
+def _commit(connection: RawConnection, count: int) -> None:
+    sent = answered = 0
+    while answered < count:
+        room = min(_UNDER_WAY - (sent - answered), count - sent)
+        if room:
+            connection.send(b"".join(_commit_frame(sent + number) for number in range(room)))
+            sent += room
+        answers = connection.receive()
+        answered += len(answers)
+    response = decode_response(answers[-1], OffsetCommitResponse, _COMMIT_VERSION)
+    _check(response.topics[0].partitions[0].error_code)
+
+
+def _commit_frame(offset: int) -> bytes:
+    partition = OffsetCommitRequestPartition(0, offset, -1, "")
+    topics = [OffsetCommitRequestTopic(TOPIC, partitions=[partition])]
+    return _frame(OffsetCommitRequest(_GROUP, topics=topics), _COMMIT_VERSION)
+
+
+def start_to_offset(directory: str, count: int) -> float:
+    """Seconds from the start of a broker until it says what was committed last."""
+    began = time.perf_counter()
+    with (
+        Contender(BARNABAS).started(directory=directory) as broker,
+        RawConnection(broker.host, broker.port) as connection,
+    ):
+        topics = [OffsetFetchRequestTopic(TOPIC, partition_indexes=[0])]
+        frame = _frame(OffsetFetchRequest(_GROUP, topics=topics), _FETCH_VERSION)
+        while True:
+            response = decode_response(connection.ask(frame), OffsetFetchResponse, _FETCH_VERSION)
+            if response.error_code == ErrorCode.NONE:
+                break
+            time.sleep(0.005)
+        seconds = time.perf_counter() - began
+    if response.topics[0].partitions[0].committed_offset != count - 1:
+        raise RuntimeError(f"the offset is {response.topics[0].partitions[0].committed_offset}")
+    return seconds
+
+
+def find_coordinator(connection: RawConnection) -> None:
+    """Until there is one: the topic of the offsets may have to be made first."""
+    frame = _frame(FindCoordinatorRequest(_GROUP), _FIND_VERSION)
+    while connection.ask(frame)[8:10] != b"\0\0":
+        time.sleep(0.05)
+    time.sleep(0.5)
+
+
+def _frame(request: Request[Response], version: int) -> bytes:
+    return b"".join(encode_request(request, version, 1, "bench"))
+
+
+def _check(error_code: int) -> None:
+    if error_code != ErrorCode.NONE:
+        raise RuntimeError(f"the broker answered with error {error_code}")

@@ -1,0 +1,130 @@
+"""Compaction in a running broker, by the settings of its topics."""
+
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from barnabas.records.encode import encode_batch
+from tests.broker.raw_client import RawClient, now_ms
+from tests.broker.verbs import (
+    SET,
+    TOPIC,
+    alter,
+    create_topic,
+    delete_topic,
+    produced,
+    stored,
+)
+from tests.support.broker import BrokerProcess, wait_until
+
+SETTINGS = {"log.cleaner.backoff.ms": "50", "log.retention.check.interval.ms": "50"}
+
+
+def put(client: RawClient, topic: str, key: bytes, value: bytes | None, age_ms: int = 0) -> int:
+    return produced(client, topic, bytes(encode_batch([(now_ms() - age_ms, key, value, ())])))
+
+
+def test_the_dirty_part_may_stay_small(client: RawClient, topic: str) -> None:
+    create_topic(
+        client,
+        topic,
+        cleanup_policy="compact",
+        segment_bytes="1024",
+        min_cleanable_dirty_ratio="1",
+    )
+    for number in range(12):
+        put(client, topic, b"key", b"%d" % number * 100)
+    time.sleep(0.5)
+    assert len(stored(client, topic)) == 12, "a ratio of 1 is never passed"
+    assert alter(client, (TOPIC, topic), ("min.cleanable.dirty.ratio", SET, "0"))[0] == 0
+    wait_until(lambda: len(stored(client, topic)) < 12, 10, "the new setting is not obeyed")
+
+
+def test_an_idle_topic_is_compacted_when_its_records_are_too_old(
+    client: RawClient, topic: str
+) -> None:
+    """All of it, what was in the active segment too."""
+    create_topic(client, topic, cleanup_policy="compact", max_compaction_lag_ms="60000")
+    for number in range(5):
+        put(client, topic, b"key", b"%d" % number, age_ms=30_000)
+    time.sleep(0.3)
+    assert len(stored(client, topic)) == 5
+    assert alter(client, (TOPIC, topic), ("max.compaction.lag.ms", SET, "20000"))[0] == 0
+    wait_until(lambda: stored(client, topic) == [b"4"], 10, "nothing is compacted")
+
+
+def test_tombstones_have_their_time(client: RawClient, topic: str) -> None:
+    create_topic(
+        client,
+        topic,
+        cleanup_policy="compact",
+        max_compaction_lag_ms="1",
+        delete_retention_ms="600000",
+    )
+    put(client, topic, b"key", b"value")
+    put(client, topic, b"other", b"value")
+    put(client, topic, b"key", None)
+    wait_until(lambda: stored(client, topic) == [b"value", None], 10, "the tombstone is kept")
+    time.sleep(0.3)
+    assert stored(client, topic) == [b"value", None]
+
+
+def test_tombstones_go_without_anything_that_follows(client: RawClient, topic: str) -> None:
+    create_topic(
+        client, topic, cleanup_policy="compact", max_compaction_lag_ms="1", delete_retention_ms="1"
+    )
+    put(client, topic, b"other", b"value")
+    put(client, topic, b"key", b"value")
+    put(client, topic, b"key", None)
+    wait_until(lambda: stored(client, topic) == [b"value"], 10, "the tombstone stays")
+
+
+def test_both_policies(client: RawClient, topic: str) -> None:
+    create_topic(
+        client,
+        topic,
+        cleanup_policy="compact,delete",
+        segment_bytes="1024",
+        retention_ms="60000",
+    )
+    for number in range(4):
+        put(client, topic, b"old", b"%d" % number * 300, age_ms=120_000)
+    for number in range(6):
+        put(client, topic, b"new", b"%d" % number * 300)
+    wait_until(lambda: len(stored(client, topic, 9)) == 1, 10, "the last record is there")
+
+    def left() -> list[bytes | None]:
+        with suppress(AssertionError):
+            return stored(client, topic, 4)
+        return []
+
+    wait_until(lambda: 0 < len(left()) <= 3, 10, "nothing is compacted")
+
+
+def test_a_topic_may_go_while_it_is_compacted(
+    client: RawClient, topic: str, node: BrokerProcess
+) -> None:
+    create_topic(client, topic, cleanup_policy="compact", segment_bytes="100000")
+    value = bytes(50_000)
+    for number in range(40):
+        put(client, topic, b"%d" % (number % 30), value)
+    delete_topic(client, topic)
+    create_topic(client, topic, cleanup_policy="compact", segment_bytes="100000")
+    put(client, topic, b"new", b"here")
+    time.sleep(0.5)
+    assert stored(client, topic) == [b"here"]
+    assert put(client, topic, b"new", b"again") == 1
+
+
+def test_no_process_is_left_behind(topic: str, tmp_path: Path) -> None:
+    with BrokerProcess(tmp_path, SETTINGS) as node:
+        with RawClient(node.host, node.port) as client:
+            create_topic(client, topic, cleanup_policy="compact", max_compaction_lag_ms="1")
+            put(client, topic, b"key", b"1")
+            put(client, topic, b"key", b"2")
+            wait_until(lambda: stored(client, topic) == [b"2"], 10, "nothing is compacted")
+        (child,) = psutil.Process(node.pid).children()
+        node.stop()
+        assert not child.is_running()
