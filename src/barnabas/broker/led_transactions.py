@@ -76,6 +76,11 @@ class LedTransactions(LedShard[TransactionDecision]):
             for markers in decision.markers:
                 self._markers.write(self, markers)
 
+    def awaits(self, markers: MarkersToWrite, partition: TopicPartition) -> bool:
+        """Whether this marker is still to be written. Its topic may have gone meanwhile, and the
+        transaction with it; and a topic of that name may have come again."""
+        return self.leads and self.transactions.awaits(markers, partition)
+
     def written(self, markers: MarkersToWrite, partitions: Collection[TopicPartition]) -> None:
         """These partitions know how the transaction has ended."""
         if self.error is ErrorCode.NONE:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from barnabas.broker.led_transactions import LedTransactions
-from barnabas.broker.peers import Peers, PeerUnavailable
+from barnabas.broker.peers import Peers
 from barnabas.metadata.image import MetadataImage
 from barnabas.transactions import MarkersToWrite, TopicPartition
 from barnabas.wire.errors import ErrorCode
@@ -44,6 +44,10 @@ class _Ending(NamedTuple):
     partition: TopicPartition
     tries: int
 
+    @property
+    def is_awaited(self) -> bool:
+        return self.shard.awaits(self.markers, self.partition)
+
 
 class TransactionMarkers:
     """The markers that this node, as a coordinator of transactions, has written."""
@@ -71,8 +75,8 @@ class TransactionMarkers:
             self._try(_Ending(shard, markers, partition, 0))
 
     def _try(self, ending: _Ending) -> None:
-        if not ending.shard.leads:
-            return  # whoever leads it now goes on
+        if not ending.is_awaited:
+            return  # it is over, or whoever leads the shard now goes on
         name, index = ending.partition
         topic = self._image.topics.get(name)
         if topic is None or index >= len(topic.partitions):
@@ -98,7 +102,7 @@ class TransactionMarkers:
     # -- one node ----------------------------------------------------------------------------------
 
     def _send(self, node_id: int) -> None:
-        endings = [each for each in self._waiting.pop(node_id, ()) if each.shard.leads]
+        endings = [each for each in self._waiting.pop(node_id, ()) if each.is_awaited]
         if not endings:
             self._busy.discard(node_id)
             return
@@ -115,7 +119,7 @@ class TransactionMarkers:
         self, node_id: int, endings: list[_Ending], done: "Future[WriteTxnMarkersResponse]"
     ) -> None:
         self._loop.call_soon(self._send, node_id)
-        if done.cancelled() or isinstance(done.exception(), PeerUnavailable):
+        if done.cancelled() or done.exception() is not None:
             for ending in endings:
                 self._try_later(ending)
             return
