@@ -32,6 +32,8 @@ async def decided_by_coordinator(
 
     `failed` makes the response for when the transaction can't be served here.
     """
+    if not transactional_id:
+        return failed(ErrorCode.INVALID_REQUEST)
     deadline = node.loop.time() + _PATIENCE_S
     while True:
         shard = node.transactions.find(transactional_id)
