@@ -278,6 +278,7 @@ class KafkaPython(Client):
                 "delivery_timeout_ms": delivery_timeout_ms,
                 "max_block_ms": delivery_timeout_ms,
                 "request_timeout_ms": min(delivery_timeout_ms // 2, request_timeout_ms),
+                "bootstrap_timeout_ms": request_timeout_ms,
                 "reconnect_backoff_max_ms": 500,
             }
         )
@@ -308,6 +309,7 @@ class KafkaPython(Client):
                 "max_partition_fetch_bytes": max_bytes,
                 "fetch_max_wait_ms": 100,
                 "request_timeout_ms": request_timeout_ms,
+                "bootstrap_timeout_ms": request_timeout_ms,
                 "isolation_level": isolation or "read_uncommitted",
                 "reconnect_backoff_max_ms": 500,
             }

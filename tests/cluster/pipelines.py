@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
+import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
 from tests.clients.conftest import CLIENTS
@@ -77,6 +78,7 @@ class Pipelines:
     def __init__(self, cluster: ClusterProcesses, directory: Path) -> None:
         self._cluster = cluster
         self._directory = directory
+        self._began = time.monotonic()
         self._working = threading.Event()
         self._writing = threading.Event()
         self._threads = [threading.Thread(target=run) for run in (self._write, self._watch)]
@@ -170,15 +172,18 @@ class Pipelines:
     def wait_for_progress(self, timeout_s: float = 45) -> None:
         """Until each pipeline has put out something that went in after now."""
         since = [len(values) + 1 for values in self.sent]
+        waits = dict.fromkeys(self.seen, "nothing")
+        began = time.monotonic()
 
         def came_out() -> bool:
-            return all(
-                len(values) > least
-                for partitions in self.seen.values()
-                for values, least in zip(partitions, since, strict=True)
-            )
+            for topic, partitions in self.seen.items():
+                lengths = map(len, partitions)
+                if waits[topic] == "nothing" and all(map(int.__gt__, lengths, since)):
+                    waits[topic] = f"{time.monotonic() - began:.1f} s"
+            return "nothing" not in waits.values()
 
-        self._wait(came_out, timeout_s, "nothing comes out")
+        self._wait(came_out, timeout_s, f"after {began - self._began:.1f} s came from {waits}")
+        print(f"after {began - self._began:.1f} s came from {waits}", flush=True)
 
     def finish(self, timeout_s: float = 60) -> None:
         """Stop what goes in, wait until all has come out, and a while for what should not."""
@@ -209,11 +214,14 @@ class Pipelines:
         for topic, partitions in self.seen.items():
             for partition, values in enumerate(partitions):
                 seen = list(values)
-                expected = self.sent[partition][: len(seen)]
-                for at, (came, wanted) in enumerate(itertools.zip_longest(seen, expected)):
-                    assert came == wanted, (
-                        f"{topic}-{partition} has {came} in place {at}, not {wanted}: "
-                        f"{seen[max(0, at - 3) : at + 4]}"
+                wanted = self.sent[partition][: len(seen)]
+                if seen != wanted:
+                    same = itertools.takewhile(bool, map(str.__eq__, seen, wanted))
+                    at = sum(1 for _ in same)
+                    around = slice(max(0, at - 3), at + 4)
+                    pytest.fail(
+                        f"{topic}-{partition}: {seen[around]} instead of {wanted[around]} "
+                        f"from place {around.start} on; {self.summary()}"
                     )
 
     def summary(self) -> str:

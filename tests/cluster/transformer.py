@@ -32,7 +32,7 @@ STUCK = 4
 life. kafka-python 3.0.12 forgets a request whose coordinator can't be reached, and waits."""
 
 _TRANSACTION_TIMEOUT_MS = 6_000
-_PATIENCE_S = 7
+_PATIENCE_S = 7.0
 _REQUEST_TIMEOUT_MS = 3_000
 _PAUSE_S = 0.02
 """Between a transaction's last write and its end, so that what happens, happens inside of it."""
@@ -76,8 +76,8 @@ def transform(
 ) -> None:
     regrets = random.random() < 0.15
     mark = ABORTED if regrets else b""
-    watch = threading.Timer(_PATIENCE_S, os._exit, [STUCK])
-    watch.start()
+    done = threading.Event()
+    threading.Thread(target=watch, args=[done], daemon=True).start()
     try:
         producer.begin()
         for r in records:
@@ -97,8 +97,17 @@ def transform(
         print("fenced:", error, flush=True)
         sys.exit(FENCED)
     finally:
-        watch.cancel()
+        done.set()
     rewind(consumer, records, source)
+
+
+def watch(done: threading.Event) -> None:
+    """End the process if this takes too long; the time that it is frozen does not count."""
+    for _ in range(20):
+        if done.wait(_PATIENCE_S / 20):
+            return
+    print("stuck", flush=True)
+    os._exit(STUCK)
 
 
 def rewind(consumer: Consumer, records: list[Record], source: str) -> None:
