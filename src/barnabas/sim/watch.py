@@ -94,7 +94,7 @@ class Watch:
         self._leaders: dict[tuple[bytes, int, int], int] = {}
         self._controllers: dict[int, int] = {}
         self.truths: defaultdict[tuple[bytes, int], Truth] = defaultdict(Truth)
-        self._seen: dict[tuple[str, bytes, int], Seen] = {}
+        self._seen: dict[Partition, Seen] = {}
         self._written: dict[tuple[str, int, int], tuple[Batch, int]] = {}
         self.guarantee = Guarantee()
         self.decisions = Decisions()
@@ -122,7 +122,7 @@ class Watch:
             self.guarantee.learn(node)
             self.guarantee.hear(node)
             for partition in node.partitions:
-                self._check_partition(process, node, partition)
+                self._check_partition(node, partition)
             self.decisions.check(process.name)
         except Violation as violation:  # not to be raised into a broker that is being killed
             self._simulator.failure = self._simulator.failure or violation
@@ -158,13 +158,16 @@ class Watch:
 
     # -- partitions --------------------------------------------------------------------------------
 
-    def _check_partition(self, process: ProcessLoop, node: Node, partition: Partition) -> None:
-        key = (process.name, partition.topic_id, partition.index)
-        seen = self._seen.get(key, _NOTHING)
-        now = Seen(partition.leader_epoch, partition.is_leader, partition.high_watermark)
-        if now == seen or partition.deleted:
+    def _check_partition(self, node: Node, partition: Partition) -> None:
+        seen = self._seen.get(partition, _NOTHING)
+        if (
+            seen.high_watermark == partition.high_watermark
+            and seen.leader_epoch == partition.leader_epoch
+            and seen.is_leader is (partition.leading is not None)
+        ) or partition.deleted:
             return
-        self._seen[key] = now
+        now = Seen(partition.leader_epoch, partition.is_leader, partition.high_watermark)
+        self._seen[partition] = now
         try:
             if now.is_leader and (seen.leader_epoch, seen.is_leader) != now[:2]:
                 self._begins_to_lead(node, partition)
