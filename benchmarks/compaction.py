@@ -6,8 +6,8 @@ broker is started again and compacts it. Meanwhile, and for as long before, 500 
 record a second go to another topic, acks=1, and the time to each answer is taken: p99 while it
 compacts stands beside p99 while it does not. CPU and memory are those of the process that compacts.
 
-Then a group that has committed an offset a million times (100,000 with --quick): how long the
-broker takes from its start to answering with the last of them, beside a group with a thousand.
+Then a group that has committed a million offsets, ten at a time (100,000 with --quick): how long
+the broker takes from its start to answering with the last, beside a group with a thousand.
 """
 
 import random
@@ -66,11 +66,13 @@ def group_rows(bench: Bench) -> list[Row]:
     rows = []
     for count in (1000, 100_000 if bench.quick else 1_000_000):
         with tempfile.TemporaryDirectory(prefix="barnabas-bench-") as directory:
-            with bench.console.status(f"a group commits {count:,} times"):
+            with bench.console.status(f"a group commits {count:,} offsets"):
                 committed(directory, count)
             seconds = start_to_offset(directory, count)
         rows.append(
-            Row(f"Start to the offset of a group, {count:,} commits", "s", {BARNABAS: seconds})
+            Row(
+                f"Start to the offset of a group that committed {count:,}", "s", {BARNABAS: seconds}
+            )
         )
     return rows
 

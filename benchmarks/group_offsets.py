@@ -1,4 +1,4 @@
-"""A group that commits its offset again and again, and a broker that starts with what it left."""
+"""A group that commits its offsets again and again, and a broker that starts with what it left."""
 
 import time
 
@@ -27,16 +27,18 @@ _FIND_VERSION = 1
 _COMMIT_VERSION = 7
 _FETCH_VERSION = 5
 _CLEANER_S = 1
+_PARTITIONS = 10
+"""Offsets in a commit."""
 
 
 def committed(directory: str, count: int) -> None:
-    """Leave a directory behind in which a group has committed so many times."""
+    """Leave a directory behind in which a group has committed so many offsets."""
     settings = {"log.cleaner.backoff.ms": str(1000 * _CLEANER_S)}
     with Contender(BARNABAS).started(directory=directory, settings=settings) as broker:
-        create_topic(broker, TOPIC, 1)
+        create_topic(broker, TOPIC, _PARTITIONS)
         with RawConnection(broker.host, broker.port) as connection:
             find_coordinator(connection)
-            _commit(connection, count)
+            _commit(connection, count // _PARTITIONS)
         time.sleep(3 * _CLEANER_S)  # as much as a compaction of the last segment takes
 
 
@@ -54,8 +56,8 @@ def _commit(connection: RawConnection, count: int) -> None:
 
 
 def _commit_frame(offset: int) -> bytes:
-    partition = OffsetCommitRequestPartition(0, offset, -1, "")
-    topics = [OffsetCommitRequestTopic(TOPIC, partitions=[partition])]
+    partitions = [OffsetCommitRequestPartition(i, offset, -1, "") for i in range(_PARTITIONS)]
+    topics = [OffsetCommitRequestTopic(TOPIC, partitions=partitions)]
     return _frame(OffsetCommitRequest(_GROUP, topics=topics), _COMMIT_VERSION)
 
 
@@ -74,7 +76,7 @@ def start_to_offset(directory: str, count: int) -> float:
                 break
             time.sleep(0.005)
         seconds = time.perf_counter() - began
-    if response.topics[0].partitions[0].committed_offset != count - 1:
+    if response.topics[0].partitions[0].committed_offset != count // _PARTITIONS - 1:
         raise RuntimeError(f"the offset is {response.topics[0].partitions[0].committed_offset}")
     return seconds
 

@@ -270,7 +270,7 @@ _OWN = (
     ConfigDef(
         "offsets.topic.segment.bytes",
         _INT,
-        "16777216",
+        "2097152",
         "Segment size of that topic; small, so that it is compacted often and loads fast",
         low=1024,
     ),
@@ -284,7 +284,7 @@ _OWN = (
     ConfigDef(
         "transaction.state.log.segment.bytes",
         _INT,
-        "16777216",
+        "2097152",
         "Segment size of that topic; small, so that it is compacted often and loads fast",
         low=1024,
     ),
