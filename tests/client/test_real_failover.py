@@ -9,7 +9,10 @@ import pytest
 
 from barnabas.client.brokers import describe_cluster
 from barnabas.client.cluster import Cluster
+from barnabas.client.consumer import Consumer
+from barnabas.client.errors import CommitUncertain, ProducerFenced, TransactionAborted
 from barnabas.client.group_consumer import GroupConsumer
+from barnabas.client.isolation import IsolationLevel
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.offsets import LATEST, list_offsets
 from barnabas.client.producer import Producer
@@ -24,6 +27,7 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Supervised]:
     cluster = Supervised(
         tmp_path_factory.mktemp("failover"),
         *("--nodes", "3", "--set", "offsets.topic.num.partitions=3"),
+        *("--set", "transaction.state.log.num.partitions=3"),
         *("--set", "min.insync.replicas=2", "--set", "group.initial.rebalance.delay.ms=0"),
     )
     cluster.ready()
@@ -59,6 +63,9 @@ async def frozen(nodes: Supervised, node_id: int) -> None:
     process.resume()
 
 
+Hurt = Callable[[Supervised, int], Awaitable[None]]
+
+
 class Reader:
     """A member of a group that reads until it has seen everything."""
 
@@ -84,9 +91,7 @@ class Reader:
 
 
 @pytest.mark.parametrize("hurt", [killed, stopped, frozen], ids=lambda each: each.__name__)
-def test_nothing_is_lost_or_stored_twice(
-    nodes: Supervised, hurt: Callable[[Supervised, int], Awaitable[None]]
-) -> None:
+def test_nothing_is_lost_or_stored_twice(nodes: Supervised, hurt: Hurt) -> None:
     topic = f"t-{hurt.__name__}"
 
     async def main() -> None:
@@ -123,10 +128,103 @@ def test_nothing_is_lost_or_stored_twice(
             }
 
     async def make_trouble(cluster: Cluster) -> None:
-        for node_id in (1, 2, 3):
-            await asyncio.sleep(0.5)
-            await hurt(nodes, node_id)
-            await asyncio.sleep(1.0)
+        await hurt_all(nodes, cluster, hurt)
+
+    run(main())
+
+
+async def hurt_all(nodes: Supervised, cluster: Cluster, hurt: Hurt) -> None:
+    for node_id in (1, 2, 3):
+        await asyncio.sleep(0.5)
+        await hurt(nodes, node_id)
+        await asyncio.sleep(1.0)
+        await all_up(cluster)
+
+
+class Worker:
+    """Copies records from one topic to another in transactions, until it is told to stop."""
+
+    def __init__(self, cluster: Cluster, source: str, sink: str) -> None:
+        self.aborted = 0
+        self.producers = 0
+        self.stopping = asyncio.Event()
+        self._cluster = cluster
+        self._sink = sink
+        self._source = GroupConsumer(
+            cluster,
+            f"g-{source}",
+            [source],
+            session_timeout_ms=10_000,
+            commit_interval_ms=None,
+            isolation=IsolationLevel.READ_COMMITTED,
+        )
+        self.task = asyncio.create_task(self._work())
+
+    async def _work(self) -> None:
+        async with self._source:
+            while not self.stopping.is_set():
+                self.producers += 1
+                try:
+                    async with Producer(self._cluster, transactional_id=self._sink) as producer:
+                        while not self.stopping.is_set():
+                            await self._copy(producer)
+                except (ProducerFenced, CommitUncertain):
+                    pass
+
+    async def _copy(self, producer: Producer) -> None:
+        try:
+            async with producer.transaction(self._source):
+                for fetched in await self._source.poll(100):
+                    partition = fetched.partition.partition
+                    for record in fetched.records:
+                        await producer.send(self._sink, record.value, partition=partition)
+                    self._source.mark(fetched.partition, fetched.next_offset)
+        except TransactionAborted:
+            self.aborted += 1
+
+
+async def committed_values(cluster: Cluster, topic: str) -> dict[int, list[bytes]]:
+    names = [TopicPartition(topic, index) for index in range(PARTITIONS)]
+    isolation = IsolationLevel.READ_COMMITTED
+    ends = await list_offsets(cluster, dict.fromkeys(names, LATEST), isolation)
+    values: dict[int, list[bytes]] = {index: [] for index in range(PARTITIONS)}
+    async with Consumer(cluster, isolation=isolation) as consumer:
+        consumer.assign(dict.fromkeys(names, 0))
+        while any(consumer.positions[name] < ends[name].offset for name in names):
+            for fetched in await consumer.poll():
+                values[fetched.partition.partition] += [r.value or b"" for r in fetched.records]
+    return values
+
+
+@pytest.mark.parametrize("hurt", [killed, frozen], ids=lambda each: each.__name__)
+def test_every_record_is_worked_on_exactly_once(nodes: Supervised, hurt: Hurt) -> None:
+    source, sink = f"source-{hurt.__name__}", f"sink-{hurt.__name__}"
+
+    async def main() -> None:
+        async with Cluster(nodes.ready()) as cluster:
             await all_up(cluster)
+            for topic in (source, sink):
+                await create_topic(cluster, topic, partitions=PARTITIONS, replication_factor=3)
+            worker = Worker(cluster, source, sink)
+            sent = 0
+            async with Producer(cluster, linger_ms=1) as producer:
+                trouble = asyncio.create_task(hurt_all(nodes, cluster, hurt))
+                while not trouble.done():
+                    await producer.send(source, b"%d" % sent, partition=sent % PARTITIONS)
+                    sent += 1
+                    await asyncio.sleep(0.005)
+                await trouble
+            assert producer.count.delivered == sent
+            wanted = {
+                index: [b"%d" % i for i in range(index, sent, PARTITIONS)]
+                for index in range(PARTITIONS)
+            }
+            async with asyncio.timeout(60):
+                while sum(map(len, (await committed_values(cluster, sink)).values())) < sent:
+                    assert not worker.task.done(), worker.task.exception()
+                    await asyncio.sleep(0.2)
+            worker.stopping.set()
+            await worker.task
+            assert await committed_values(cluster, sink) == wanted
 
     run(main())

@@ -246,3 +246,17 @@ class Accumulator:
         if self.has_room:
             self._room.set()
         return batch
+
+
+def requests_of(lanes: list[Lane], request_bytes: int) -> Iterator[list[Lane]]:
+    """Cut `lanes` into requests of at most `request_bytes`, a single larger batch aside."""
+    group: list[Lane] = []
+    size = 0
+    for lane in lanes:
+        if group and size + lane.batches[0].size > request_bytes:
+            yield group
+            group, size = [], 0
+        group.append(lane)
+        size += lane.batches[0].size
+    if group:
+        yield group

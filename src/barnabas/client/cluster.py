@@ -19,13 +19,14 @@ from barnabas.client.backoff import BUSY_PAUSE_MS, FIRST_PAUSE_MS, pause_before,
 from barnabas.client.connection import DEFAULT_REQUEST_TIMEOUT_MS, Connection
 from barnabas.client.errors import (
     BarnabasError,
-    BrokerError,
     BrokerUnreachable,
     ConnectionLost,
     HostUnknown,
     RequestTimedOut,
     broker_error,
     check,
+    is_busy,
+    worth_retrying,
 )
 from barnabas.client.metadata import (
     NO_LEADER,
@@ -417,15 +418,3 @@ class Cluster:
         except BarnabasError as error:
             if not error.retriable:
                 raise
-
-
-def worth_retrying(error: BarnabasError) -> bool:
-    """Whether another attempt may help, except that what does not exist is taken as final."""
-    if isinstance(error, BrokerError) and error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-        return False
-    return error.retriable
-
-
-def is_busy(error: BarnabasError) -> bool:
-    """Whether everybody is in their place, and a transaction's end is only being written down."""
-    return isinstance(error, BrokerError) and error.code is ErrorCode.CONCURRENT_TRANSACTIONS

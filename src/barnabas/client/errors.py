@@ -264,3 +264,15 @@ def check(error_code: int, what: str, message: str | None = None) -> None:
     """Raise unless the code is NONE."""
     if error_code:
         raise broker_error(error_code, what, message)
+
+
+def worth_retrying(error: BarnabasError) -> bool:
+    """Whether another attempt may help, except that what does not exist is taken as final."""
+    if isinstance(error, BrokerError) and error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        return False
+    return error.retriable
+
+
+def is_busy(error: BarnabasError) -> bool:
+    """Whether everybody is in their place, and a transaction's end is only being written down."""
+    return isinstance(error, BrokerError) and error.code is ErrorCode.CONCURRENT_TRANSACTIONS

@@ -13,15 +13,15 @@ With a transactional id, records are sent in transactions: see `barnabas.client.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from time import monotonic, time
 from types import TracebackType
 from typing import Self
 
-from barnabas.client.accumulator import Accumulator, Delivery, Lane
+from barnabas.client.accumulator import Accumulator, Delivery, Lane, requests_of
 from barnabas.client.backoff import BUSY_PAUSE_MS, FIRST_PAUSE_MS, pause_before
-from barnabas.client.cluster import Channel, Cluster, is_busy
+from barnabas.client.cluster import Channel, Cluster
 from barnabas.client.errors import (
     BarnabasError,
     BrokerError,
@@ -29,6 +29,7 @@ from barnabas.client.errors import (
     InvalidArgument,
     RecordTooLarge,
     broker_error,
+    is_busy,
 )
 from barnabas.client.group_consumer import GroupConsumer
 from barnabas.client.metadata import Topic, TopicPartition
@@ -293,7 +294,7 @@ class Producer:
             except BarnabasError as error:
                 astray.append((lane, error))
         for node_id, lanes in by_leader.items():
-            for group in _groups(lanes, self._request_bytes):
+            for group in requests_of(lanes, self._request_bytes):
                 self._start(group, self._request(node_id, group))
         if astray:
             self._start([lane for lane, _ in astray], self._settle_failures(astray))
@@ -436,17 +437,3 @@ class Producer:
         if isinstance(error, BrokerError) and not error.retriable:
             self._topics.pop(lane.partition.topic, None)
         self._progress.set()
-
-
-def _groups(lanes: list[Lane], request_bytes: int) -> Iterator[list[Lane]]:
-    """Cut `lanes` into requests of at most `request_bytes`, a single larger batch aside."""
-    group: list[Lane] = []
-    size = 0
-    for lane in lanes:
-        if group and size + lane.batches[0].size > request_bytes:
-            yield group
-            group, size = [], 0
-        group.append(lane)
-        size += lane.batches[0].size
-    if group:
-        yield group
