@@ -20,7 +20,7 @@ from barnabas.broker.partition_host import PartitionHost
 from barnabas.broker.watchers import ReplicaWatcher, Watcher
 from barnabas.log import AppendInfo, DeleteJob, Log, LogConfig, StorageError
 from barnabas.metadata.partition_image import RECOVERING, PartitionImage
-from barnabas.records.batch import HEADER_SIZE, BatchHeader, parse_header
+from barnabas.records.batch import HEADER_SIZE, TRANSACTIONAL, BatchHeader, parse_header
 from barnabas.records.control import ControlType, encode_end_marker
 from barnabas.records.errors import InvalidBatch
 from barnabas.records.validate import validate_batches
@@ -190,13 +190,18 @@ class Partition:
         if header.max_timestamp >= 0 and not self.log.config.is_log_append_time:
             limits.check_timestamps(header, now_ms)
         if header.producer_id >= 0:
-            original = self.log.find_duplicate(header)
+            log = self.log
+            original = log.find_duplicate(header)
             if original is not None:
                 return original
-            error = self.log.sequence_error(header)
+            error = log.sequence_error(header)
             if error is not ErrorCode.NONE:
                 raise InvalidBatch(error, f"sequence {header.base_sequence} is not the next one")
-            if header.is_transactional and not (enlisted or self._continues_transaction(header)):
+            if (
+                header.attributes & TRANSACTIONAL
+                and not enlisted
+                and log.ongoing_transaction(header.producer_id, header.producer_epoch) is None
+            ):
                 raise InvalidBatch(
                     ErrorCode.INVALID_TXN_STATE, "its transaction does not write to this partition"
                 )
@@ -210,9 +215,6 @@ class Partition:
             header = parse_header(records)
             if header.producer_id >= 0:
                 self.log.producers.hold_back(header, now_ms)
-
-    def _continues_transaction(self, header: BatchHeader) -> bool:
-        return self.log.ongoing_transaction(header.producer_id, header.producer_epoch) is not None
 
     def log_refusal(self, error: Exception, now_ms: int) -> None:
         """Say that the disk refused, once in a while: producers try again many times a second."""

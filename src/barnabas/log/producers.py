@@ -177,7 +177,9 @@ class ProducerTable:
 
     def update(self, header: BatchHeader, base_offset: int, timestamp: int, now_ms: int) -> None:
         """A batch of a producer was stored at `base_offset`."""
-        entry = self._entry(header)
+        entry = self._producers.get(header.producer_id)
+        if entry is None or entry.epoch != header.producer_epoch:
+            entry = self._entry(header)
         entry.last_append_ms = now_ms
         entry.last_timestamp = header.max_timestamp if timestamp < 0 else timestamp
         if header.base_sequence >= 0:
