@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from barnabas.broker import transaction_markers
+from barnabas.broker.marker_writing import COMMIT_TIMEOUT_MS
 from barnabas.broker.peers import PeerUnavailable
 from barnabas.broker.transaction_markers import TransactionMarkers
 from barnabas.metadata.image import MetadataImage
@@ -97,7 +98,7 @@ class Stage:
         self, node_id: int, request: Any, version: int, *, timeout_ms: int, lane: str
     ) -> "Future[Any]":
         assert (version, lane) == (2, "markers")
-        assert timeout_ms > 0
+        assert COMMIT_TIMEOUT_MS < timeout_ms <= 5_000, "a silent node holds transactions up"
         return self._asked(node_id, request)
 
     def _asked(self, node_id: int, request: WriteTxnMarkersRequest) -> "Future[Any]":

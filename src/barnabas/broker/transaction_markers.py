@@ -27,7 +27,9 @@ from barnabas.wire.messages.write_txn_markers import (
 logger = logging.getLogger(__name__)
 
 LANE = "markers"
-_TIMEOUT_MS = 30_000
+_TIMEOUT_MS = 5_000
+"""A node that is frozen or cut off says nothing, while others may lead its partitions by now.
+Longer than `MarkerWriting` waits."""
 _RETRY_S = 0.02
 _MAX_RETRY_S = 0.5
 _GONE_AFTER_TRIES = 25
