@@ -38,6 +38,8 @@ class Administrator:
         self._nodes = nodes
         self._replication_factor = replication_factor
         self.places: list[Place] = []
+        self.internal_places: list[Place] = []
+        """Those that are moved too, but that clients do not write to."""
         self._scratch = 0
 
     async def create_topic(self, name: str, partitions: int, configs: dict[str, str]) -> None:
@@ -68,7 +70,7 @@ class Administrator:
         random = self._client.random
         if not self.places:
             return
-        place = random.choice(self.places)
+        place = random.choice(self.places + self.internal_places)
         replicas: list[int] | None = random.sample(self._nodes, self._replication_factor)
         if random.random() < 0.15:
             replicas = None

@@ -59,7 +59,8 @@ class Cluster:
             machine.clock_skew_ms = self.random.choice(profile.skews_ms)
             machine.clock_rate = self.random.choice(profile.rates)
             self.machines[node_id] = machine
-        self.watch = Watch(self.simulator, self.machines)
+        compacts = "log.cleaner.backoff.ms" in profile.settings
+        self.watch = Watch(self.simulator, self.machines, compacts=compacts)
         for machine in self.machines.values():
             machine.observer = self.watch
             machine.disk.on_write = partial(self.watch.wrote, machine)

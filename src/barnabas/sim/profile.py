@@ -34,6 +34,13 @@ FAULTS = (
 _FAULTY = ("anything", "anything", "kills", "power", "network", "pauses", "moves")
 EMPHASES = (*_FAULTY, "elections", *("transactions",) * 6)
 
+_COMPACTING = {
+    "log.cleaner.backoff.ms": "500",
+    "offsets.topic.segment.bytes": "1024",
+    "transaction.state.log.segment.bytes": "1024",
+}
+"""What groups and transactions are remembered by is compacted as it is written."""
+
 
 @dataclass(frozen=True)
 class Profile:
@@ -84,7 +91,8 @@ def draw_profile(random: Random, emphasis: str | None = None) -> Profile:
         committers=0,
         transactional_ids=transactional_ids,
         output_partitions=random.choice((2, 2, 3)),
-        settings={"transaction.state.log.num.partitions": str(random.choice((1, 1, 3)))},
+        settings={"transaction.state.log.num.partitions": str(random.choice((1, 1, 3)))}
+        | random.choice(({}, _COMPACTING)),
     )
 
 

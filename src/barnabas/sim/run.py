@@ -14,7 +14,7 @@ from barnabas.sim.member import Committer, Member, check_commits
 from barnabas.sim.producer import Producer
 from barnabas.sim.profile import Profile, draw_profile
 from barnabas.sim.simulator import Simulator, Stuck
-from barnabas.sim.transactional_workload import TransactionalWorkload
+from barnabas.sim.transactional_workload import INTERNAL_PLACES, TransactionalWorkload
 
 _GROUP = "readers"
 _START_US = 20_000_000
@@ -123,6 +123,7 @@ class Run:
         if self.profile.transactional_ids:
             self._transactions = TransactionalWorkload(self.cluster, places, self._places("out"))
             self._transactions.begin()
+            self.administrator.internal_places = INTERNAL_PLACES
         near, far = self.cluster.client("client-1"), self.cluster.client("client-2")
         for number in range(self.profile.producers):
             idempotent = self.cluster.random.random() < 0.5

@@ -11,6 +11,7 @@ from barnabas.sim.transactional_offsets import insist_on_offset, watch_offsets
 from barnabas.sim.transactional_producer import TransactionalId
 from barnabas.sim.worker import Worker
 
+INTERNAL_PLACES = [Place("__consumer_offsets", 0), Place("__transaction_state", 0)]
 _GROUP = "workers"
 _FIRST_BATCHES = 12
 _RECOVERY_US = 40_000_000
