@@ -1,5 +1,7 @@
 """Which transactions go on in a log, which were aborted, and where committed records end."""
 
+import json
+
 import pytest
 
 from barnabas.log import AbortedTransaction, Log, LogConfig, StorageError, checked_batches
@@ -360,3 +362,17 @@ def test_nothing_is_stable_while_producers_can_not_be_read(
         with pytest.raises(StorageError):
             _ = log.producers
     assert log.first_unstable_offset is None
+
+
+def test_a_state_of_before_transactions_is_believed() -> None:
+    disk = MemoryDisk()
+    log = opened(disk)
+    put(log, b"plain")
+    log.close()
+    path = f"{DIRECTORY}/log.state"
+    state = json.loads(disk.read_file(path))
+    state["segments"] = [segment[:8] for segment in state["segments"]]
+    disk.replace_file(path, json.dumps(state).encode())
+    log = opened(disk)
+    assert log.recovery is None
+    assert log.log_end_offset == 1

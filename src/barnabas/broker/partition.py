@@ -13,6 +13,7 @@ one epoch a partition leads or follows; all that waits for a commit ends with it
 
 import logging
 from asyncio import Future
+from contextlib import suppress
 
 from barnabas.broker.append_limits import AppendLimits
 from barnabas.broker.commit_waits import CommitWaits, Done
@@ -214,7 +215,9 @@ class Partition:
         if records is not None and len(records) >= HEADER_SIZE:
             header = parse_header(records)
             if header.producer_id >= 0:
-                self.log.producers.hold_back(header, now_ms)
+                # If the disk hides the producers, whatever comes behind is refused as well.
+                with suppress(StorageError):
+                    self.log.producers.hold_back(header, now_ms)
 
     def log_refusal(self, error: Exception, now_ms: int) -> None:
         """Say that the disk refused, once in a while: producers try again many times a second."""

@@ -32,7 +32,7 @@ from barnabas.log.errors import OffsetOutOfRange, StorageError, storage_errors
 from barnabas.log.flush import FlushJob, flush_job
 from barnabas.log.handles import OpenFiles
 from barnabas.log.lookup import TimestampOffset, first_at_or_after
-from barnabas.log.producers import NO_TRANSACTION, ProducerTable
+from barnabas.log.producers import ProducerTable
 from barnabas.log.recovery import Recovered, recover
 from barnabas.log.retention import expired_segments
 from barnabas.log.segment import MAX_OFFSETS, Segment
@@ -330,12 +330,7 @@ class Log:
         self, producer_id: int, producer_epoch: int | None = None
     ) -> int | None:
         """The first offset of the transaction that a producer, of this epoch, has going on here."""
-        entry = self._load_producers().get(producer_id)
-        if entry is None or entry.transaction_offset == NO_TRANSACTION:
-            return None
-        if producer_epoch is not None and producer_epoch != entry.epoch:
-            return None
-        return entry.transaction_offset
+        return self._load_producers().ongoing_transaction(producer_id, producer_epoch)
 
     @property
     def first_unstable_offset(self) -> int | None:
@@ -582,6 +577,8 @@ class Log:
 
     def roll_for_compaction(self, now_ms: int) -> None:
         """Finish the active segment if its records must not wait longer than they have."""
+        if self._torn or self._failure is not None:
+            return  # what stands behind its end is still to be cut off
         if self._active is not None and must_roll(self._active, self.config, now_ms):
             self._roll(now_ms)
 
@@ -639,6 +636,7 @@ class Log:
     def end_swap(self, swap: Swap) -> DeleteJob | None:
         """Everything is in its place, or what is not will not be: the rest is to be removed."""
         self._checkpointed = None
+        swap.drop(self._snapshots.take_out_but({s.base_offset for s in self._segments}))
         return swap.end()
 
     def truncate_to(self, offset: int) -> None:

@@ -175,6 +175,17 @@ class ProducerTable:
             and entry.transaction_offset == NO_TRANSACTION
         )
 
+    def ongoing_transaction(
+        self, producer_id: int, producer_epoch: int | None = None
+    ) -> int | None:
+        """The first offset of what a producer, of this epoch or of any, has going on."""
+        entry = self._producers.get(producer_id)
+        if entry is None or entry.transaction_offset == NO_TRANSACTION:
+            return None
+        if producer_epoch is not None and producer_epoch != entry.epoch:
+            return None
+        return entry.transaction_offset
+
     def update(self, header: BatchHeader, base_offset: int, timestamp: int, now_ms: int) -> None:
         """A batch of a producer was stored at `base_offset`."""
         entry = self._producers.get(header.producer_id)
