@@ -380,6 +380,69 @@ def test_timestamps_stay_when_a_tombstone_gets_its_time() -> None:
     assert offsets(log) == [1, 3]
 
 
+def test_the_time_of_what_went_does_not_count() -> None:
+    """The newest record is superseded by one with an older time."""
+    disk = MemoryDisk()
+    story = Story(opened(disk))
+    story.append([(900, b"key", b"x" * 400)], IDEMPOTENT_ID)
+    story.append([(800, b"other", b"y" * 400)])
+    story.append([(100, b"key", b"z" * 400)])
+    story.append([(100, b"more", b"z" * 400)])
+    assert compacted(story.log, disk, NOW)
+    for log in (story.log, opened(disk)):
+        found = log.offset_of_max_timestamp()
+        assert found is not None
+        assert (found.offset, found.timestamp) == (1, 800)
+        log.abandon()
+
+
+def test_snapshots_do_not_pile_up() -> None:
+    disk = MemoryDisk()
+    story = Story(opened(disk))
+    for number in range(200):
+        story.append([(100, b"key", b"%d" % number * 200)], IDEMPOTENT_ID)
+        compacted(story.log, disk, NOW)
+    snapshots = [path for path in disk.nodes if path.endswith(".snapshot")]
+    assert 1 <= len(snapshots) <= len(story.log.segments) + 1
+    known = producers_of(story.log)
+    story.log.abandon()
+    assert producers_of(opened(disk)) == known
+
+
+def test_what_an_ended_process_left_is_removed() -> None:
+    disk = MemoryDisk()
+    log = filled(disk).log
+    limits = CompactionLimits(label=".mine")
+    for name in (".log.mine.cleaned", ".log.other.cleaned"):
+        disk.open(f"{DIRECTORY}/{9:020d}{name}", create=True).close()
+    assert compacted(log, disk, NOW, limits=limits)
+    left = [path for path in disk.nodes if path.endswith(".cleaned")]
+    assert left == [f"{DIRECTORY}/{9:020d}.log.other.cleaned"]
+
+
+def test_a_torn_end_is_cut_off_before_a_segment_is_finished() -> None:
+    disk = MemoryDisk()
+    story = Story(opened(disk))
+    story.append([(100, b"key", b"value")])
+    log = story.log
+    log.config = LogConfig(cleanup_policy=frozenset({"compact"}), max_compaction_lag_ms=10)
+    disk.capacity = disk.used() + 20
+
+    def no_truncate(name: str) -> None:
+        if name == "truncate":
+            raise OSError("not now")
+
+    disk.on_step = no_truncate
+    with pytest.raises(StorageError):
+        log.append(*batch([(100, b"key", b"value")]), 0, 0)
+    disk.on_step, disk.capacity = None, 1 << 30
+    log.roll_for_compaction(NOW)
+    assert len(log.segments) == 1
+    story.append([(100, b"key", b"next")])
+    log.roll_for_compaction(NOW)
+    assert len(log.segments) == 2
+
+
 def test_a_tombstone_of_log_append_time() -> None:
     disk = MemoryDisk()
     log = Log.open(disk, DIRECTORY, CONFIG, 0)

@@ -40,6 +40,8 @@ class ChildProcess(Executor):
             process = self._process
             if process is None:
                 process = self._process = _start(self._idle_s)
+                if self._is_closed:  # in this very moment: then nobody else ends it
+                    process.kill()
             assert process.stdin is not None
             assert process.stdout is not None
             try:

@@ -1,6 +1,6 @@
 """The `.snapshot` files of a partition's producer table, by the offset they were taken at."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from barnabas.log.producer_snapshot import SNAPSHOT_SUFFIX, decode_producers, encode_producers
 from barnabas.log.producers import ProducerTable
@@ -74,6 +74,17 @@ class Snapshots:
             except OSError:
                 return
             del self._offsets[0]
+
+    def take_out_but(self, offsets: Collection[int]) -> list[str]:
+        """Forget all but those at these offsets and the newest; returns the files to be removed.
+
+        Compaction has merged the segments that began there: a log of one gigabyte that had a
+        million segments would else have a million snapshots.
+        """
+        kept = [offset for offset in self._offsets[:-1] if offset in offsets] + self._offsets[-1:]
+        gone = [self._path(offset) for offset in self._offsets if offset not in kept]
+        self._offsets[:] = kept
+        return gone
 
     def drop_above(self, offset: int) -> None:
         """The log was cut there: later snapshots know of batches that are no more."""

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from barnabas.log.compaction.key_map import KeyMap
-from barnabas.log.compaction.output import Output, OutputWriter
+from barnabas.log.compaction.output import Output, OutputWriter, output_suffix
 from barnabas.log.compaction.producers import LastOfProducer
 from barnabas.log.compaction.raw_records import payload_of, raw_records
 from barnabas.log.compaction.retained import Retained
@@ -87,6 +87,7 @@ class _Pass:
         self._writer: OutputWriter | None = None
 
     def run(self) -> CompactionResult:
+        self._remove_leftovers()
         self._sync_sources()
         latest, end_offset = self._latest_offsets()
         retained = Retained(self._job, latest, end_offset, self._aborted)
@@ -111,6 +112,13 @@ class _Pass:
         for output in self._outputs:
             for path in output.paths:
                 self._disk.unlink(path)
+
+    def _remove_leftovers(self) -> None:
+        """Of a pass before that was ended in its middle."""
+        directory = self._job.directory
+        for name in self._disk.list_files(directory):
+            if name.endswith(output_suffix(self._job.limits.label)):
+                self._disk.unlink(f"{directory}/{name}")
 
     def _sync_sources(self) -> None:
         """Before one of them is replaced they are all on the disk, the newest included."""

@@ -41,6 +41,11 @@ class Output(NamedTuple):
     """Its files; not all of them need be there."""
 
 
+def output_suffix(label: str) -> str:
+    """What the names of a job's outputs end with until they get their own."""
+    return f"{label}{CLEANED_SUFFIX}"
+
+
 class OutputWriter:
     """One output in the making."""
 
@@ -48,7 +53,7 @@ class OutputWriter:
         self._disk = disk
         self._directory = job.directory
         self._config = job.config
-        self._suffix = f"{job.limits.label}{CLEANED_SUFFIX}"
+        self._suffix = output_suffix(job.limits.label)
         self._throttle = throttle
         self._segment: Segment | None = None
         self._sources: list[Source] = []

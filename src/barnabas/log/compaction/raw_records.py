@@ -19,6 +19,7 @@ from barnabas.records.batch import (
 from barnabas.records.compression import Compression, compress, decompress
 from barnabas.records.decode import DEFAULT_MAX_DECOMPRESSED_BYTES
 from barnabas.records.errors import CorruptBatch, RecordsError
+from barnabas.records.record import NO_TIMESTAMP
 from barnabas.records.varint import decode_varint, encode_varint
 
 RawRecord = tuple[int, int, int, int, bytes | None, bool]
@@ -129,23 +130,27 @@ def _with_records(header: BatchHeader, records: bytes, kept: Sequence[RawRecord]
 
 def emptied(header: BatchHeader) -> Batch:
     """The batch without records: it keeps its offsets, and what its producer is known by."""
+    gone = COMPRESSION_MASK | DELETE_HORIZON
     return rebuilt(
-        header._replace(attributes=header.attributes & ~COMPRESSION_MASK, record_count=0), b""
+        header._replace(
+            attributes=header.attributes & ~gone,
+            base_timestamp=NO_TIMESTAMP,
+            max_timestamp=NO_TIMESTAMP,
+            record_count=0,
+        ),
+        b"",
     )
 
 
 def placeholder(header: BatchHeader) -> Batch:
     """Nothing but the batch's offsets."""
-    gone = COMPRESSION_MASK | TRANSACTIONAL | CONTROL | DELETE_HORIZON
-    return rebuilt(
+    return emptied(
         header._replace(
-            attributes=header.attributes & ~gone,
-            record_count=0,
+            attributes=header.attributes & ~(TRANSACTIONAL | CONTROL),
             producer_id=NO_PRODUCER_ID,
             producer_epoch=-1,
             base_sequence=-1,
-        ),
-        b"",
+        )
     )
 
 

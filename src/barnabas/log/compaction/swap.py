@@ -121,6 +121,10 @@ class Swap:
             self._replaced.clear()
         self._unsettled = False
 
+    def drop(self, paths: list[str]) -> None:
+        """Remove these files as well."""
+        self._paths += paths
+
     def end(self) -> DeleteJob | None:
         """The files that are to be removed, those of outputs that found no place included."""
         if (
