@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
+from threading import Event
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -29,18 +30,18 @@ class ChildProcess(Executor):
         self._thread = ThreadPoolExecutor(1, "child process")
         """Waits for the answers."""
         self._process: subprocess.Popen[bytes] | None = None
-        self._is_closed = False
+        self._closed = Event()
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> "Future[T]":
         """`fn` and its arguments must be such as can be pickled."""
         return self._thread.submit(self._ask, pickle.dumps((fn, args, kwargs)))
 
     def _ask(self, request: bytes) -> Any:
-        while not self._is_closed:
+        while not self._closed.is_set():
             process = self._process
             if process is None:
                 process = self._process = _start(self._idle_s)
-                if self._is_closed:  # in this very moment: then nobody else ends it
+                if self._closed.is_set():  # in this very moment: then nobody else ends it
                     process.kill()
             assert process.stdin is not None
             assert process.stdout is not None
@@ -58,7 +59,7 @@ class ChildProcess(Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """What is under way is not waited for: it ends here."""
         del cancel_futures
-        self._is_closed = True
+        self._closed.set()
         process = self._process
         if process is not None:
             process.kill()
