@@ -13,6 +13,7 @@ from barnabas.broker.routes import routes
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request
 from barnabas.wire.messages import (
+    add_partitions_to_txn,
     alter_configs,
     alter_partition,
     alter_partition_reassignments,
@@ -25,7 +26,9 @@ from barnabas.wire.messages import (
     incremental_alter_configs,
     txn_offset_commit,
     vote,
+    write_txn_markers,
 )
+from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
 from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
@@ -54,6 +57,8 @@ from barnabas.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     TopicRequest,
 )
+from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
+from barnabas.wire.messages.end_txn import EndTxnRequest
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.heartbeat import HeartbeatRequest
@@ -67,6 +72,7 @@ from barnabas.wire.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from barnabas.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
+from barnabas.wire.messages.list_transactions import ListTransactionsRequest
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -99,8 +105,13 @@ from barnabas.wire.messages.sync_group import SyncGroupRequest
 from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
 from tests.broker.raw_client import RawClient, batch
 from tests.broker.verbs import asked, create_topic, fetch_request, find_coordinator
+from tests.support.broker import wait_until
 
-SETTINGS = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "3"}
+SETTINGS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "3",
+    "transaction.state.log.num.partitions": "3",
+}
 
 Make = Callable[["Known", int], Request[Any]]
 Check = Callable[[Any], object]
@@ -164,6 +175,21 @@ def _metadata(known: Known, version: int) -> MetadataRequest:
     request = MetadataRequest(topics)
     request.include_topic_authorized_operations = version >= 8
     return request
+
+
+def _add_partitions(known: Known, version: int) -> add_partitions_to_txn.AddPartitionsToTxnRequest:
+    topics = [add_partitions_to_txn.AddPartitionsToTxnTopic(known.name, [0, 9])]
+    if version < 4:
+        return add_partitions_to_txn.AddPartitionsToTxnRequest([], "nobody's", 7, 0, topics)
+    asked = add_partitions_to_txn.AddPartitionsToTxnTransaction("nobody's", 7, 0, False, topics)
+    return add_partitions_to_txn.AddPartitionsToTxnRequest([asked])
+
+
+def _added(response: Any) -> list[int]:
+    topics = response.results_by_topic_v3_and_below
+    for transaction in response.results_by_transaction:
+        topics = topics + transaction.topic_results
+    return [p.partition_error_code for topic in topics for p in topic.results_by_partition]
 
 
 METADATA = "__cluster_metadata"
@@ -278,7 +304,47 @@ REQUESTS: list[tuple[Make, Check]] = [
         ),
         lambda r: r.topics[0].partitions[0].low_watermark == 0,
     ),
-    (lambda *_: InitProducerIdRequest(None), lambda r: r.error_code == 0),
+    (
+        lambda _, version: InitProducerIdRequest(f"of-{version}", 60_000),
+        lambda r: (r.error_code, r.producer_epoch) == (0, 0),
+    ),
+    (
+        _add_partitions,
+        lambda r: (
+            _added(r) == [ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+        ),
+    ),
+    (
+        lambda *_: AddOffsetsToTxnRequest("nobody's", 7, 0, "g"),
+        lambda r: r.error_code == ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+    ),
+    (
+        lambda *_: EndTxnRequest("nobody's", 7, 0, True),
+        lambda r: r.error_code == ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+    ),
+    (
+        lambda *_: write_txn_markers.WriteTxnMarkersRequest(
+            [
+                write_txn_markers.WritableTxnMarker(
+                    7, 0, False, [write_txn_markers.WritableTxnMarkerTopic("nowhere", [0])]
+                )
+            ]
+        ),
+        lambda r: (
+            r.markers[0].topics[0].partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        ),
+    ),
+    (
+        lambda *_: DescribeTransactionsRequest(["nobody's", "some"]),
+        lambda r: [found.transaction_state for found in r.transaction_states] == ["", "Empty"],
+    ),
+    (
+        lambda *_: ListTransactionsRequest(["Empty", "no such"]),
+        lambda r: (
+            "some" in [found.transactional_id for found in r.transaction_states]
+            and r.unknown_state_filters == ["no such"]
+        ),
+    ),
     (
         lambda known, _: txn_offset_commit.TxnOffsetCommitRequest(
             "nobody's",
@@ -445,6 +511,8 @@ def known(node: Any) -> Known:
         known = Known(client, "known")
         find_coordinator(client, "g")
         client.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=["nobody's"]))
+        some = InitProducerIdRequest("some", 60_000)
+        wait_until(lambda: client.ask(some).error_code == 0, 10, "nobody coordinates transactions")
         assert client.ask(_offset_commit(known, 9), 9).topics[0].partitions[0].error_code == 0
         return known
 

@@ -120,8 +120,10 @@ def fetch_request(
     max_bytes: int = 1 << 20,
     session: tuple[int, int] = (0, -1),
     forgotten: Iterable[tuple[str, list[int]]] = (),
+    isolation_level: int = 0,
 ) -> FetchRequest:
     return FetchRequest(
+        isolation_level=isolation_level,
         max_wait_ms=max_wait_ms,
         min_bytes=min_bytes,
         max_bytes=max_bytes,
