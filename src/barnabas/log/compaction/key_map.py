@@ -75,16 +75,26 @@ class KeyMap:
             places[slot] = check << 32 | shift + offset_delta
         self.count += added
 
-    def get(self, key: bytes) -> int:
-        """The last offset of a key; -1 if it was not put."""
+    def unreplaced(self, records: Iterable[RawRecord], batch_offset: int) -> list[RawRecord]:
+        """Those records of a batch that have a key, and none was put that replaces them."""
         hashes, places, slots = self._hashes, self._places, self._slots
-        key_hash = hash(key)
-        check = crc32c(key)
-        slot = key_hash % slots
-        while place := places[slot]:
-            if hashes[slot] == key_hash and place >> 32 == check:
-                return self.base_offset + (place & _LOW_BITS) - 1
-            slot += 1
-            if slot == slots:
-                slot = 0
-        return -1
+        shift = batch_offset - self.base_offset + 1
+        found: list[RawRecord] = []
+        for record in records:
+            key = record[4]
+            if key is None:
+                continue
+            key_hash = hash(key)
+            check = crc32c(key)
+            slot = key_hash % slots
+            while place := places[slot]:
+                if hashes[slot] == key_hash and place >> 32 == check:
+                    if shift + record[3] >= place & _LOW_BITS:
+                        found.append(record)
+                    break
+                slot += 1
+                if slot == slots:
+                    slot = 0
+            else:
+                found.append(record)
+        return found

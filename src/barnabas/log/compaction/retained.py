@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 from barnabas.log.compaction.key_map import KeyMap
 from barnabas.log.compaction.raw_records import (
     Batch,
-    RawRecord,
     emptied,
     filtered,
     payload_of,
@@ -74,7 +73,9 @@ class Retained:
         records = raw_records(header, payload)
         horizon_ms = header.delete_horizon_ms
         is_over = horizon_ms is not None and horizon_ms <= self._now_ms
-        kept = self._wanted(header.base_offset, records, drops_tombstones=is_over)
+        kept = self._latest.unreplaced(records, header.base_offset)
+        if is_over:
+            kept = [record for record in kept if not record[5]]
         if not kept:
             return None
         if any(record[5] for record in kept):
@@ -84,18 +85,6 @@ class Retained:
         if len(kept) == len(records):
             return header, batch.data
         return filtered(header, payload, kept)
-
-    def _wanted(
-        self, base_offset: int, records: list[RawRecord], *, drops_tombstones: bool
-    ) -> list[RawRecord]:
-        last_offset_of = self._latest.get
-        return [
-            record
-            for record in records
-            if (key := record[4]) is not None
-            and base_offset + record[3] >= last_offset_of(key)
-            and not (drops_tombstones and record[5])
-        ]
 
     def _of_control(self, batch: ScannedBatch) -> Batch | None:
         header = batch.header
