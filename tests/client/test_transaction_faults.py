@@ -37,6 +37,7 @@ from barnabas.wire.messages.find_coordinator import (
     FindCoordinatorResponse,
 )
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.produce import (
     PartitionProduceResponse,
     ProduceRequest,
@@ -521,6 +522,51 @@ def test_a_producer_that_is_left_rolls_back_what_is_open(level: int) -> None:
             await producer.send("t", b"1")
             await producer.flush()
         assert coordinator.told[-1] == "abort"
+
+    run(main())
+
+
+@both
+def test_a_busy_partition_is_asked_again_at_once(level: int) -> None:
+    async def main() -> None:
+        async with producer_of(level) as (producer, coordinator, broker):
+            coordinator.refusals["produce"] = [ErrorCode.CONCURRENT_TRANSACTIONS] * 3
+            asked = 0
+            async with producer.transaction():
+                await producer.send("t", b"1", partition=1)
+                asked = broker.count(MetadataRequest)
+            assert coordinator.told.count("produce") == 4
+            assert broker.count(MetadataRequest) == asked
+
+    run(main())
+
+
+@both
+def test_a_roll_back_does_not_look_for_another_leader(level: int) -> None:
+    async def main() -> None:
+        async with producer_of(level) as (producer, coordinator, broker):
+            answer = asyncio.Event()
+
+            async def refuse(request: ProduceRequest) -> ProduceResponse | None:
+                coordinator.refusals["produce"] = [ErrorCode.NOT_LEADER_OR_FOLLOWER]
+                response = coordinator.produce(request)
+                await answer.wait()
+                return response
+
+            broker.on(ProduceRequest, refuse)
+            transaction = producer.transaction()
+            transaction.begin()
+            await producer.send("t", b"1", partition=0)
+            while "produce" not in coordinator.told:
+                await asyncio.sleep(0.01)
+            asked = broker.count(MetadataRequest)
+            ending = asyncio.create_task(transaction.abort())
+            await asyncio.sleep(0.01)
+            assert coordinator.told[-1] == "produce"
+            answer.set()
+            await ending
+            assert "abort" in coordinator.told
+            assert broker.count(MetadataRequest) == asked
 
     run(main())
 

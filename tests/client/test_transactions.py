@@ -320,6 +320,41 @@ def test_who_has_lost_its_partitions_cannot_commit_them(bootstrap: str) -> None:
     run(main())
 
 
+def test_a_rebalance_in_the_middle_is_noticed(bootstrap: str) -> None:
+    """What was marked before it is committed in the name of who marked it, and so refused."""
+
+    async def main() -> None:
+        async with Cluster(bootstrap) as cluster:
+            source, sink, group = await topic_of(cluster), await topic_of(cluster), unique("g")
+            async with Producer(cluster) as plain:
+                await plain.send(source, b"record")
+            async with (
+                GroupConsumer(cluster, group, [source], commit_interval_ms=None) as consumer,
+                GroupConsumer(cluster, group, [source], commit_interval_ms=None) as other,
+                Producer(cluster, transactional_id=unique("id")) as producer,
+            ):
+                consumer._member._heartbeat_interval_ms = 50
+                transaction = producer.transaction(consumer)
+                transaction.begin()
+                fetched = []
+                while not fetched:
+                    fetched = await consumer.poll()
+                await producer.send(sink, b"work")
+                consumer.mark(fetched[0].partition, fetched[0].next_offset)
+                before = consumer._member.membership
+                joining = asyncio.create_task(other.join())
+                while consumer._member.membership == before:
+                    await consumer.poll(50)
+                await joining
+                with pytest.raises(TransactionAborted, match="ILLEGAL_GENERATION") as raised:
+                    await transaction.commit()
+                assert raised.value.retriable
+            assert await read(cluster, sink) == {0: []}
+            assert await fetch_committed(cluster, group) == {}
+
+    run(main())
+
+
 def test_markers_are_no_lag(bootstrap: str) -> None:
     """A group that has read everything has committed everything, the end of the transaction too."""
 
