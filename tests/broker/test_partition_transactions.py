@@ -32,7 +32,6 @@ class Replica:
     """A partition of two replicas on node 1, which leads it or follows node 2."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.markers: list[int] = []
         host = PartitionHost(
             1,
             loop,
@@ -41,7 +40,6 @@ class Replica:
             lambda _: 1,
             lambda _: None,
             lambda _: None,
-            on_marker=lambda _, producer_id: self.markers.append(producer_id),
         )
         self.log = Log.open(MemoryDisk(), "data/t-0", LogConfig(), 0)
         self.partition = Partition("t", 0, bytes(16), self.log, LIMITS, host)
@@ -136,10 +134,8 @@ def test_what_is_stable_follows_what_is_committed(replica: Replica) -> None:
 def test_a_marker_that_comes_again(replica: Replica) -> None:
     replica.write(epoch=3)
     assert replica.end(4, GROWING) is not None
-    assert replica.markers == [PRODUCER]
     assert replica.end(4, GROWING) is None, "it is there"
     assert replica.log.log_end_offset == 2
-    assert replica.markers == [PRODUCER]
     replica.write(epoch=4)
     with pytest.raises(AppendRefused) as refused:
         replica.end(4, GROWING)
@@ -152,7 +148,6 @@ def test_a_classic_marker_has_the_epoch_of_its_batches(replica: Replica) -> None
     replica.write(epoch=3)
     assert replica.end(3) is not None
     assert replica.end(3) is not None, "nobody can tell that it is a retry"
-    assert replica.markers == [PRODUCER, PRODUCER]
 
 
 @pytest.mark.parametrize("version", [CLASSIC, GROWING])
@@ -190,7 +185,6 @@ def test_the_leader_says_first_that_it_leads(replica: Replica) -> None:
     with pytest.raises(AppendRefused) as refused:
         replica.end(3)
     assert refused.value.error_code == ErrorCode.NOT_ENOUGH_REPLICAS
-    assert replica.markers == []
 
 
 def test_the_brokers_own_records_in_a_transaction(replica: Replica) -> None:

@@ -23,6 +23,7 @@ from barnabas.broker.partition import Partition
 from barnabas.broker.peers import Peers, PeerUnavailable
 from barnabas.broker.transaction_coordinator import TransactionCoordinator
 from barnabas.coordination.partitioning import partition_of
+from barnabas.log import StorageError
 from barnabas.metadata.image import TRANSACTION_STATE, MetadataImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.add_partitions_to_txn import (
@@ -107,8 +108,8 @@ class Enlistment:
         asked = self._asked.get(key)
         if asked is not None:
             asked.waiting.append(done)
-        elif partition.log.ongoing_transaction(producer_id, producer_epoch) is not None:
-            done(ErrorCode.NONE)
+        elif (known := _is_known(partition, producer_id, producer_epoch)) is not None:
+            done(known)
         else:
             deadline_ms = self._clock.steady_ms() + _PATIENCE_MS
             asked = _Asked(
@@ -240,3 +241,12 @@ class Enlistment:
     def _ask_again(self, asked: _Asked, attempt: int, _: object = None) -> None:
         if asked.attempt == attempt:
             self._ask(asked)
+
+
+def _is_known(partition: Partition, producer_id: int, producer_epoch: int) -> ErrorCode | None:
+    """NONE if the transaction goes on here already; None if that is to be asked."""
+    try:
+        offset = partition.log.ongoing_transaction(producer_id, producer_epoch)
+    except StorageError:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    return None if offset is None else ErrorCode.NONE

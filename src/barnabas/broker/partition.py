@@ -270,9 +270,7 @@ class Partition:
             producer_epoch=producer_epoch,
             coordinator_epoch=coordinator_epoch,
         )
-        info = self._store(leading, memoryview(batch), [(0, parse_header(batch))], now_ms)
-        self._host.on_marker(self, producer_id)
-        return info
+        return self._store(leading, memoryview(batch), [(0, parse_header(batch))], now_ms)
 
     def _leading_for_all(self) -> LeaderState:
         """What leads this partition, if enough replicas are in sync for acks=all."""

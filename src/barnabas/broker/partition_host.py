@@ -15,10 +15,6 @@ def never() -> bool:
     return False
 
 
-def nobody_waits(_partition: "Partition", _producer_id: int) -> None:
-    """For whoever need not be told."""
-
-
 @dataclass(frozen=True, slots=True)
 class PartitionHost:
     """The node, as its partitions see it."""
@@ -35,5 +31,3 @@ class PartitionHost:
     """Called when a follower may join the in-sync set."""
     is_cut_off: Callable[[], bool] = never
     """Whether another node may lead by now what this one believes to lead."""
-    on_marker: Callable[["Partition", int], None] = nobody_waits
-    """Called after a marker was appended that ends the transaction of a producer id."""

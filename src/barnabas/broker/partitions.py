@@ -14,7 +14,7 @@ from barnabas.broker.append_limits import AppendLimits
 from barnabas.broker.clock import Clock
 from barnabas.broker.config import BrokerConfig
 from barnabas.broker.partition import Partition
-from barnabas.broker.partition_host import PartitionHost, never, nobody_waits
+from barnabas.broker.partition_host import PartitionHost, never
 from barnabas.log import (
     METADATA_FILE,
     DataDirectory,
@@ -61,14 +61,12 @@ class Partitions:
         clock: Clock,
         node_id: int,
         on_follower_ready: Callable[[Partition], None] = _nothing,
-        on_marker: Callable[[Partition, int], None] = nobody_waits,
         is_cut_off: Callable[[], bool] = never,
         is_suspect: Callable[[], bool] = never,
         threads: Callable[[int, str], Executor] = ThreadPoolExecutor,
     ) -> None:
         """`on_append` is called after each append to a partition that has to be flushed, and
-        `on_follower_ready` when a leader sees that the in-sync set should change, and `on_marker`
-        when the transaction of a producer id has ended in a partition. While
+        `on_follower_ready` when a leader sees that the in-sync set should change. While
         `is_cut_off`, others may lead what this node believes to lead. The disk `is_suspect` if it
         may have lost something since this node last used it."""
         self._config = config
@@ -92,7 +90,6 @@ class Partitions:
             on_append,
             on_follower_ready,
             is_cut_off,
-            on_marker,
         )
         self.by_name: dict[str, Replicas] = {}
         self.by_id: dict[bytes, Replicas] = {}

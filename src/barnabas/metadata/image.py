@@ -26,11 +26,11 @@ __all__ = [
     "INTERNAL_TOPICS",
     "RESERVED_NAMES",
     "TOPIC_RESOURCE",
+    "TRANSACTION_STATE",
     "BrokerImage",
     "Endpoint",
     "MetadataImage",
     "PartitionImage",
-    "TRANSACTION_STATE",
     "TopicImage",
 ]
 
