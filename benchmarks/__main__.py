@@ -10,6 +10,8 @@ startup         time to the first acknowledged record, memory and CPU at rest
 partitions      broker CPU per message, from 1 to 1,000 partitions
 connections     broker CPU per message, from 1 to 500 connections
 compaction      a compacted topic of 5 GB: time, CPU, memory, and produce p99 meanwhile
+transactions    throughput, latency and CPU with idempotence and transactions, beside without
+read_committed  consumer throughput and broker CPU of read_committed, beside without
 failover        kill -9 of a leader until the next acknowledged write and the next consumed record
 replication     acks=all throughput and latency, three replicas beside one
 catch_up        how fast a returning follower gets what it missed, beside a consumer
@@ -17,8 +19,9 @@ controller      10,000 partitions: created, and failover with them
 idle_cluster    CPU and memory of three nodes at rest
 
 Each module says what its numbers mean. The ratio compares Barnabas with `bare_broker.py`, a broker
-stripped of everything: what is left is the price of being a real one. The last five are about
-clusters of three nodes and have a table of their own. `--against` adds a third
+stripped of everything: what is left is the price of being a real one. Those of
+transactions and those of clusters have tables of their own, with what each figure is compared with
+beside it. `--against` adds a
 column for any Kafka-compatible broker that you run yourself on this machine; a topic called
 barnabas-bench is made in it and deleted, again and again.
 """
@@ -43,6 +46,7 @@ MEASUREMENTS = (
     "connections",
     "compaction",
 )
+OF_TRANSACTIONS = ("transactions", "read_committed")
 OF_CLUSTERS = ("failover", "replication", "catch_up", "controller", "idle_cluster")
 
 
@@ -52,7 +56,7 @@ def main() -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    everything = (*MEASUREMENTS, *OF_CLUSTERS)
+    everything = (*MEASUREMENTS, *OF_TRANSACTIONS, *OF_CLUSTERS)
     parser.add_argument("measurements", nargs="*", metavar="MEASUREMENT", default=everything)
     parser.add_argument("--quick", action="store_true", help="less of everything, one round")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers here too")
@@ -79,9 +83,13 @@ def main() -> None:
         console.print(f"[bold]{name}[/], {time.monotonic() - began:.0f} s so far")
         rows[name] = import_module(f"benchmarks.{name}").measure(bench)
     names = [contender.name for contender in contenders]
-    of_brokers = {name: found for name, found in rows.items() if name in MEASUREMENTS}
-    of_clusters = {name: found for name, found in rows.items() if name in OF_CLUSTERS}
-    for columns, found in ((names, of_brokers), ([CLUSTER, BESIDE], of_clusters)):
+    own_and_beside = [BARNABAS, BESIDE, *(name for name in names if name == OTHER)]
+    for columns, kinds in (
+        (names, MEASUREMENTS),
+        (own_and_beside, OF_TRANSACTIONS),
+        ([CLUSTER, BESIDE], OF_CLUSTERS),
+    ):
+        found = {name: found for name, found in rows.items() if name in kinds}
         if found:
             print_table(console, columns, found, time.monotonic() - began)
     if arguments.json is not None:

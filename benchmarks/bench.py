@@ -16,7 +16,7 @@ TOPIC = "barnabas-bench"
 
 CLUSTER = "three nodes"
 BESIDE = "beside it"
-"""What the cluster's figure is compared with in the same run; the row's name says what that is."""
+"""What a figure is compared with in the same run; the row's name says what that is."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,12 @@ class Row:
 
     @property
     def _pair(self) -> tuple[str, str]:
-        return (CLUSTER, BESIDE) if CLUSTER in self.values else (BARNABAS, BARE)
+        ours = CLUSTER if CLUSTER in self.values else BARNABAS
+        return ours, BESIDE if ours == CLUSTER or BESIDE in self.values else BARE
 
     @property
     def ratio(self) -> float | None:
-        """Barnabas to the bare broker, or a cluster to what stands beside it."""
+        """Barnabas to the bare broker, or whatever it is to what stands beside it."""
         ours, other = self._pair
         if not self.values.get(other) or ours not in self.values:
             return None
