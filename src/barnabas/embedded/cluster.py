@@ -1,0 +1,388 @@
+"""`barnabas.Cluster`: a real cluster for a test, and the means to hurt it.
+
+    with barnabas.Cluster(nodes=3) as cluster:
+        leader = cluster.leader_of("orders", 0)
+        cluster.kill(leader)
+
+Each node is a process that runs what `barnabas server` runs. Ports are free ones, data lies in
+memory or in a temporary directory, and nothing is left afterwards, also if the test is killed.
+
+Nodes are numbered from 1. Methods block until what they do is done; in asyncio, start it with
+`async with` and call those that wait with `await asyncio.to_thread(cluster.restart, 1)`. A cluster
+may be used by several threads, one after the other.
+"""
+
+import asyncio
+import sys
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from barnabas.embedded import storage
+from barnabas.embedded.errors import ClusterError
+from barnabas.embedded.network import Network
+from barnabas.embedded.node import Node
+from barnabas.embedded.nursery import Nursery
+from barnabas.embedded.ports import HOST, Ports
+from barnabas.embedded.settings import Setting, properties_of
+from barnabas.embedded.topics import create_topic
+from barnabas.embedded.view import PartitionState, View
+from barnabas.embedded.waiting import wait_for, wait_until
+
+__all__ = ["Cluster", "ClusterError", "PartitionState"]
+
+_START_TIMEOUT_S = 30.0
+_ELECTION_TIMEOUT_S = 15.0
+_HEALING_TIMEOUT_S = 60.0
+
+
+class Cluster:
+    """So many nodes, all of them brokers and voters.
+
+    `settings` are those of `barnabas server` (docs/configuration.md), for all nodes. `network=True`
+    sends all traffic through a forwarder, which `isolate` needs and which costs some speed.
+    """
+
+    def __init__(
+        self,
+        nodes: int = 1,
+        *,
+        settings: Mapping[str, Setting] | None = None,
+        network: bool = False,
+    ) -> None:
+        if nodes < 1:
+            raise ValueError(f"nodes={nodes}: a cluster has at least one node")
+        self.nodes: tuple[int, ...] = tuple(range(1, nodes + 1))
+        """Their numbers."""
+        self._properties = properties_of(settings or {})
+        self._has_network = network
+        self._by_id: dict[int, Node] = {}
+        self._fronts: list[int] = []
+        self._nursery: Nursery | None = None
+        self._ports: Ports | None = None
+        self._network: Network | None = None
+        self._directory: Path | None = None
+        self._view = View(self._awake)
+
+    def __repr__(self) -> str:
+        if self._nursery is None:
+            return f"<Cluster of {len(self.nodes)}, not running>"
+        states = "".join(f", {n}: {node.condition}" for n, node in self._by_id.items())
+        cuts = [] if self._network is None else sorted(map(sorted, self._network.cuts))
+        cut = "".join(f", no way between {a or 'clients'} and {b}" for a, b in cuts)
+        return f"<Cluster at {self.bootstrap_servers}{states}{cut}>"
+
+    # -- life ------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        await asyncio.to_thread(self.start)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await asyncio.to_thread(self.close)
+
+    def start(self, timeout_s: float = _START_TIMEOUT_S) -> None:
+        """Start all nodes and wait until they form a cluster. `with` does it."""
+        if self._nursery is not None:
+            raise ClusterError("this cluster runs already: make another Cluster for a second one")
+        self._nursery = Nursery.borrow()
+        try:
+            self._make_nodes(self._nursery)
+            for node in self._by_id.values():
+                node.launch()
+            self._wait_until_ready(self.nodes, timeout_s)
+        except BaseException:
+            self.close()
+            raise
+
+    def _make_nodes(self, nursery: Nursery) -> None:
+        count = len(self.nodes)
+        self._ports = Ports(2 * count if self._has_network else count)
+        own, fronts = self._ports.numbers[:count], self._ports.numbers[-count:]
+        self._fronts = fronts
+        self._directory = nursery.directory / str(own[0])
+        self._directory.mkdir()
+        if self._has_network:
+            self._network = Network(nursery, list(zip(self.nodes, fronts, own, strict=True)))
+        voters = ",".join(f"{n}@{HOST}:{port}" for n, port in zip(self.nodes, fronts, strict=True))
+        for node_id, port, front in zip(self.nodes, own, fronts, strict=True):
+            properties = {
+                **self._properties,
+                "controller.quorum.voters": voters,
+                "advertised.listeners": f"{HOST}:{front}",
+            }
+            self._by_id[node_id] = Node(nursery, node_id, port, self._directory, properties)
+
+    def close(self) -> None:
+        """End all nodes and remove all that they have left. What they held is gone."""
+        if self._nursery is None:
+            return
+        try:
+            for node in self._by_id.values():
+                node.kill()
+            if self._network is not None:
+                self._network.close()
+        finally:
+            if self._directory is not None:
+                storage.remove(self._directory)
+            if self._ports is not None:
+                self._ports.close()
+            self._nursery.give_back()
+            self._nursery = self._ports = self._network = self._directory = None
+            self._by_id = {}
+
+    # -- looks -----------------------------------------------------------------------------------
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """For any Kafka client: `host:port` of each node, with commas between."""
+        self._node(1)
+        return ",".join(f"{HOST}:{port}" for port in self._fronts)
+
+    @property
+    def is_started(self) -> bool:
+        """Whether it has been started and not closed."""
+        return self._nursery is not None
+
+    @property
+    def running(self) -> tuple[int, ...]:
+        """The nodes that run and are not paused."""
+        return tuple(node.node_id for node in self._awake())
+
+    @property
+    def is_hurt(self) -> bool:
+        """Whether a node is down, paused, cut off or without room."""
+        return (
+            len(self._awake()) < len(self.nodes)
+            or any(node.is_full for node in self._by_id.values())
+            or (self._network is not None and bool(self._network.cuts))
+        )
+
+    def address_of(self, node: int) -> str:
+        """Where clients reach this node, `host:port`."""
+        return f"{HOST}:{self._fronts[self._node(node).node_id - 1]}"
+
+    def pid_of(self, node: int) -> int | None:
+        """The number of its process, None if it is down."""
+        found = self._node(node)
+        return found.pid if found.is_running else None
+
+    def log_of(self, node: int) -> str:
+        """What it has logged since the cluster was started."""
+        return self._node(node).log_text()
+
+    def leader_of(
+        self, topic: str, partition: int = 0, *, timeout_s: float = _ELECTION_TIMEOUT_S
+    ) -> int:
+        """The node that leads a partition. Waits while there is none that runs and is not paused
+        or cut off, for instance just after the leader was killed."""
+
+        def leader() -> int | None:
+            state = self._view.partitions(topic).get((topic, partition))
+            return state.leader if state is not None and self._can_lead(state.leader) else None
+
+        def complaint() -> str:
+            found = self._view.partitions(topic)
+            if not found:
+                return f"there is no topic {topic!r}: create_topic({topic!r}) makes one"
+            if (topic, partition) not in found:
+                return f"{topic!r} has partitions 0 to {len(found) - 1}, and no {partition}"
+            return f"{topic}-{partition} has no leader that runs: {found[topic, partition]}, {self}"
+
+        return wait_for(leader, timeout_s, complaint)
+
+    def partitions_of(self, topic: str) -> dict[int, PartitionState]:
+        """Leader, replicas and in-sync replicas of each partition, as far as is known."""
+        found = self._view.partitions(topic)
+        return {partition: state for (_, partition), state in sorted(found.items())}
+
+    def controller(self, *, timeout_s: float = _ELECTION_TIMEOUT_S) -> int:
+        """The node that decides for all, the leader of the metadata log."""
+
+        def found() -> int | None:
+            quorum = self._view.quorum()
+            return quorum.leader_id if quorum and self._can_lead(quorum.leader_id) else None
+
+        return wait_for(found, timeout_s, lambda: f"there is no controller: {self}")
+
+    def create_topic(
+        self,
+        topic: str,
+        partitions: int = 1,
+        *,
+        replication_factor: int | None = None,
+        configs: Mapping[str, Setting] | None = None,
+        timeout_s: float = _ELECTION_TIMEOUT_S,
+    ) -> None:
+        """Create it and wait until every node knows it. Without a number it has 3 replicas, or as
+        many as there are nodes."""
+        factor = -1 if replication_factor is None else replication_factor
+        create_topic(self._view, topic, partitions, factor, configs or {}, timeout_s)
+
+    # -- faults ----------------------------------------------------------------------------------
+
+    def kill(self, node: int, *more: int) -> None:
+        """End nodes at once, as a crash does (SIGKILL). `restart` brings them back."""
+        for each in self._nodes((node, *more)):
+            each.kill()
+
+    def stop(self, node: int, *more: int) -> None:
+        """End nodes in order (SIGTERM): they hand over what they lead."""
+        nodes = [each for each in self._nodes((node, *more)) if each.is_running]
+        for each in nodes:
+            each.ask_to_stop()
+        for each in nodes:
+            each.wait_until_stopped()
+
+    def restart(self, *nodes: int, timeout_s: float = _START_TIMEOUT_S) -> None:
+        """Start nodes again, by default those that are down; what runs is stopped in order first.
+
+        Waits until they are ready, if a majority of all nodes is up: without one, none can be.
+        """
+        chosen = nodes or tuple(n for n, node in self._by_id.items() if not node.is_running)
+        if not chosen:
+            return
+        self.stop(*chosen)
+        for node in self._nodes(chosen):
+            node.launch()
+        if 2 * sum(map(self._can_lead, self.nodes)) > len(self.nodes):
+            self._wait_until_ready([n for n in chosen if self._can_lead(n)], timeout_s)
+        for node in self._nodes(chosen):
+            if node.is_full:
+                node.limit_disk()
+
+    def pause(self, node: int, *more: int) -> None:
+        """Freeze nodes where they stand (SIGSTOP), as a long pause of a machine does. Connections
+        stay open, and nobody answers."""
+        for each in self._nodes((node, *more)):
+            each.pause()
+
+    def resume(self, *nodes: int) -> None:
+        """Let paused nodes go on, by default all."""
+        for each in self._nodes(nodes or self.nodes):
+            each.resume()
+
+    def isolate(self, node: int, *more: int, from_clients: bool = True) -> None:
+        """Cut nodes off from the others and from all clients; among each other they stay connected.
+
+        Connections stay open and carry nothing. With `from_clients=False` clients still reach them,
+        and may be told what is no longer true. Needs `Cluster(..., network=True)`.
+        """
+        chosen = (node, *more)
+        self._nodes(chosen)
+        if self._network is None:
+            raise ClusterError(
+                "isolate needs a network that can be cut: Cluster(..., network=True), or "
+                "@pytest.mark.barnabas(network=True)"
+            )
+        self._network.isolate(chosen, from_clients=from_clients)
+
+    def heal(self, *nodes: int) -> None:
+        """Mend the links of nodes, by default of all."""
+        self._nodes(nodes)
+        if self._network is not None:
+            self._network.heal(nodes or self.nodes)
+
+    def fill_disk(self, node: int, *more: int) -> None:
+        """Leave nodes no room: the kernel refuses to let any of their files grow. Linux only."""
+        if sys.platform != "linux":
+            raise ClusterError("fill_disk needs Linux: elsewhere, skip the test")
+        for each in self._nodes((node, *more)):
+            each.is_full = True
+            each.limit_disk()
+
+    def free_disk(self, *nodes: int) -> None:
+        """Give nodes room again, by default all."""
+        for each in self._nodes(nodes or self.nodes):
+            each.is_full = False
+            each.limit_disk()
+
+    # -- healing ---------------------------------------------------------------------------------
+
+    def repair(self, *, timeout_s: float = _HEALING_TIMEOUT_S) -> None:
+        """Undo all faults and wait until nothing of them is left."""
+        self.resume()
+        self.heal()
+        self.free_disk()
+        self.restart(timeout_s=timeout_s)
+        self.wait_until_healed(timeout_s=timeout_s)
+
+    def wait_until_healed(self, *, timeout_s: float = _HEALING_TIMEOUT_S) -> None:
+        """Wait until all nodes are back among the others and have all that they missed.
+
+        Undo the faults first, or call `repair`, which does both.
+        """
+        if self.is_hurt:
+            raise ClusterError(
+                f"{self} can't heal by itself: undo what was done to it (restart, resume, heal, "
+                "free_disk), or call repair(), which does that"
+            )
+        self._wait_until_ready(self.nodes, timeout_s)
+        wait_until(
+            lambda: self._view.lagging_voters() == [],
+            timeout_s,
+            lambda: f"nodes lack metadata: {self._view.lagging_voters()}",
+        )
+        wait_until(
+            lambda: not self._view.out_of_sync(),
+            timeout_s,
+            lambda: f"replicas are out of sync: {self._view.out_of_sync()}",
+        )
+
+    # -- the rest --------------------------------------------------------------------------------
+
+    def _wait_until_ready(self, nodes: Collection[int], timeout_s: float) -> None:
+        """Until these nodes run and everybody sees them."""
+        expected = frozenset(nodes)
+
+        def ready() -> bool:
+            for node in self._nodes(nodes):
+                if not node.is_running:
+                    raise ClusterError(
+                        f"node {node.node_id} has ended at its start, and says:\n"
+                        f"{node.log_tail(20)}"
+                    )
+            seen = self._view.brokers()
+            return len(seen) == len(self._awake()) and all(expected <= ids for ids in seen)
+
+        def complaint() -> str:
+            logs = "\n".join(f"-- node {n}:\n{self._by_id[n].log_tail(20)}" for n in nodes)
+            return f"not all nodes are ready; the last lines of their logs:\n{logs}\n"
+
+        wait_until(ready, timeout_s, complaint)
+
+    def _awake(self) -> list[Node]:
+        return [n for n in self._by_id.values() if n.is_running and not n.is_paused]
+
+    def _can_lead(self, node: int) -> bool:
+        return node in self.running and (
+            self._network is None or self._network.reaches_majority(node)
+        )
+
+    def _node(self, node: int) -> Node:
+        if self._nursery is None:
+            raise ClusterError("this cluster does not run: use it in a `with`, or start() it")
+        if node not in self._by_id:
+            raise ValueError(f"there is no node {node}: the nodes are {self.nodes}")
+        return self._by_id[node]
+
+    def _nodes(self, nodes: Collection[int]) -> list[Node]:
+        return [self._node(node) for node in nodes]

@@ -1,0 +1,37 @@
+"""One question to one node, over a socket of its own.
+
+So the answer comes from the node that is meant, and nothing is asked again behind the test's back.
+"""
+
+import socket
+import struct
+from typing import TypeVar
+
+from barnabas.wire.framing import decode_response, encode_request
+from barnabas.wire.message import Request, Response
+
+ResponseT = TypeVar("ResponseT", bound=Response)
+
+_CLIENT_ID = "barnabas-test"
+
+
+def ask(address: tuple[str, int], request: Request[ResponseT], timeout_s: float = 1.0) -> ResponseT:
+    """Raises OSError if there is nobody, or no answer in time. A node that is not ready yet keeps
+    whoever asks waiting."""
+    with socket.create_connection(address, timeout_s) as connection:
+        version = request.MAX_VERSION
+        connection.sendall(b"".join(encode_request(request, version, 0, _CLIENT_ID)))
+        (size,) = struct.unpack(">i", _receive(connection, 4))
+        frame = _receive(connection, size)
+    # RESPONSE is the class that ResponseT names.
+    return decode_response(frame, request.RESPONSE, version)  # type: ignore[return-value]
+
+
+def _receive(connection: socket.socket, count: int) -> bytes:
+    received = bytearray()
+    while len(received) < count:
+        chunk = connection.recv(count - len(received))
+        if not chunk:
+            raise ConnectionResetError("the node has closed the connection")
+        received += chunk
+    return bytes(received)

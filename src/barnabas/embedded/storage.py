@@ -1,0 +1,61 @@
+"""Where the data of clusters under test goes: into memory if there is room, else a temporary place.
+
+Each nursery has one directory, with everything of its clusters below, and holds a lock on it as
+long as it lives. So whoever comes later can tell what was left behind, by a machine's sudden end of
+all processes at once, and clears it away.
+"""
+
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+MEMORY = Path("/dev/shm")  # noqa: S108 - a file system in memory, of which mkdtemp takes a part
+_PREFIX = "barnabas-test-"
+_ENOUGH_BYTES = 512 << 20
+"""Containers often have 64 MB there, which a test may well fill."""
+_YOUNG_S = 60.0
+"""A directory may not be locked yet by whoever has just made it."""
+
+
+def new_directory() -> tuple[Path, int]:
+    """An empty directory, and the descriptor that holds its lock."""
+    place = _place()
+    _sweep(place)
+    path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
+    descriptor = os.open(path, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return path, descriptor
+
+
+def remove(path: Path) -> None:
+    """Take it away with all that is in it. A process that was just killed may still add to it."""
+    for _ in range(50):
+        shutil.rmtree(path, ignore_errors=True)
+        if not path.exists():
+            return
+        time.sleep(0.02)
+
+
+def _place() -> Path:
+    with suppress(OSError):
+        if shutil.disk_usage(MEMORY).free >= _ENOUGH_BYTES and os.access(MEMORY, os.W_OK):
+            return MEMORY
+    return Path(tempfile.gettempdir())
+
+
+def _sweep(place: Path) -> None:
+    """Remove what is nobody's any more."""
+    for path in place.glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # another one's, or being removed by somebody else
+            if time.time() - path.stat().st_mtime < _YOUNG_S:
+                continue
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(descriptor)
