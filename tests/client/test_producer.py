@@ -10,10 +10,10 @@ import pytest
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import BrokerError, DeliveryTimedOut, InvalidArgument, RecordTooLarge
 from barnabas.client.metadata import TopicPartition
-from barnabas.client.partitioner import partition_for_key
 from barnabas.client.producer import Producer
 from barnabas.records.compression import Compression
 from barnabas.records.decode import decode_records, iter_batches
+from barnabas.records.murmur2 import partition_for_key
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from barnabas.wire.messages.produce import (

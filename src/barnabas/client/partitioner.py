@@ -1,36 +1,11 @@
 """Which partition a record goes to.
 
-A record with a key goes where Java's default partitioner sends it, murmur2 of the key modulo the
-number of partitions, so that clients of all kinds agree. Records without a key stay with one
-partition until its batch is sent, and then go on to the next: larger batches, even spread.
+A record with a key goes where Java's default partitioner sends it (`records/murmur2.py`), so that
+clients of all kinds agree. Records without a key stay with one partition until its batch is sent,
+and then go on to the next: larger batches, even spread.
 """
 
 from barnabas.client.metadata import NO_LEADER, Topic, TopicPartition
-
-_SEED = 0x9747B28C
-_M = 0x5BD1E995
-_R = 24
-_MASK = 0xFFFFFFFF
-
-
-def murmur2(data: bytes) -> int:
-    """The 32-bit hash that Kafka's clients use, unsigned."""
-    length = len(data)
-    h = _SEED ^ length
-    whole = length & ~3
-    for at in range(0, whole, 4):
-        k = int.from_bytes(data[at : at + 4], "little") * _M & _MASK
-        k = (k ^ (k >> _R)) * _M & _MASK
-        h = (h * _M & _MASK) ^ k
-    if whole != length:
-        h = (h ^ int.from_bytes(data[whole:], "little")) * _M & _MASK
-    h = (h ^ (h >> 13)) * _M & _MASK
-    return h ^ (h >> 15)
-
-
-def partition_for_key(key: bytes, partition_count: int) -> int:
-    """The partition of a key."""
-    return (murmur2(key) & 0x7FFFFFFF) % partition_count
 
 
 class StickyPartitioner:

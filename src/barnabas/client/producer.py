@@ -33,12 +33,13 @@ from barnabas.client.errors import (
 )
 from barnabas.client.group_consumer import GroupConsumer
 from barnabas.client.metadata import Topic, TopicPartition
-from barnabas.client.partitioner import StickyPartitioner, partition_for_key
+from barnabas.client.partitioner import StickyPartitioner
 from barnabas.client.producer_identities import Identities, ProducerIdentities
 from barnabas.client.transaction import Transaction
 from barnabas.client.transactional_id import TransactionalId
 from barnabas.records.compression import Compression
 from barnabas.records.encode import max_record_size
+from barnabas.records.murmur2 import partition_for_key
 from barnabas.records.record import Headers
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.produce import (

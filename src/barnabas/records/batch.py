@@ -124,6 +124,11 @@ def pack_header(header: BatchHeader) -> bytes:
     return _HEADER.pack(*header)
 
 
+def pack_header_into(buffer: bytearray | memoryview, header: BatchHeader) -> None:
+    """Write `header` into the first 61 bytes of `buffer`."""
+    _HEADER.pack_into(buffer, 0, *header)
+
+
 def batch_size(buffer: Buffer, at: int = 0) -> int:
     """Bytes of the batch that starts at `at`, from its length field alone."""
     return LENGTH_PREFIX + int(_LENGTH.unpack_from(buffer, at + 8)[0])

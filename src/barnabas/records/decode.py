@@ -19,6 +19,7 @@ from barnabas.records.batch import (
 )
 from barnabas.records.compression import decompress
 from barnabas.records.errors import CorruptBatch
+from barnabas.records.kernel import kernel
 from barnabas.records.record import Header, Record
 from barnabas.records.varint import decode_varint
 
@@ -73,6 +74,28 @@ def decode_batch(batch: Buffer, *, limit: int = DEFAULT_MAX_DECOMPRESSED_BYTES) 
 
     Raises `CorruptBatch`, or `DecompressionBomb` if the records take more than `limit` bytes.
     """
+    header, payload = open_batch(batch, limit=limit)
+    if kernel is not None:
+        records = kernel.decode_rows(
+            Record,
+            payload,
+            header.record_count,
+            header.base_offset,
+            header.base_timestamp,
+            header.max_timestamp if header.is_log_append_time else None,
+        )
+        if records is not None:
+            return records
+    return decode_payload(header, payload)
+
+
+def open_batch(
+    batch: Buffer, *, limit: int = DEFAULT_MAX_DECOMPRESSED_BYTES
+) -> tuple[BatchHeader, Buffer]:
+    """The header of one whole batch and its records, decompressed; raises as `decode_batch` does.
+
+    All is checked but the records themselves.
+    """
     view = memoryview(batch)
     if len(view) < HEADER_SIZE:
         raise CorruptBatch(f"{len(view)} bytes are too few for a batch")
@@ -83,12 +106,20 @@ def decode_batch(batch: Buffer, *, limit: int = DEFAULT_MAX_DECOMPRESSED_BYTES) 
         raise CorruptBatch(f"a batch of {header.size} bytes in {len(view)}")
     if compute_crc(view) != header.crc:
         raise CorruptBatch("the CRC does not match")
-    # The slices of a bytes object are bytes already; those of a view would need a copy each.
-    data = bytes(decompress(header.compression, view[HEADER_SIZE:], limit))
-    if not 0 <= header.record_count * MIN_RECORD_SIZE <= len(data):
-        raise CorruptBatch(f"{header.record_count} records in {len(data)} bytes")
+    payload = decompress(header.compression, view[HEADER_SIZE:], limit)
+    if not 0 <= header.record_count * MIN_RECORD_SIZE <= len(payload):
+        raise CorruptBatch(f"{header.record_count} records in {len(payload)} bytes")
+    return header, payload
+
+
+def decode_payload(header: BatchHeader, payload: Buffer) -> list[Record]:
+    """The records of a batch that `open_batch` has opened, without the compiled kernel.
+
+    It is the judge of what is well-formed: what anything faster declines comes here.
+    """
     try:
-        return _decode_payload(header, data)
+        # The slices of a bytes object are bytes already; those of a view would need a copy each.
+        return _decode_payload(header, bytes(payload))
     except IndexError:
         raise CorruptBatch("a record is cut off") from None
 

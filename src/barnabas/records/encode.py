@@ -18,18 +18,10 @@ Leaves out batches with holes in their offsets, which only a log cleaner makes.
 
 from collections.abc import Iterable
 
-from barnabas.records.batch import (
-    CONTROL,
-    HEADER_SIZE,
-    LENGTH_PREFIX,
-    LOG_APPEND_TIME,
-    MAGIC,
-    TRANSACTIONAL,
-    BatchHeader,
-    pack_header,
-    patch_crc,
-)
-from barnabas.records.compression import Compression, compress
+from barnabas.records.batch import HEADER_SIZE
+from barnabas.records.compression import Compression
+from barnabas.records.kernel import kernel
+from barnabas.records.packed import PackedRecords, pack_payload
 from barnabas.records.record import Headers, Record, Row
 from barnabas.records.varint import SMALL_VARINT_END, SMALL_VARINTS, encode_varint
 
@@ -59,9 +51,7 @@ def encode_batch(
     With `log_append_time_ms` the batch is stamped as a broker does for topics of that timestamp
     type. Raises ValueError without records: an empty batch has no meaning to a producer.
     """
-    builder = BatchBuilder(compression=compression)
-    builder.extend(records)
-    return builder.build(
+    return pack_records(records, compression=compression).seal(
         base_offset=base_offset,
         log_append_time_ms=log_append_time_ms,
         producer_id=producer_id,
@@ -71,6 +61,23 @@ def encode_batch(
         transactional=transactional,
         control=control,
     )
+
+
+def pack_records(
+    records: Iterable[Row | Record], *, compression: Compression = Compression.NONE
+) -> PackedRecords:
+    """`records` as they stand in a batch, whose header is still open.
+
+    Raises ValueError without records.
+    """
+    rows = records if isinstance(records, list) else list(records)
+    packed = None if kernel is None else kernel.encode_rows(rows, HEADER_SIZE)
+    if packed is not None:
+        buffer, base_timestamp, max_timestamp = packed
+        return pack_payload(buffer, compression, len(rows), base_timestamp, max_timestamp)
+    builder = BatchBuilder(compression=compression)
+    builder.extend(rows)
+    return builder.pack()
 
 
 class BatchBuilder:
@@ -123,6 +130,18 @@ class BatchBuilder:
         self._base_timestamp = base_timestamp
         self._max_timestamp = max_timestamp
 
+    def pack(self) -> PackedRecords:
+        """All records so far, to be sealed."""
+        if not self._parts:
+            raise ValueError("a batch needs at least one record")
+        return pack_payload(
+            bytearray().join((bytes(HEADER_SIZE), *self._parts)),
+            self.compression,
+            len(self._parts),
+            self._base_timestamp,
+            self._max_timestamp,
+        )
+
     def build(
         self,
         *,
@@ -136,41 +155,16 @@ class BatchBuilder:
         control: bool = False,
     ) -> bytearray:
         """The finished batch."""
-        record_count = len(self._parts)
-        if record_count == 0:
-            raise ValueError("a batch needs at least one record")
-        attributes = int(self.compression)
-        max_timestamp = self._max_timestamp
-        if log_append_time_ms is not None:
-            attributes |= LOG_APPEND_TIME
-            max_timestamp = log_append_time_ms
-        if transactional:
-            attributes |= TRANSACTIONAL
-        if control:
-            attributes |= CONTROL
-        payload = self._parts
-        size = self.size
-        if self.compression is not Compression.NONE:
-            payload = [compress(self.compression, b"".join(payload))]
-            size = HEADER_SIZE + len(payload[0])
-        header = BatchHeader(
+        return self.pack().seal(
             base_offset=base_offset,
-            batch_length=size - LENGTH_PREFIX,
-            partition_leader_epoch=leader_epoch,
-            magic=MAGIC,
-            crc=0,
-            attributes=attributes,
-            last_offset_delta=record_count - 1,
-            base_timestamp=self._base_timestamp,
-            max_timestamp=max_timestamp,
+            log_append_time_ms=log_append_time_ms,
             producer_id=producer_id,
             producer_epoch=producer_epoch,
             base_sequence=base_sequence,
-            record_count=record_count,
+            leader_epoch=leader_epoch,
+            transactional=transactional,
+            control=control,
         )
-        batch = bytearray().join((pack_header(header), *payload))
-        patch_crc(batch)
-        return batch
 
 
 def max_record_size(key: bytes | None, value: bytes | None, headers: Headers = ()) -> int:

@@ -1,0 +1,33 @@
+"""The compiled kernel of barnabas.records; everything else stands in pyproject.toml.
+
+It is optional: without a C compiler the installation goes through, and Python does the same work.
+It keeps to the stable ABI, so one build serves all versions of Python from 3.11 on; free-threaded
+Pythons have no such ABI, and get a build of their own.
+"""
+
+import sysconfig
+
+from setuptools import Extension, setup
+
+STABLE_ABI = not sysconfig.get_config_var("Py_GIL_DISABLED")
+
+setup(
+    ext_modules=[
+        Extension(
+            "barnabas.records._kernel",
+            sources=[
+                "src/kernel/decode_columns.c",
+                "src/kernel/encode_columns.c",
+                "src/kernel/module.c",
+                "src/kernel/murmur2.c",
+                "src/kernel/rows.c",
+            ],
+            depends=["src/kernel/kernel.h", "src/kernel/record.h", "src/kernel/varint.h"],
+            extra_compile_args=["-O3", "-std=c11", "-Wall", "-Wextra"],
+            define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE_ABI else [],
+            py_limited_api=STABLE_ABI,
+            optional=True,
+        )
+    ],
+    options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE_ABI else {},
+)

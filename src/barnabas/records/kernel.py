@@ -1,0 +1,102 @@
+"""The compiled kernel, if there is one: what has to be done once for every record, in C.
+
+`src/kernel/` has the code. Installing the package compiles it where there is a C compiler; where
+there was none, or the build is of another version than this file, `kernel` is None, and Python
+does the same, more slowly. So every use of it has a second way beside it, with the same results.
+
+The functions decline, by returning None, whatever is not ordinary: batches that are not
+well-formed, and records of unusual types. The second way then says what is wrong.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Protocol, cast
+
+from barnabas.records.batch import Buffer
+from barnabas.records.record import Record, Row
+
+INTERFACE = 1
+"""Goes up, here and in kernel.h, whenever a function takes or gives something else."""
+
+# Buffers of an Arrow array: bitmap of what is not null, ends, data, and where the array begins.
+BinaryColumn = tuple[Buffer | None, Buffer, Buffer | None, int]
+HeadersColumn = tuple[Buffer | None, Buffer, int, BinaryColumn, BinaryColumn]
+
+
+class Kernel(Protocol):
+    """What `barnabas.records._kernel` offers; details in the C files."""
+
+    INTERFACE: int
+
+    def decode_rows(
+        self,
+        record_type: type[Record],
+        payload: Buffer,
+        record_count: int,
+        base_offset: int,
+        base_timestamp: int,
+        append_time: int | None,
+        /,
+    ) -> list[Record] | None:
+        """The records of a payload."""
+        ...
+
+    def encode_rows(
+        self, rows: Sequence[Row | Record], room: int, /
+    ) -> tuple[bytearray, int, int] | None:
+        """A payload with `room` bytes before it, its first and its greatest timestamp."""
+        ...
+
+    def decode_columns(
+        self,
+        payload: Buffer,
+        record_count: int,
+        base_offset: int,
+        base_timestamp: int,
+        append_time: int | None,
+        start_offset: int,
+        rows: int,
+        sinks: tuple[bytearray | None, ...],
+        /,
+    ) -> int | None:
+        """Append the records of a payload to the buffers of Arrow columns; how many they were."""
+        ...
+
+    def encode_columns(
+        self,
+        rows: Buffer | None,
+        at: int,
+        stop: int,
+        max_bytes: int,
+        room: int,
+        timestamp: tuple[Buffer, int],
+        key: BinaryColumn | None,
+        value: BinaryColumn | None,
+        headers: HeadersColumn | None,
+        /,
+    ) -> tuple[bytearray, int, int, int]:
+        """A payload as above, and the position of the first row that did not fit any more."""
+        ...
+
+    def murmur2(self, data: Buffer, /) -> int:
+        """The hash of a key."""
+        ...
+
+    def partition_column(
+        self, ends: Buffer, data: Buffer | None, first: int, rows: int, partition_count: int, /
+    ) -> bytearray:
+        """The partitions of a column of keys, int32."""
+        ...
+
+
+def _load() -> Kernel | None:
+    try:
+        module = import_module("barnabas.records._kernel")
+    except ImportError:
+        return None
+    if getattr(module, "INTERFACE", None) != INTERFACE:
+        return None
+    return cast("Kernel", module)
+
+
+kernel = _load()
