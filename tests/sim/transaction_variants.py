@@ -13,8 +13,7 @@ from barnabas.groups.offsets import CommittedOffsets
 from barnabas.log import snapshots
 from barnabas.log.producers import ProducerTable
 from barnabas.log.transaction_index import TransactionIndex
-from barnabas.log.transactions import Transactions
-from barnabas.transactions import MarkersToWrite, end, init, time_is_up
+from barnabas.transactions import MarkersToWrite, adding, end, init, time_is_up
 from barnabas.transactions.image import CLASSIC, TransactionImage
 from barnabas.transactions.records import decode_key
 from barnabas.transactions.state import TxnState
@@ -74,6 +73,21 @@ def _as_if_complete(self: Transaction) -> bool:
     return self.proposed is not None
 
 
+def _any_epoch(image: TransactionImage, identity: tuple[int, int]) -> ErrorCode:
+    return original_check_identity(image, (identity[0], image.producer_epoch))
+
+
+original_check_identity = adding._check_identity
+
+
+def _any_epoch_ends(
+    transaction: Transaction, image: TransactionImage, _request: Any
+) -> ErrorCode | None:
+    if transaction.is_busy:
+        return ErrorCode.CONCURRENT_TRANSACTIONS
+    return None if image.state is TxnState.ONGOING else ErrorCode.NONE
+
+
 # -- the leader of a partition ---------------------------------------------------------------------
 
 
@@ -128,22 +142,24 @@ VARIANTS: dict[str, Variant] = {
     "begin a transaction before the last one has its markers": Variant(
         [patch.object(Transaction, "is_busy", property(_as_if_complete))], "transactions"
     ),
+    "let any epoch add to a transaction": Variant(
+        [patch.object(adding, "_check_identity", _any_epoch)], "transactions"
+    ),
+    "let any epoch end a transaction": Variant(
+        [
+            patch.object(end, "_check_classic", _any_epoch_ends),
+            patch.object(end, "_check_bumped", _any_epoch_ends),
+        ],
+        "transactions",
+    ),
     "write for a transaction without asking its coordinator": Variant(
         [patch.object(Enlistment, "when_enlisted", _enlisted)], "transactions"
     ),
     "let a marker pass what is being verified": Variant(
-        [patch.object(Enlistment, "transaction_ended", lambda *_: None)], "transactions"
-    ),
-    "take any marker": Variant(
-        [patch.object(ProducerTable, "marker_error", lambda *_, **__: ErrorCode.NONE)],
-        "transactions",
+        [patch.object(Enlistment, "transaction_ended", lambda *_: None)], "transactions", 9
     ),
     "serve up to the high watermark as committed": Variant(
         [patch.object(Partition, "last_stable_offset", property(lambda self: self.high_watermark))],
-        "transactions",
-    ),
-    "serve what is ended and not committed as stable": Variant(
-        [patch.object(Transactions, "_forget_ended", lambda self, _: self._ended.clear())],
         "transactions",
     ),
     "forget at a restart which transactions were aborted": Variant(
@@ -159,6 +175,6 @@ VARIANTS: dict[str, Variant] = {
         [patch.object(snapshots, "_replay", lambda *_: None)], "transactions"
     ),
     "forget what goes on in a snapshot": Variant(
-        [patch.object(ProducerTable, "restore", _forgets)], "transactions"
+        [patch.object(ProducerTable, "restore", _forgets)], "transactions", 20
     ),
 }
