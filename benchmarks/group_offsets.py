@@ -1,6 +1,7 @@
 """A group that commits its offsets again and again, and a broker that starts with what it left."""
 
 import time
+from pathlib import Path
 
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.framing import decode_response, encode_request
@@ -27,6 +28,8 @@ _FIND_VERSION = 1
 _COMMIT_VERSION = 7
 _FETCH_VERSION = 5
 _CLEANER_S = 1
+_COMPACTED_WITHIN_S = 120
+_LEFT_BYTES = 5_000_000
 _PARTITIONS = 10
 """Offsets in a commit."""
 
@@ -39,7 +42,19 @@ def committed(directory: str, count: int) -> None:
         with RawConnection(broker.host, broker.port) as connection:
             find_coordinator(connection)
             _commit(connection, count // _PARTITIONS)
-        time.sleep(3 * _CLEANER_S)  # as much as a compaction of the last segment takes
+        _wait_for_compaction(directory)
+
+
+def _wait_for_compaction(directory: str) -> None:
+    """Until hardly more is left than the segment that is written to."""
+    deadline = time.monotonic() + _COMPACTED_WITHIN_S
+    while True:
+        time.sleep(2 * _CLEANER_S)
+        files = Path(directory).glob("__consumer_offsets-*/*.log")
+        if sum(path.stat().st_size for path in files if path.exists()) < _LEFT_BYTES:
+            return
+        if time.monotonic() > deadline:
+            raise RuntimeError("the offsets are not compacted")
 
 
 def _commit(connection: RawConnection, count: int) -> None:

@@ -81,20 +81,19 @@ class LogCleaner:
         )
         if job is None:
             return
-        before = log.size_bytes
         run = node.loop.run_in_executor
         result = await run(node.compactor, compact, job, node.environment.disk)
         if partition.deleted:
             return
         await self._swap_in(partition, log.begin_swap(job, result))
         logger.info(
-            "%s-%d is compacted up to offset %d: %d keys, %.1f MB before, %.1f MB after",
+            "%s-%d is compacted up to offset %d: %d keys, %.1f of %.1f MB went",
             partition.topic,
             partition.index,
             result.end_offset,
             result.keys,
-            before / 1e6,
-            log.size_bytes / 1e6,
+            result.freed_bytes / 1e6,
+            sum(source.size for source in job.sources) / 1e6,
         )
 
     async def _swap_in(self, partition: Partition, swap: Swap) -> None:

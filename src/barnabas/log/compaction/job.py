@@ -65,6 +65,14 @@ class CompactionResult:
     """Read and written."""
     error: str | None = None
 
+    @property
+    def freed_bytes(self) -> int:
+        """By how much the outputs are smaller than what they take the place of."""
+        return sum(
+            sum(source.size for source in output.sources) - output.state.size
+            for output in self.outputs
+        )
+
 
 def compact(job: CompactionJob, disk: Disk) -> CompactionResult:
     """Run a job, anywhere. It never raises: what went wrong stands in the result."""
