@@ -63,7 +63,7 @@ class Cluster:
         self._ports: Ports | None = None
         self._network: Network | None = None
         self._directory: Path | None = None
-        self._view = View(self._awake)
+        self._view = View(self._witnesses)
 
     def __repr__(self) -> str:
         if self._nursery is None:
@@ -361,7 +361,7 @@ class Cluster:
                         f"{node.log_tail(20)}"
                     )
             seen = self._view.brokers()
-            return len(seen) == len(self._awake()) and all(expected <= ids for ids in seen)
+            return len(seen) == len(self._witnesses()) and all(expected <= ids for ids in seen)
 
         def complaint() -> str:
             logs = "\n".join(f"-- node {n}:\n{self._by_id[n].log_tail(20)}" for n in nodes)
@@ -372,10 +372,16 @@ class Cluster:
     def _awake(self) -> list[Node]:
         return [n for n in self._by_id.values() if n.is_running and not n.is_paused]
 
+    def _witnesses(self) -> list[Node]:
+        """Whom to ask: those that are not cut off, as the others know nothing new."""
+        awake = self._awake()
+        return [node for node in awake if self._is_connected(node.node_id)] or awake
+
+    def _is_connected(self, node: int) -> bool:
+        return self._network is None or self._network.reaches_majority(node)
+
     def _can_lead(self, node: int) -> bool:
-        return node in self.running and (
-            self._network is None or self._network.reaches_majority(node)
-        )
+        return node in self.running and self._is_connected(node)
 
     def _node(self, node: int) -> Node:
         if self._nursery is None:

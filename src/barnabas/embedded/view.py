@@ -31,10 +31,10 @@ class PartitionState:
 
 
 class View:
-    """Every node that can answer is asked; the newest answer counts."""
+    """Every node that may know is asked; the newest answer counts."""
 
     def __init__(self, nodes: Callable[[], Iterable[Node]]) -> None:
-        """`nodes`: those that run and are not paused."""
+        """`nodes`: those to ask."""
         self._nodes = nodes
 
     def ask_any(self, request: Request[ResponseT], timeout_s: float = 1.0) -> ResponseT:
