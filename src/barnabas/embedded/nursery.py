@@ -31,6 +31,7 @@ class Nursery:
         self._control.settimeout(_PATIENCE_S)
         self._lock = threading.Lock()
         self._directory: Path | None = None
+        self._owner = os.getpid()
         with theirs:
             # A session of its own, so that Ctrl-C reaches the test alone. Safe path (-P): a file
             # beside the tests is not to be taken for a module.
@@ -80,6 +81,11 @@ class Nursery:
         self._control.close()
         self._process.wait()
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether this is the process that has started it, and no fork of that."""
+        return self._owner == os.getpid()
+
     # -- what it does ----------------------------------------------------------------------------
 
     @property
@@ -117,6 +123,11 @@ class Nursery:
         self._do("limit", pid=pid, bytes=size)
 
     def _do(self, name: str, **given: Any) -> tuple[dict[str, Any], list[int]]:
+        if not self.is_ours:
+            raise ClusterError(
+                "this process is a fork of the one that has started the cluster: use the cluster "
+                "here, but ask about it, hurt it and close it there"
+            )
         _ = self.directory  # what it says first
         with self._lock:
             try:

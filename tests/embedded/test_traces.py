@@ -1,0 +1,164 @@
+"""Nothing is left of a cluster, however the test has ended."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+import barnabas
+from barnabas.embedded import storage
+from barnabas.embedded.cluster import Cluster
+from barnabas.embedded.nursery import Nursery
+
+_PROGRAM = """
+import json, os, sys, time
+import barnabas
+
+with barnabas.Cluster(nodes=3, network=True) as cluster:
+    pids = [cluster.pid_of(node) for node in cluster.nodes]
+    nursery = barnabas.embedded.nursery.Nursery._shared
+    print(json.dumps({"pids": pids, "directory": str(nursery.directory)}), flush=True)
+    cluster.pause(1)
+    cluster.kill(2)
+    print("hurt", flush=True)
+    input()
+    %s
+"""
+
+
+class Traces:
+    """What a program with a cluster has made."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        assert process.stdout is not None
+        self.process = process
+        made = json.loads(process.stdout.readline())
+        self.directory = Path(made["directory"])
+        self.pids = [*made["pids"], *(p.pid for p in psutil.Process(process.pid).children(True))]
+        assert self.directory.exists()
+        assert len(set(self.pids)) == 5, "three nodes, a nursery, a network"
+        assert process.stdout.readline() == "hurt\n"
+
+    def go_on(self) -> None:
+        """Let the program come to its last line."""
+        self.process.communicate("\n", timeout=20)
+
+    def are_gone(self, timeout_s: float = 10) -> bool:
+        deadline = time.monotonic() + timeout_s
+        while self.directory.exists() or any(map(_is_alive, self.pids)):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.02)
+        return True
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+@contextmanager
+def program(last_line: str) -> Iterator[Traces]:
+    command = [sys.executable, "-c", _PROGRAM % last_line]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            yield Traces(process)
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_test_that_gets_a_signal(number: signal.Signals) -> None:
+    """One of the nodes is paused then, and one killed."""
+    with program("pass") as traces:
+        os.killpg(traces.process.pid, number)  # as a terminal does, or a CI system
+        assert traces.are_gone()
+
+
+@pytest.mark.parametrize("last_line", ["pass", "raise KeyError", "os._exit(4)"])
+def test_a_test_that_ends(last_line: str) -> None:
+    with program(last_line) as traces:
+        traces.go_on()
+        assert traces.are_gone()
+
+
+def test_a_fork_of_the_test() -> None:
+    """It ends nothing with its own end, and keeps nothing alive after that of the test."""
+    last_line = """if os.fork() == 0:
+        cluster.close()
+        print(cluster, flush=True)
+        try:
+            cluster.kill(1)
+        except barnabas.embedded.cluster.ClusterError as error:
+            print(error, flush=True)
+        time.sleep(60)
+    time.sleep(60)"""
+    with program(last_line) as traces:
+        assert traces.process.stdin is not None
+        assert traces.process.stdout is not None
+        traces.process.stdin.write("\n")
+        traces.process.stdin.flush()
+        assert "of another process" in traces.process.stdout.readline()
+        assert "a fork of the one that has started" in traces.process.stdout.readline()
+        assert traces.directory.exists()
+        assert _is_alive(traces.pids[2])
+        traces.process.kill()  # but not its fork
+        assert traces.are_gone()
+        os.killpg(traces.process.pid, signal.SIGKILL)
+
+
+def test_a_cluster_that_nobody_closes() -> None:
+    with program("other = barnabas.Cluster(); other.start()") as traces:
+        traces.go_on()
+        assert traces.are_gone()
+
+
+def test_nodes_end_with_their_nursery() -> None:
+    """Were it killed, nobody could end them any more."""
+    with program("time.sleep(60)") as traces:
+        nursery = psutil.Process(traces.process.pid).children()[0]
+        psutil.Process(traces.pids[0]).resume()
+        nursery.kill()
+        deadline = time.monotonic() + 10
+        while any(map(_is_alive, traces.pids)):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+    storage.remove(traces.directory)
+
+
+def test_after_a_cluster_its_directory_and_processes_are_gone(barnabas_cluster: Cluster) -> None:
+    nursery = Nursery._shared
+    assert nursery is not None
+    others = set(nursery.directory.iterdir())
+    before = set(psutil.Process().children(recursive=True))
+    with barnabas.Cluster(2) as cluster:
+        assert len(set(nursery.directory.iterdir()) - others) == 1
+        started = set(psutil.Process().children(recursive=True)) - before
+        assert {cluster.pid_of(1), cluster.pid_of(2)} == {process.pid for process in started}
+        cluster.create_topic("t", 10)
+    assert set(nursery.directory.iterdir()) == others
+    assert not any(process.is_running() for process in started)
+    assert barnabas_cluster.running == (1,)
+
+
+def test_what_a_test_raises_is_what_comes_out() -> None:
+    cluster = barnabas.Cluster()
+    with pytest.raises(ZeroDivisionError), cluster:
+        _ = 1 / 0
+    assert not cluster.is_started
