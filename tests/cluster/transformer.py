@@ -8,13 +8,14 @@ the group fences a member that was replaced. With partitions it reads these, and
 is its transactional id, keeps its predecessor from writing: for libraries that can't tell the group
 which member they are.
 
-Now and then it changes its mind: what it writes then is marked, and must never be read. It deals
-with failures as the libraries ask for: one who must abort does so and reads again, one who is
-fenced ends. Whatever else happens ends it too, and somebody starts it again.
+Now and then it changes its mind, for the first time in its second transaction: what it writes then
+is marked, and must never be read. It deals with failures as the libraries ask for: one who must
+abort does so and reads again, one who is fenced ends. Whatever else happens ends it too, and
+somebody starts it again.
 """
 
+import itertools
 import os
-import random
 import signal
 import sys
 import threading
@@ -37,6 +38,7 @@ _REQUEST_TIMEOUT_MS = 3_000
 _PAUSE_S = 0.02
 """Between a transaction's last write and its end, so that what happens, happens inside of it."""
 
+_numbers = itertools.count()
 _ending = threading.Event()
 
 
@@ -74,7 +76,7 @@ def main() -> None:
 def transform(
     producer: Producer, consumer: Consumer, records: list[Record], source: str, target: str
 ) -> None:
-    regrets = random.random() < 0.15
+    regrets = next(_numbers) % 5 == 1
     mark = ABORTED if regrets else b""
     done = threading.Event()
     threading.Thread(target=watch, args=[done], daemon=True).start()
