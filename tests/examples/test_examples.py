@@ -34,3 +34,13 @@ def test_work_queue(broker: BrokerProcess) -> None:
     assert len(shares) == 2
     assert all(shares), output
     assert output.endswith("500 of 500 jobs done, 0 of them twice\n")
+
+
+def test_exactly_once(broker: BrokerProcess) -> None:
+    output = run("exactly_once.py", broker.bootstrap, "250")
+    assert re.fullmatch(
+        "rolled back: lp0 on fire\n"
+        r"250 orders worked on, in \d+ transactions\n"
+        "250 invoices, 0 of them twice\n",
+        output,
+    ), output
