@@ -32,7 +32,7 @@ FAULTS = (
     "churn_topics",
 )
 _FAULTY = ("anything", "anything", "kills", "power", "network", "pauses", "moves")
-EMPHASES = (*_FAULTY, "elections", *("transactions",) * 6)
+EMPHASES = (*_FAULTY, "elections", *("transactions",) * 4)
 
 _COMPACTING = {
     "log.cleaner.backoff.ms": "500",
@@ -89,6 +89,7 @@ def draw_profile(random: Random, emphasis: str | None = None) -> Profile:
         producers=1,
         members=0,
         committers=0,
+        faulty_ms=random.choice((3_000, 4_000, 6_000)),
         transactional_ids=transactional_ids,
         output_partitions=random.choice((2, 2, 3)),
         settings={"transaction.state.log.num.partitions": str(random.choice((1, 1, 3)))}
