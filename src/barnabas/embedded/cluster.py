@@ -174,8 +174,8 @@ class Cluster:
 
     @property
     def is_hurt(self) -> bool:
-        """Whether a node is down, paused, cut off or without room."""
-        return (
+        """Whether a node of a cluster that runs is down, paused, cut off or without room."""
+        return self.is_started and (
             len(self._awake()) < len(self.nodes)
             or any(node.is_full for node in self._by_id.values())
             or (self._network is not None and bool(self._network.cuts))

@@ -111,15 +111,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    item.config.stash[_CLUSTERS].begin()
+    if "barnabas_cluster" in getattr(item, "fixturenames", ()):
+        item.config.stash[_CLUSTERS].begin()
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+def pytest_runtest_teardown(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, None, None]:
     """Repair what the test has hurt, for the next one. Its other fixtures are gone by then."""
     cluster = _cluster_of(item)
     yield
-    if cluster is not None and cluster.is_hurt:
+    if nextitem is not None and cluster is not None and cluster.is_hurt:
         cluster.repair()
 
 
@@ -137,7 +140,7 @@ def pytest_runtest_makereport(
 def _cluster_of(item: pytest.Item) -> "Cluster | None":
     """The one that the test uses, if it does and it runs; perhaps a fixture of its project."""
     cluster = (getattr(item, "funcargs", None) or {}).get("barnabas_cluster")
-    return cluster if cluster is not None and cluster.is_started else None
+    return cluster if getattr(cluster, "is_started", False) else None
 
 
 def _options_of(node: pytest.Item | Any) -> Options:
