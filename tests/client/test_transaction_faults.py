@@ -13,6 +13,7 @@ from barnabas.client.errors import (
     BarnabasError,
     BrokerError,
     CommitUncertain,
+    InvalidArgument,
     ProducerFenced,
     TransactionAborted,
 )
@@ -426,6 +427,56 @@ def test_a_commit_that_nobody_confirms_is_uncertain(level: int) -> None:
             with pytest.raises(CommitUncertain):
                 async with producer.transaction():
                     pass
+
+    run(main())
+
+
+@both
+def test_no_transaction_begins_before_the_last_one_has_ended(level: int) -> None:
+    async def main() -> None:
+        async with producer_of(level) as (producer, coordinator, broker):
+            answer = asyncio.Event()
+
+            async def end_late(request: EndTxnRequest) -> EndTxnResponse | None:
+                await answer.wait()
+                return coordinator.end(request)
+
+            broker.on(EndTxnRequest, end_late)
+            transaction = producer.transaction()
+            transaction.begin()
+            await producer.send("t", b"1")
+            committing = asyncio.create_task(transaction.commit())
+            while not broker.count(EndTxnRequest):
+                await asyncio.sleep(0.01)
+            with pytest.raises(InvalidArgument, match="another transaction"):
+                producer.transaction().begin()
+            with pytest.raises(InvalidArgument, match="being ended"):
+                await producer.send("t", b"2")
+            answer.set()
+            await committing
+            producer.transaction().begin()
+
+    run(main())
+
+
+@both
+def test_a_roll_back_that_is_cut_short_ends_the_producer(level: int) -> None:
+    """A batch of the old transaction may still be on its way: it must not meet the next one."""
+
+    async def main() -> None:
+        async with producer_of(level) as (producer, coordinator, broker):
+            broker.on(ProduceRequest, lambda _: None)
+            transaction = producer.transaction()
+            transaction.begin()
+            await producer.send("t", b"1")
+            while not broker.count(ProduceRequest):
+                await asyncio.sleep(0.01)
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await transaction.abort()
+            with pytest.raises(BrokerError, match="make a new producer"):
+                producer.transaction().begin()
+            assert "abort" not in coordinator.told
 
     run(main())
 

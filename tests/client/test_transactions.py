@@ -391,10 +391,18 @@ def test_misuse_is_refused(bootstrap: str) -> None:
                 async with producer.transaction() as transaction:
                     with pytest.raises(InvalidArgument, match="another transaction is open"):
                         producer.transaction().begin()
-                with pytest.raises(InvalidArgument, match="has ended"):
+                with pytest.raises(InvalidArgument, match="is ended"):
                     await producer.send(topic, b"")
-                with pytest.raises(InvalidArgument, match="has ended"):
+                with pytest.raises(InvalidArgument, match="is ended"):
                     await transaction.send_offsets("g", {})
+                async with producer.transaction():
+                    for again in (transaction.commit, transaction.abort):
+                        with pytest.raises(InvalidArgument, match="is ended"):
+                            await again()
+                    with pytest.raises(InvalidArgument, match="is ended"):
+                        transaction.begin()
+                    await producer.send(topic, b"record")
+                await until_seen(cluster, topic, 1)
             with pytest.raises(BrokerError, match=r"transaction\.max\.timeout\.ms"):
                 async with Producer(
                     cluster, transactional_id=unique("id"), transaction_timeout_ms=1 << 30

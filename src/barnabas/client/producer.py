@@ -139,8 +139,9 @@ class Producer:
         traceback: TracebackType | None,
     ) -> None:
         try:
-            if self._transaction is not None and self._transaction.is_open:
-                await self._transaction.abort()
+            if self._transactional is not None:
+                if self._transaction is not None and self._transaction.is_open:
+                    await self._transaction.abort()
             elif error_type is None or not issubclass(error_type, asyncio.CancelledError):
                 await self.flush()
         finally:
@@ -165,7 +166,7 @@ class Producer:
         """Let all that is sent from now on belong to a transaction of this producer."""
         if self._transactional is not None and self._transactional.broken is not None:
             raise self._transactional.broken
-        if self._transaction is not None and self._transaction.is_open:
+        if self._transaction is not None and not self._transaction.has_ended:
             raise InvalidArgument("another transaction is open: commit it or roll it back first")
         self._identities = self._transaction = transaction
 

@@ -21,6 +21,7 @@ back to where the group has committed, so that the same records are read again.
 
 import asyncio
 from collections.abc import Collection, Mapping
+from enum import Enum
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -43,13 +44,20 @@ _ADDED_BEFORE = 11  # Produce: from version 12 on, brokers add partitions to tra
 _GOODBYE_S = 5  # for who is being cancelled: the coordinator rolls back in time by itself
 
 
+class _State(Enum):
+    NEW = "not begun"
+    OPEN = "open"
+    ENDING = "being ended"
+    ENDED = "ended"
+
+
 class Transaction:
-    """Made by `Producer.transaction`, and used once. `is_open` from its begin to its end."""
+    """Made by `Producer.transaction`, and used once."""
 
     def __init__(
         self, producer: "Producer", owner: TransactionalId, consumer: GroupConsumer | None
     ) -> None:
-        self.is_open = False
+        self._state = _State.NEW
         self._producer = producer
         self._owner = owner
         self._consumer = consumer
@@ -78,10 +86,27 @@ class Transaction:
         else:
             await self._abort_because(error)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it has begun, and nobody has asked for its end."""
+        return self._state is _State.OPEN
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether another one may begin."""
+        return self._state is _State.ENDED
+
     def begin(self) -> None:
         """Begin; from now on everything that the producer sends belongs to this transaction."""
+        self._check(_State.NEW)
         self._producer.begin(self)
-        self.is_open = True
+        self._state = _State.OPEN
+
+    def _check(self, state: _State) -> None:
+        if self._state is not state:
+            raise InvalidArgument(
+                f"the transaction is {self._state.value}: it must be {state.value}"
+            )
 
     async def send_offsets(
         self,
@@ -109,6 +134,7 @@ class Transaction:
 
         Raises `TransactionAborted` if that can't be: then it has been rolled back.
         """
+        self._check(_State.OPEN)
         try:
             await self._commit()
         except BarnabasError as error:
@@ -117,39 +143,50 @@ class Transaction:
             await self._abort_because(error)
             raise
         if self._failure is not None:
-            await self.abort()
+            await self._roll_back()
             raise TransactionAborted.because(self._failure) from self._failure
+        self._state = _State.ENDED
 
     async def _commit(self) -> None:
         self.raise_unless_usable()
         if self._consumer is not None:
             marked = self._consumer.take_marked()
             await self.send_offsets(self._consumer.group_id, marked.offsets, marked.membership)
-        self.is_open = False
+        self._state = _State.ENDING
         await self._producer.flush()
         if self._failure is None and self._begun:
             await self._owner.end(committed=True)
 
     async def abort(self) -> None:
         """Roll back: drop what was not sent, and let nobody see the rest."""
-        self.is_open = False
+        self._check(_State.OPEN)
+        await self._roll_back()
+
+    async def _roll_back(self) -> None:
+        self._state = _State.ENDING
         self._rolled_back = True
         if self._consumer is not None:
             self._consumer.rewind()
-        rolled_back = TransactionAborted("the transaction was rolled back")
-        self._uncertain |= await self._producer.discard(rolled_back)
-        self._raise_if_broken()
-        if self._begun:
-            await self._owner.end(committed=False)
-            if self._uncertain and not self._owner.adds_implicitly:
-                await self._owner.raise_epoch()
+        try:
+            rolled_back = TransactionAborted("the transaction was rolled back")
+            self._uncertain |= await self._producer.discard(rolled_back)
+            self._raise_if_broken()
+            if self._begun:
+                await self._owner.end(committed=False)
+                if self._uncertain and not self._owner.adds_implicitly:
+                    await self._owner.raise_epoch()
+        except BaseException as error:
+            self._owner.give_up(error)  # the next transaction must not meet what is left of this
+            raise
+        finally:
+            self._state = _State.ENDED
 
     async def _abort_because(self, error: BaseException) -> None:
         """Roll back while an exception is on its way, which stays the one that is seen."""
         cancelled = isinstance(error, asyncio.CancelledError)
         try:
             async with asyncio.timeout(_GOODBYE_S if cancelled else None):
-                await self.abort()
+                await self._roll_back()
         except (BarnabasError, TimeoutError) as failure:
             error.add_note(f"This producer did not roll the transaction back: {failure}")
 
@@ -158,8 +195,7 @@ class Transaction:
         self._raise_if_broken()
         if self._failure is not None:
             raise TransactionAborted.because(self._failure) from self._failure
-        if not self.is_open:
-            raise InvalidArgument("the transaction has ended: begin another one")
+        self._check(_State.OPEN)
 
     def _raise_if_broken(self) -> None:
         if self._owner.broken is not None:

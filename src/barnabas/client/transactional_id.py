@@ -216,11 +216,16 @@ class TransactionalId:
         except BaseException as error:
             if isinstance(error, BrokerError) and error.code in _ABORTABLE:
                 raise
-            if self.broken is None:
-                self.broken = self._unsettled(error, committed=committed)
-            if isinstance(error, BarnabasError) and self.broken is not error:
-                raise self.broken from error
+            broken = self.give_up(error, committed=committed)
+            if isinstance(error, BarnabasError) and broken is not error:
+                raise broken from error
             raise
+
+    def give_up(self, error: BaseException, *, committed: bool = False) -> BarnabasError:
+        """Let nothing more be done in this producer's name: it can't tell how things stand."""
+        if self.broken is None:
+            self.broken = self._unsettled(error, committed=committed)
+        return self.broken
 
     def _unsettled(self, error: BaseException, *, committed: bool) -> BarnabasError:
         if isinstance(error, BarnabasError) and not error.retriable:
