@@ -66,7 +66,7 @@ def main() -> None:
             consumer.assign(source, positions)
         else:
             consumer.subscribe([source])
-        print("ready", flush=True)
+        say("ready")
         while not _ending.is_set():
             records = consumer.poll(0.5)
             if records:
@@ -93,10 +93,10 @@ def transform(
             return
         producer.abort()
     except MustAbort as error:
-        print("must abort:", error, flush=True)
+        say(f"must abort: {error}")
         producer.abort()
     except Fenced as error:
-        print("fenced:", error, flush=True)
+        say(f"fenced: {error}")
         sys.exit(FENCED)
     finally:
         done.set()
@@ -108,8 +108,12 @@ def watch(done: threading.Event) -> None:
     for _ in range(20):
         if done.wait(_PATIENCE_S / 20):
             return
-    print("stuck", flush=True)
+    say("stuck")
     os._exit(STUCK)
+
+
+def say(text: str) -> None:
+    print(f"{time.time():.3f} {text}", flush=True)
 
 
 def rewind(consumer: Consumer, records: list[Record], source: str) -> None:
