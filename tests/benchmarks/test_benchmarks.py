@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from benchmarks import read_committed, transactions
 from benchmarks.bench import BESIDE, CLUSTER, TOPIC, Row
 from benchmarks.brokers import BARE, BARNABAS, Contender
 from benchmarks.catch_up import follower_speed
@@ -35,6 +36,11 @@ def test_a_cluster_is_compared_with_what_stands_beside_it() -> None:
     assert Row("", "s", values).ratio == 1.5
     assert Row("", "s", values, at_most=2.9).kept is False
     assert Row("", "s", {CLUSTER: 3.0}, at_most=3.0).kept is True
+
+
+def test_a_figure_is_compared_with_what_stands_beside_it() -> None:
+    assert Row("", "s", {BARNABAS: 3.0, BESIDE: 2.0}).ratio == 1.5
+    assert Row("", "s", {BARNABAS: 3.0, BESIDE: 2.0}, at_most_ratio=1.4).kept is False
 
 
 @pytest.mark.parametrize("name", [BARNABAS, BARE])
@@ -94,3 +100,28 @@ def test_a_follower_that_catches_up_is_seen_to_grow(tmp_path: Path) -> None:
         follower.launch()
         assert follower_speed(follower, stored) > 0
         cluster.wait_until_in_sync()
+
+
+def test_transactions_that_are_measured_are_committed() -> None:
+    with Contender(BARNABAS).running(TOPIC, 3) as broker:
+        for mode in (transactions.BY_COUNT, transactions.BY_TIME):
+            assert min(transactions.throughput(broker, mode, megabytes=2)) > 0
+        for transactional in (True, False):
+            laps, cpu_us = transactions.own_one_by_one(broker, 20, transactional=transactional)
+            assert len(laps) == 20
+            assert cpu_us > 0
+        options = {"group.id": "g", "isolation.level": "read_committed"}
+        consumer = Consumer({"bootstrap.servers": broker.bootstrap, **options})
+        consumer.assign([TopicPartition(TOPIC, p, 0) for p in range(3)])
+        count = 2 * (3 + 2_000) + 2 * (20 + 50)
+        assert len(consumer.consume(count, 20)) == count
+        consumer.close()
+
+
+def test_who_reads_committed_records_is_measured_on_the_same_topic() -> None:
+    with Contender(BARNABAS).running(TOPIC) as broker:
+        read_committed.fill(broker, 4, aborts=True)
+        assert min(read_committed.consume(broker, "read_committed", 2_000)) > 0
+        assert min(read_committed.consume(broker, "read_uncommitted", 4_000)) > 0
+        with pytest.raises(RuntimeError, match="instead of"):
+            read_committed.consume(broker, "read_committed", 4_000)

@@ -2,25 +2,29 @@
 
     make chaos MINUTES=10 SEED=7
 
-The test suite runs a short one. What fails is not repeatable to the letter, since processes and the
-network are real; the seed repeats which fault comes when.
+The test suite runs a short one, without transactions. What fails is not repeatable to the letter,
+since processes and the network are real; the seed repeats which fault comes when.
 """
 
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from tests.clients import aio
 from tests.cluster import faults
 from tests.cluster.conftest import SETTINGS, TOPIC, hurt, mount_disks
+from tests.cluster.exactly_once import EXACT, STATE, exactly_once
+from tests.cluster.pipelines import SOURCE, Pipelines
 from tests.cluster.workload import Workload
 from tests.support.cluster import ClusterProcesses, NodeProcess, SmallDisk
 from tests.support.network import Network
 
+ASKED_FOR = "BARNABAS_CHAOS_MINUTES" in os.environ
 MINUTES = float(os.environ.get("BARNABAS_CHAOS_MINUTES", "0.8"))
 SEED = int(os.environ.get("BARNABAS_CHAOS_SEED", "1"))
 
@@ -28,14 +32,21 @@ SEED = int(os.environ.get("BARNABAS_CHAOS_SEED", "1"))
 class Chaos:
     """Picks a victim and a fault, holds it for a while, mends it, and waits until all is well."""
 
-    def __init__(self, cluster: ClusterProcesses, disks: dict[int, SmallDisk], seed: int) -> None:
+    def __init__(
+        self,
+        cluster: ClusterProcesses,
+        disks: dict[int, SmallDisk],
+        seed: int,
+        topics: Sequence[str] = (TOPIC,),
+    ) -> None:
         self._cluster = cluster
+        self._topics = topics
         self._disks = disks
         self._random = Random(seed)
         self._began = time.monotonic()
         self.journal: list[str] = []
 
-    def run(self, workload: Workload, minutes: float) -> None:
+    def run(self, workload: Workload | Pipelines, minutes: float) -> None:
         # Each fault once, in random order, before any comes again.
         kinds = [
             self._kill,
@@ -72,7 +83,8 @@ class Chaos:
         """A leader, the controller, or anybody."""
         kind = self._random.randrange(3)
         if kind == 0:
-            return self._cluster.leader_of(TOPIC, self._random.randrange(3))
+            topic = self._random.choice(self._topics)
+            return self._cluster.leader_of(topic, self._random.randrange(3))
         if kind == 1:
             return self._cluster.controller()
         return self._random.choice(list(self._cluster.nodes.values()))
@@ -126,3 +138,20 @@ def test_all_faults_together(
     chaos = Chaos(cluster, disks, SEED)
     with hurt(cluster) as workload:
         chaos.run(workload, MINUTES)
+
+
+@pytest.mark.skipif(not ASKED_FOR, reason="test_exactly_once has each fault by itself")
+@pytest.mark.timeout(180 + 90 * MINUTES)
+def test_all_faults_together_with_transactions(
+    tmp_path: Path,
+    network: Network,
+    resources: contextlib.ExitStack,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(aio, "_loop", None)  # a thread stays on the host on which it was started
+    cluster = ClusterProcesses(tmp_path, 5, EXACT, network)
+    disks = mount_disks(cluster, resources)
+    resources.enter_context(cluster)
+    chaos = Chaos(cluster, disks, SEED, (SOURCE, STATE, "__consumer_offsets"))
+    with exactly_once(cluster, tmp_path) as running:
+        chaos.run(running, MINUTES)

@@ -3,89 +3,21 @@
 import contextlib
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from barnabas.coordination.partitioning import partition_of
-from barnabas.wire.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
 from tests.clients import aio
 from tests.clients.conftest import CLIENTS
-from tests.clients.face import Client, Fenced, Producer, Record
-from tests.cluster.conftest import SESSION_S, SETTINGS
+from tests.clients.face import Client, Fenced, Producer
+from tests.cluster.conftest import SESSION_S
+from tests.cluster.exactly_once import EXACT, STATE, STATE_PARTITIONS, exactly_once
 from tests.cluster.faults import cut_off, frozen, killed
-from tests.cluster.pipelines import PARTITIONS, SOURCE, Pipelines
-from tests.cluster.transformer import ABORTED
+from tests.cluster.pipelines import PARTITIONS, SOURCE
 from tests.support.broker import wait_until
 from tests.support.cluster import ClusterProcesses, NodeProcess
 from tests.support.network import Network
-
-STATE, STATE_PARTITIONS = "__transaction_state", 3
-EXACT = SETTINGS | {
-    "group.initial.rebalance.delay.ms": "0",
-    "transaction.state.log.num.partitions": str(STATE_PARTITIONS),
-    "transaction.state.log.replication.factor": "3",
-}
-
-
-@contextlib.contextmanager
-def pipelines(cluster: ClusterProcesses, directory: Path) -> Iterator[Pipelines]:
-    """Transformers at work; at the end all is well, and everything came out once and in order."""
-    with Pipelines(cluster, directory) as running:
-        running.wait_until_ready()
-        running.wait_for_progress()
-        yield running
-        cluster.wait_until_whole()
-        running.wait_for_progress()
-        running.finish()
-        print(running.summary())
-        count = sum(map(len, running.sent))
-        for client in CLIENTS:
-            assert read_all(cluster, client, count) == running.sent
-        for topic in running.seen:
-            for partition in range(PARTITIONS):
-                wait_until(
-                    lambda where=(topic, partition): ends_alike(cluster, *where),
-                    20,
-                    f"a transaction hangs in {topic}-{partition}",
-                )
-
-
-def read_all(cluster: ClusterProcesses, client: Client, count: int) -> list[list[str]]:
-    """What a library reads of its own topic, and that something in it was aborted."""
-    values: list[list[str]] = [[] for _ in range(PARTITIONS)]
-    beginning = dict.fromkeys(range(PARTITIONS), 0)
-    with client.consumer(cluster.bootstrap, isolation="read_committed") as consumer:
-        consumer.assign(client.name, beginning)
-        for record in consumer.read(count):
-            values[record.partition].append((record.value or b"").decode())
-    with client.consumer(cluster.bootstrap, isolation="read_uncommitted") as consumer:
-        consumer.assign(client.name, beginning)
-        deadline = time.monotonic() + 20
-        read: list[Record] = []
-        while not any((record.value or b"").startswith(ABORTED) for record in read):
-            assert time.monotonic() < deadline, f"nothing was aborted in {client.name}"
-            read = consumer.poll(1)
-    return values
-
-
-def ends_alike(cluster: ClusterProcesses, topic: str, partition: int) -> bool:
-    """Whether readers of committed records get as far as everybody."""
-    leader = cluster.leader_of(topic, partition)
-    ends = set()
-    for isolation_level in (0, 1):
-        request = ListOffsetsRequest(
-            isolation_level=isolation_level,
-            topics=[ListOffsetsTopic(topic, [ListOffsetsPartition(partition, timestamp=-1)])],
-        )
-        (found,) = leader.ask(request).topics[0].partitions
-        ends.add(found.offset)
-    return len(ends) == 1
 
 
 def coordinator_of(cluster: ClusterProcesses, transactional_id: str) -> NodeProcess:
@@ -94,7 +26,7 @@ def coordinator_of(cluster: ClusterProcesses, transactional_id: str) -> NodeProc
 
 def test_nodes_are_killed_and_frozen(tmp_path: Path, resources: contextlib.ExitStack) -> None:
     cluster = resources.enter_context(ClusterProcesses(tmp_path, 3, EXACT))
-    with pipelines(cluster, tmp_path) as running:
+    with exactly_once(cluster, tmp_path) as running:
         with killed(cluster, coordinator_of(cluster, "confluent-a")):
             running.wait_for_progress()
         cluster.wait_until_whole()
@@ -114,7 +46,7 @@ def test_nodes_are_cut_off(
 ) -> None:
     monkeypatch.setattr(aio, "_loop", None)  # a thread stays on the host on which it was started
     cluster = resources.enter_context(ClusterProcesses(tmp_path, 3, EXACT, network))
-    with pipelines(cluster, tmp_path) as running:
+    with exactly_once(cluster, tmp_path) as running:
         with cut_off(cluster, coordinator_of(cluster, "confluent-b")):
             time.sleep(SESSION_S)
             running.wait_for_progress()
@@ -126,7 +58,7 @@ def test_nodes_are_cut_off(
 
 def test_clients_are_killed_and_frozen(tmp_path: Path, resources: contextlib.ExitStack) -> None:
     cluster = resources.enter_context(ClusterProcesses(tmp_path, 3, EXACT))
-    with pipelines(cluster, tmp_path) as running:
+    with exactly_once(cluster, tmp_path) as running:
         for _ in range(2):
             for transformer in running.transformers.values():
                 transformer.process.kill()
