@@ -11,8 +11,13 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.broker import BrokerProcess
+
+# A busy machine is no defect.
+settings.register_profile("barnabas", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("barnabas")
 
 ELSEWHERE = os.environ.get("BARNABAS_TEST_BOOTSTRAP")
 
