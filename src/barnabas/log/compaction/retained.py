@@ -5,8 +5,8 @@ aborted transaction wrote. Records without a key go. A tombstone stays until the
 pass over it has set, `delete.retention.ms` later, so that whoever reads the topic from its start in
 that time hears of the deletion.
 
-A marker stays as long as anything of its transaction does, and then for the same time. Not because
-of the last batches alone: who has read a part of a transaction must find its end.
+A marker stays as long as anything of its transaction does, and then for the same time: who has read
+a part of a transaction must find its end.
 
 The last batch of a producer that is still remembered stays, without its records if need be. It has
 the sequence that the producer goes on from, should the rest of the memory be lost, or another

@@ -100,10 +100,21 @@ class Swap:
                 self._take_index(path, output.suffix)
         except OSError:
             segment.rebuild_indexes()
-        for gone in replaced[1:]:
-            self._merged.append(SegmentInfo.of(gone))
-            self._paths += set_aside(disk, gone)
-            self._segments.remove(gone)
+        self._set_aside(replaced[1:])
+
+    def _set_aside(self, merged: list[Segment]) -> None:
+        """They are no part of the log any more, whether or not the disk lets their names go now."""
+        failure: OSError | None = None
+        for segment in merged:
+            self._segments.remove(segment)
+            self._merged.append(SegmentInfo.of(segment))
+            try:
+                self._paths += set_aside(self._files.disk, segment)
+            except OSError as error:
+                failure = error
+                self._paths += segment.paths()
+        if failure is not None:
+            raise failure
 
     def _take_index(self, path: str, suffix: str) -> None:
         try:
@@ -128,7 +139,8 @@ class Swap:
     def end(self) -> DeleteJob | None:
         """The files that are to be removed, those of outputs that found no place included."""
         if (
-            not self._left
+            self._result.error is None
+            and not self._left
             and not self._unsettled
             and self._progress.truncations == self._job.truncations
         ):
