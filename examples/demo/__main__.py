@@ -16,7 +16,7 @@ def main() -> int:
     """0: every promise was kept; 1: one was broken; 130: interrupted."""
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
     parser.add_argument(
-        "--seconds", type=float, default=14, help="how long the shop is open, about"
+        "--seconds", type=float, default=12, help="how long the shop is open, about"
     )
     parser.add_argument("--rate", type=int, default=1000, help="page views a second")
     parser.add_argument("--plain", action="store_true", help="lines instead of a live view")

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 from asyncio.subprocess import Process
+from collections.abc import Mapping
 from pathlib import Path
 
 from examples.demo.ledger import Check
@@ -57,23 +58,26 @@ class Nodes:
         """One node after the other, in order."""
         await self._processes.end(self._supervisor)
 
-    def same_copies(self, topic: str, partitions: int) -> Check:
+    def same_copies(self, topics: Mapping[str, int]) -> Check:
         """Whether all nodes hold the same. Stop them first."""
-        return same_copies(self._data, topic, partitions)
+        return same_copies(self._data, topics)
 
 
-def same_copies(data: Path, topic: str, partitions: int) -> Check:
-    """Whether the nodes whose directories are in `data` hold the same bytes."""
+def same_copies(data: Path, topics: Mapping[str, int]) -> Check:
+    """Whether the nodes whose directories are in `data` hold the same bytes of these topics, which
+    have so many partitions.
+    """
+    names = [f"{topic}-{number}" for topic, count in topics.items() for number in range(count)]
     different = size = 0
-    for partition in range(partitions):
+    for name in names:
         copies = [
             b"".join(file.read_bytes() for file in sorted(directory.glob("*.log")))
-            for directory in sorted(data.glob(f"node-*/{topic}-{partition}"))
+            for directory in sorted(data.glob(f"node-*/{name}"))
         ]
         size += len(copies[0]) if copies else 0
         different += len(copies) != COUNT or len(set(copies)) != 1
     return Check(
         f"replicas: {COUNT} nodes hold the same bytes on their disks",
         size > 0 and not different,
-        f"{size / 1e6:.1f} MB in {partitions} partitions, {different} differ",
+        f"{size / 1e6:.1f} MB in {len(names)} partitions, {different} differ",
     )

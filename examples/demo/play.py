@@ -1,8 +1,9 @@
-"""The play: a cluster, a shop, two groups, nodes that are killed, and the reckoning.
+"""The play: a cluster, a shop, two groups, a counter, kills, and the reckoning.
 
 The group `offers` is a queue: its members share the page views. The group `audit` gets
 its own copy of all of them: publish-subscribe. Both read the same topic, which keeps everything,
-on three nodes. While the shop is open, two of them die, one after the other.
+on three nodes. The counter reads it too, and writes a count for each page view, in transactions.
+While the shop is open, two nodes die, one after the other, and the counter each time with them.
 """
 
 import asyncio
@@ -19,6 +20,8 @@ from rich.console import Console
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import BarnabasError
 from barnabas.client.topics import create_topic
+from examples.demo.counting import GROUP as COUNTING
+from examples.demo.counting import Counting
 from examples.demo.ledger import Check, Reader
 from examples.demo.nodes import Nodes
 from examples.demo.pauses import Kill, check_pauses
@@ -29,9 +32,12 @@ from examples.demo.watch import committed, count_records, look_at_cluster, look_
 
 TOPIC = "page-views"
 PARTITIONS = 6
+COUNTS = "page-counts"
+COUNTS_PARTITIONS = 3
 QUEUE = "offers"
 COPY = "audit"
 
+_TOPICS = {TOPIC: PARTITIONS, COUNTS: COUNTS_PARTITIONS}
 _FRAME_S = 0.2
 _PATIENCE_S = 30.0
 
@@ -61,21 +67,25 @@ class Play:
                 self._nodes = await Nodes.start(self._processes, Path(directory) / "data")
                 async with Cluster(self._nodes.bootstrap) as self._cluster:
                     self._stage = Stage(TOPIC, [QUEUE, COPY])
+                    self._counting = Counting(
+                        self._processes, self._nodes.bootstrap, TOPIC, COUNTS, self._stage.tally
+                    )
                     await self._set_up()
                     with self._view() as view:
                         checks = await self._watched(self._acts(), view)
                 await self._nodes.stop()
-            checks.append(self._nodes.same_copies(TOPIC, PARTITIONS))
+            checks.append(self._nodes.same_copies(_TOPICS))
         show_summary(self._console, checks)
         return all(check.kept for check in checks)
 
     async def _set_up(self) -> None:
-        await create_topic(
-            self._cluster,
-            TOPIC,
-            partitions=PARTITIONS,
-            configs={"min.insync.replicas": "2"},
-        )
+        for topic, partitions in _TOPICS.items():
+            await create_topic(
+                self._cluster,
+                topic,
+                partitions=partitions,
+                configs={"min.insync.replicas": "2"},
+            )
         self._stage.tell(f"three nodes; {TOPIC} has {PARTITIONS} partitions, each on all of them")
 
     def _view(self) -> View:
@@ -113,6 +123,7 @@ class Play:
     async def _look_at_groups(self) -> None:
         for group in self._stage.groups:
             self._stage.update_group(group, await look_at_group(self._cluster, group))
+        self._stage.tally.counted = await committed(self._cluster, COUNTING)
 
     # -- the acts --------------------------------------------------------------------------------
 
@@ -121,6 +132,7 @@ class Play:
         ledger = stage.ledger
         audit = await self._audit()
         first = await self._offer_maker(1)
+        await self._counting.start()
         shop = await processes.client(
             "-m", "examples.demo.producer", self._nodes.bootstrap, TOPIC, str(self._rate),
             on_row=ledger.produced,
@@ -142,8 +154,11 @@ class Play:
         await processes.end(shop)
         stage.tell(f"the shop closes after {len(ledger.stored):,} page views")
         await self._until(lambda: all(map(ledger.has_everything, stage.groups)))
-        for consumer in (second, audit):
-            await processes.end(consumer)
+        await self._until(lambda: stage.tally.counted == len(ledger.stored))
+        await self._counting.stop()
+        await asyncio.gather(
+            processes.end(second), processes.end(audit), self._counting.read_back()
+        )
         return await self._reckoning()
 
     async def _for_a_while(self, share: float) -> None:
@@ -157,13 +172,15 @@ class Play:
             await asyncio.sleep(_FRAME_S)
 
     async def _kill(self, node_id: int, role: str) -> None:
-        """And wait until the node is there again, with all that it has missed."""
+        """And the counter while it is away; wait until it is there again, with all it missed."""
         stage = self._stage
         leads = stage.cluster.led_by(node_id)
         stage.tell(f"kill -9 of node {node_id}, {role}; it leads {leads} of {PARTITIONS}")
         stage.kills.append(Kill(node_id, role, time.monotonic()))
         self._nodes.kill(node_id)
         await self._until(lambda: not stage.cluster.is_whole)
+        await self._counting.kill_in_mid_transaction()
+        stage.tell("kill -9 of the counter, in mid-transaction; another one takes its name")
         await self._until(lambda: stage.cluster.is_whole)
 
     def _busiest_leader(self) -> int:
@@ -194,14 +211,16 @@ class Play:
     async def _reckoning(self) -> list[Check]:
         stage = self._stage
         in_topic = await count_records(self._cluster, TOPIC, PARTITIONS)
-        done = {group: await committed(self._cluster, group) for group in stage.groups}
+        groups = [*stage.groups, COUNTING]
+        done = {group: await committed(self._cluster, group) for group in groups}
         return [
             *stage.ledger.checks(QUEUE, COPY, in_topic),
             Check(
-                "offsets: both groups have committed all they did",
+                "offsets: all groups have committed all they did",
                 all(count == in_topic for count in done.values()),
                 ", ".join(f"{group} {count:,}" for group, count in done.items()),
             ),
+            *stage.tally.checks(stage.ledger.stored.values()),
             check_pauses(stage.kills, stage.ledger.acknowledged_at),
         ]
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from examples.demo.ledger import Ledger, Reader
 from examples.demo.pauses import Kill
+from examples.demo.tally import Tally
 from examples.demo.watch import ClusterView, GroupView
 
 _RATE_OVER_S = 2.0
@@ -21,11 +22,12 @@ class Event:
 
 @dataclass(slots=True)
 class Stage:
-    """The ledger, the cluster's view, the events so far, and how fast everybody is."""
+    """Ledger and tally, the cluster's view, the events so far, and how fast everybody is."""
 
     topic: str
     groups: list[str]
     ledger: Ledger = field(default_factory=Ledger)
+    tally: Tally = field(default_factory=Tally)
     cluster: ClusterView = field(default_factory=ClusterView)
     kills: list[Kill] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)

@@ -12,11 +12,12 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from examples.demo.counting import NAME as COUNTER
 from examples.demo.ledger import Check
 from examples.demo.stage import Stage
 
 _EVENTS_SHOWN = 8
-_OTHER_LINES = 19
+_OTHER_LINES = 21
 _WIDE = 96
 _PLAIN_EVERY_S = 1.0
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -47,7 +48,11 @@ class LiveView:
         beside.add_row(_nodes(stage), _processes(stage, self._live.console.width >= _WIDE))
         title = f"{stage.topic}: {len(stage.cluster.up)} nodes, {stage.elapsed_s:.0f} s"
         content = Group(
-            beside, _partitions(stage), _throughput(self._acknowledged), _events(stage, room)
+            beside,
+            _partitions(stage),
+            _throughput(self._acknowledged),
+            Text(" counts  ", "bold").append(_transactions(stage), "not bold"),
+            _events(stage, room),
         )
         self._live.update(Panel(content, title=title, box=ROUNDED), refresh=True)
 
@@ -83,7 +88,7 @@ class PlainView:
         )
         print(
             f"[{stage.elapsed_s:4.1f} s] nodes {nodes}, in sync {in_sync} of {replicas}; "
-            f"acknowledged {stored:,} ({rate:,.0f}/s); {groups}",
+            f"acknowledged {stored:,} ({rate:,.0f}/s); {groups}; counted {_transactions(stage)}",
             flush=True,
         )
 
@@ -124,6 +129,7 @@ def _processes(stage: Stage, wide: bool) -> Table:
     ledger = stage.ledger
     rows = [("shop", "confluent-kafka", len(ledger.stored))]
     rows += [(each.name, each.client, len(each.seen)) for each in ledger.readers.values()]
+    rows.append((COUNTER, "confluent-kafka", stage.tally.counted))
     for name, client, count in rows:
         figures = (f"{count:,}", f"{stage.rate(name, count):,.0f}")
         table.add_row(name, *((client, *figures) if wide else figures))
@@ -159,6 +165,14 @@ def _throughput(acknowledged: list[int]) -> Text:
     scale = (len(_BARS) - 2) / max(usual, 1)  # what was held back comes all at once: above usual
     bars = (_BARS[min(ceil(count * scale), len(_BARS) - 1)] for count in written)
     return Text(" writes  ", "bold").append("".join(bars), "green")
+
+
+def _transactions(stage: Stage) -> str:
+    tally = stage.tally
+    return (
+        f"{tally.counted:,} in {tally.count('committed')} transactions, "
+        f"{tally.count('abandoned')} abandoned"
+    )
 
 
 def _events(stage: Stage, room: int) -> RenderableType:

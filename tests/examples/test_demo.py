@@ -64,6 +64,8 @@ def test_the_demo_keeps_its_promises(tmp_path: Path) -> None:
     assert "kill -9 of node" in output
     assert "every replica is in sync" in output
     assert "offers-2 reads" in output
+    assert output.count("kill -9 of the counter, in mid-transaction") == 2
+    assert "2 abandoned; 0 torn" in output
     assert "All promises kept." in output
     assert not list(tmp_path.iterdir())
 
@@ -75,7 +77,9 @@ def test_the_demo_keeps_its_promises(tmp_path: Path) -> None:
 )
 def test_an_interrupted_demo_leaves_nothing_behind(tmp_path: Path, numbers: list[int]) -> None:
     demo = start(tmp_path, "--seconds", "60", "--rate", "100")
-    children = wait_for_processes(demo, "node.id=3", "demo.producer", "demo.consumer", "consume")
+    children = wait_for_processes(
+        demo, "node.id=3", "demo.producer", "demo.consumer", "demo.counter", "consume"
+    )
     for number in numbers:
         time.sleep(0.5)
         demo.send_signal(number)
@@ -232,4 +236,4 @@ def test_copies_are_compared_byte_by_byte(tmp_path: Path, copies: list[bytes], k
         directory = tmp_path / f"node-{number}" / "views-0"
         directory.mkdir(parents=True)
         (directory / "00000000000000000000.log").write_bytes(copy)
-    assert same_copies(tmp_path, "views", 1).kept is kept
+    assert same_copies(tmp_path, {"views": 1}).kept is kept
