@@ -19,6 +19,7 @@ from typing import Self
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
+from barnabas.wire.messages.list_transactions import ListTransactionsRequest
 from tests.clients.conftest import CLIENTS
 from tests.cluster.workload import IMPATIENT
 from tests.support.broker import wait_until
@@ -207,7 +208,15 @@ class Pipelines:
         try:
             wait_until(holds, timeout_s, complaint)
         except AssertionError as error:
-            raise AssertionError(f"{error}; {self.summary()}") from None
+            behind = self._cluster.out_of_sync()
+            open_ones = [
+                (node.node_id, found.transactional_id, found.transaction_state)
+                for node in self._cluster.awake()
+                for found in node.ask(ListTransactionsRequest()).transaction_states
+            ]
+            raise AssertionError(
+                f"{error}; out of sync {behind}; transactions {open_ones}; {self.summary()}"
+            ) from None
 
     def judge(self) -> None:
         """What is seen is what was sent, as far as it goes."""
