@@ -1,0 +1,1 @@
+"""An application, and its tests with a cluster that comes with Barnabas."""
