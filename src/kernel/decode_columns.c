@@ -1,16 +1,17 @@
 /* The records of a batch, appended to Arrow columns.
  *
  * decode_columns(payload, record_count, base_offset, base_timestamp, append_time | None,
- *                start_offset, rows, sinks) -> int | None
+ *                start_offset, rows, sinks, sizes) -> int | None
  *
  * `sinks` is a tuple of 14 bytearrays, the buffers of the columns in the order of `sink` below; a
- * column that is not wanted has None for all of its buffers. `rows` rows are in them already. The
- * records from `start_offset` on are appended, and their number is returned. None, and nothing
+ * column that is not wanted has None for all of its buffers. They are longer than they need to be:
+ * `sizes`, 14 times int64, says how many bytes of each are in use. `rows` rows are in them already.
+ * The records from `start_offset` on are appended, and their number is returned. None, and nothing
  * appended, if a record is not well-formed, a header's key no UTF-8, an offset or timestamp
  * outside 64 bits, or a column longer than its 32-bit offsets allow.
  *
- * All buffers are made large enough for the worst case first and cut to size at the end, so the
- * loop over the records needs no allocation, and no GIL.
+ * All buffers are made large enough for the worst case first, so the loop over the records needs
+ * no allocation, and no GIL.
  */
 #include "kernel.h"
 #include "record.h"
@@ -36,10 +37,10 @@ enum sink {
 /* A bytearray that grows. While `view` is held, nobody else can resize it. */
 typedef struct {
     PyObject *object;
-    Py_ssize_t before;
+    Py_ssize_t before; /* bytes in use, now and then */
     Py_ssize_t after;
     Py_buffer view;
-    uint8_t *data;
+    uint8_t *data; /* NULL unless the view is held */
 } growing;
 
 typedef struct {
@@ -53,17 +54,21 @@ typedef struct {
     int64_t start_offset;
 } columns;
 
+/* Room for so many more bytes; growing by half at least keeps the cost of growing small. */
 static int grow(columns *c, enum sink which, int64_t by)
 {
     growing *g = &c->sinks[which];
+    Py_ssize_t size, needed;
 
     if (g->object == NULL)
         return 1;
-    if (by > PY_SSIZE_T_MAX - g->before) {
+    if (by > PY_SSIZE_T_MAX / 2 - g->before) {
         PyErr_NoMemory();
         return 0;
     }
-    if (PyByteArray_Resize(g->object, g->before + (Py_ssize_t)by) < 0)
+    size = PyByteArray_Size(g->object);
+    needed = g->before + (Py_ssize_t)by;
+    if (needed > size && PyByteArray_Resize(g->object, needed + needed / 2) < 0)
         return 0;
     if (PyObject_GetBuffer(g->object, &g->view, PyBUF_WRITABLE) < 0)
         return 0;
@@ -75,13 +80,16 @@ static int grow(columns *c, enum sink which, int64_t by)
 static int grow_bitmap(columns *c, enum sink which, Py_ssize_t bits, int64_t count)
 {
     growing *g = &c->sinks[which];
-    int64_t size = (bits + count + 7) / 8;
+    int64_t more = (bits + count + 7) / 8 - g->before;
 
     if (g->object == NULL)
         return 1;
-    if (!grow(c, which, size - g->before))
+    if (!grow(c, which, more))
         return 0;
-    memset(g->data + g->before, 0, (size_t)(size - g->before));
+    /* An attempt that failed may have left some behind. */
+    if (bits % 8 != 0)
+        g->data[bits / 8] &= (uint8_t)((1u << (bits % 8)) - 1);
+    memset(g->data + g->before, 0, (size_t)more);
     return 1;
 }
 
@@ -225,10 +233,10 @@ static Py_ssize_t fill(columns *c, const uint8_t *at, const uint8_t *end, int64_
     return at == end ? row : -1;
 }
 
-static int take_sinks(columns *c, PyObject *sinks)
+static int take_sinks(columns *c, PyObject *sinks, const Py_buffer *sizes)
 {
-    if (PyTuple_Size(sinks) != SINKS) {
-        PyErr_Format(PyExc_TypeError, "%d sinks are needed", SINKS);
+    if (PyTuple_Size(sinks) != SINKS || sizes->len != 8 * SINKS) {
+        PyErr_Format(PyExc_TypeError, "%d sinks and sizes are needed", SINKS);
         return 0;
     }
     for (Py_ssize_t i = 0; i < SINKS; i++) {
@@ -240,8 +248,14 @@ static int take_sinks(columns *c, PyObject *sinks)
             PyErr_SetString(PyExc_TypeError, "a sink is a bytearray or None");
             return 0;
         }
+        int64_t size;
+        memcpy(&size, (const char *)sizes->buf + 8 * i, sizeof size);
+        if (size < 0 || size > PyByteArray_Size(object)) {
+            PyErr_SetString(PyExc_ValueError, "a sink is smaller than its size");
+            return 0;
+        }
         g->object = object;
-        g->before = g->after = PyByteArray_Size(object);
+        g->before = g->after = (Py_ssize_t)size;
     }
     return 1;
 }
@@ -294,24 +308,21 @@ static int make_room(columns *c, Py_ssize_t payload_size, int64_t count, int64_t
            grow_bitmap(c, HEADER_VALUE_VALID, c->headers, headers);
 }
 
-/* Cut all sinks to what was written, or, without success, to what they were. */
-static int settle(columns *c, Py_ssize_t rows)
+/* Let go of all sinks and, after a success, write down their sizes. */
+static void settle(columns *c, Py_ssize_t rows, Py_buffer *sizes)
 {
     growing *s = c->sinks;
-    int settled = 1;
 
-    if (rows >= 0) {
-        s[KEY_VALID].after = s[VALUE_VALID].after = (rows + 7) / 8;
-        s[HEADER_VALUE_VALID].after = (c->headers + 7) / 8;
-    }
+    s[KEY_VALID].after = s[VALUE_VALID].after = (rows + 7) / 8;
+    s[HEADER_VALUE_VALID].after = (c->headers + 7) / 8;
     for (int i = 0; i < SINKS; i++) {
-        if (s[i].object == NULL || s[i].data == NULL)
+        int64_t size = s[i].after;
+        if (s[i].data == NULL)
             continue;
         PyBuffer_Release(&s[i].view);
-        if (PyByteArray_Resize(s[i].object, rows >= 0 ? s[i].after : s[i].before) < 0)
-            settled = 0;
+        if (rows >= 0)
+            memcpy((char *)sizes->buf + 8 * i, &size, sizeof size);
     }
-    return settled;
 }
 
 /* Whether the 32-bit ends of every wanted column can count that much more. */
@@ -329,15 +340,15 @@ PyObject *decode_columns(PyObject *module, PyObject *args)
 {
     columns c = {.rows = 0};
     PyObject *append_time, *sinks;
-    Py_buffer payload;
+    Py_buffer payload, sizes;
     long long count, base_offset, base_timestamp, start_offset;
     int64_t headers = 0;
     Py_ssize_t rows = -1;
 
     (void)module;
-    if (!PyArg_ParseTuple(args, "y*LLLOLnO!:decode_columns", &payload, &count, &base_offset,
+    if (!PyArg_ParseTuple(args, "y*LLLOLnO!w*:decode_columns", &payload, &count, &base_offset,
                           &base_timestamp, &append_time, &start_offset, &c.rows, &PyTuple_Type,
-                          &sinks))
+                          &sinks, &sizes))
         return NULL;
     c.base_offset = base_offset;
     c.base_timestamp = base_timestamp;
@@ -348,7 +359,7 @@ PyObject *decode_columns(PyObject *module, PyObject *args)
         if (c.append_time == -1 && PyErr_Occurred())
             goto out;
     }
-    if (!take_sinks(&c, sinks) || !are_consistent(&c))
+    if (!take_sinks(&c, sinks, &sizes) || !are_consistent(&c))
         goto out;
     if (count < 0 || count > payload.len / MIN_RECORD_SIZE || payload.len > INT32_MAX ||
         !fits_32_bits(&c, payload.len))
@@ -360,10 +371,10 @@ PyObject *decode_columns(PyObject *module, PyObject *args)
         rows = fill(&c, payload.buf, (uint8_t *)payload.buf + payload.len, count);
         Py_END_ALLOW_THREADS
     }
-    if (!settle(&c, rows))
-        rows = -1;
+    settle(&c, rows, &sizes);
 out:
     PyBuffer_Release(&payload);
+    PyBuffer_Release(&sizes);
     if (rows >= 0)
         return PyLong_FromSsize_t(rows - c.rows);
     if (PyErr_Occurred())

@@ -6,37 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.records.batch import HEADER_SIZE, parse_header, patch_crc
-from barnabas.records.compression import Compression, compress
+from barnabas.records.batch import parse_header, patch_crc
+from barnabas.records.compression import Compression
 from barnabas.records.decode import decode_batch, decode_records
 from barnabas.records.encode import encode_batch
 from barnabas.records.errors import CorruptBatch, DecompressionBomb
 from barnabas.records.record import Row
 from barnabas.records.varint import encode_varint
+from tests.records.forged import record, with_payload
 
 ROWS: list[Row] = [
     (1_700_000_000_000 + i, b"key", b"v" * 70, (("header", b"x"), ("null", None))) for i in range(5)
 ]
 INT32_MAX = 2**31 - 1
-
-
-def with_payload(
-    payload: bytes, *, record_count: int = 1, compression: Compression = Compression.NONE
-) -> bytearray:
-    """A batch with a right CRC around any bytes."""
-    payload = compress(compression, payload)
-    batch = encode_batch([(0, None, None, ())])[:HEADER_SIZE] + payload
-    batch[8:12] = (len(batch) - 12).to_bytes(4, "big")
-    batch[21:23] = int(compression).to_bytes(2, "big")
-    batch[57:61] = record_count.to_bytes(4, "big", signed=True)
-    patch_crc(batch)
-    return batch
-
-
-def record(*fields: bytes | int) -> bytes:
-    """A record of a right length around any fields; integers become varints."""
-    body = b"\x00" + b"".join(encode_varint(f) if isinstance(f, int) else f for f in fields)
-    return encode_varint(len(body)) + body
 
 
 def test_the_forged_batches_of_this_file_are_valid_when_not_hostile() -> None:

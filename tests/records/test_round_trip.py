@@ -10,15 +10,8 @@ from barnabas.records.decode import decode_batch, decode_records, iter_batches
 from barnabas.records.encode import BatchBuilder, encode_batch, max_record_size
 from barnabas.records.errors import CorruptBatch
 from barnabas.records.record import Record, Row
+from tests.records.rows import ROWS
 
-BLOB = st.none() | st.binary(max_size=20) | st.binary(min_size=60, max_size=200)
-ROW = st.tuples(
-    st.integers(0, 2**45) | st.just(-1),
-    BLOB,
-    BLOB,
-    st.lists(st.tuples(st.text(max_size=8), BLOB), max_size=3).map(tuple),
-)
-ROWS = st.lists(ROW, min_size=1, max_size=20)
 NOW = 1_700_000_000_000
 
 # Two records laid out by hand from the format's description; the CRC is kafka-python's.

@@ -29,8 +29,8 @@ _NULL = encode_varint(-1)
 _NO_HEADERS = encode_varint(0)
 
 # length 5, attributes 1, timestamp_delta 10, offset_delta 5, and 5 for each of the three counts
-_MAX_RECORD_OVERHEAD = 36
-_MAX_HEADER_OVERHEAD = 10
+MAX_RECORD_OVERHEAD = 36
+MAX_HEADER_OVERHEAD = 10
 
 
 def encode_batch(
@@ -169,9 +169,9 @@ class BatchBuilder:
 
 def max_record_size(key: bytes | None, value: bytes | None, headers: Headers = ()) -> int:
     """The most bytes this record can take, whatever its batch; a few more than it will."""
-    size = _MAX_RECORD_OVERHEAD + len(key or b"") + len(value or b"")
+    size = MAX_RECORD_OVERHEAD + len(key or b"") + len(value or b"")
     for header_key, header_value in headers:
-        size += _MAX_HEADER_OVERHEAD + len(header_key.encode()) + len(header_value or b"")
+        size += MAX_HEADER_OVERHEAD + len(header_key.encode()) + len(header_value or b"")
     return size
 
 

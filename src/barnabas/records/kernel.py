@@ -8,6 +8,7 @@ The functions decline, by returning None, whatever is not ordinary: batches that
 well-formed, and records of unusual types. The second way then says what is wrong.
 """
 
+from array import array
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol, cast
@@ -57,6 +58,7 @@ class Kernel(Protocol):
         start_offset: int,
         rows: int,
         sinks: tuple[bytearray | None, ...],
+        sizes: "array[int]",
         /,
     ) -> int | None:
         """Append the records of a payload to the buffers of Arrow columns; how many they were."""

@@ -1,0 +1,128 @@
+"""Batches to a table.
+
+Each batch's records are appended to the buffers of the wanted columns: by the compiled kernel if
+there is one, else by numpy and Arrow. What is the same for all records of a batch, such as its
+topic, is kept as runs and laid out at the end.
+"""
+
+from collections.abc import Collection
+from typing import NamedTuple, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from barnabas.records.batch import BatchHeader, Buffer
+from barnabas.records.columns import schema
+from barnabas.records.columns.kernel_sink import KernelSink
+from barnabas.records.columns.numpy_sink import NumpySink
+from barnabas.records.decode import DEFAULT_MAX_DECOMPRESSED_BYTES, open_batch
+from barnabas.records.kernel import kernel
+
+# Columns have 32-bit offsets: well below that, a table gets its next chunk.
+_CHUNK_BYTES = 1 << 30
+
+
+class ColumnSink(Protocol):
+    """Where the columns grow whose values differ from record to record."""
+
+    def append(self, header: BatchHeader, payload: Buffer, start_offset: int) -> int:
+        """Add the records from `start_offset` on and return how many they are.
+
+        Raises `CorruptBatch`, and then has added nothing.
+        """
+        ...
+
+    def finish(self) -> dict[str, pa.Array]:
+        """All that was added; the sink is of no use after that."""
+        ...
+
+
+class _Run(NamedTuple):
+    """Consecutive rows of one origin, up to but not including `end`."""
+
+    topic: str
+    partition: int
+    timestamp_type: int
+    end: int
+
+
+class ColumnDecoder:
+    """Gathers batches of any partitions into one table that has only the wanted columns.
+
+    Batches are taken as they are: leaving out control batches, and those of aborted transactions,
+    is up to the caller. `limit` bounds the decompressed size of each. Not for two threads at once.
+    """
+
+    def __init__(
+        self,
+        columns: Collection[str] = schema.COLUMNS,
+        *,
+        limit: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    ) -> None:
+        unknown = set(columns) - set(schema.COLUMNS)
+        if unknown:
+            raise ValueError(
+                f"no such column: {', '.join(sorted(unknown))}; "
+                f"there are {', '.join(schema.COLUMNS)}"
+            )
+        self._schema = pa.schema([schema.SCHEMA.field(name) for name in columns])
+        self._limit = limit
+        self._chunks: list[pa.RecordBatch] = []
+        self.rows = 0
+        """Records that were added since the last `finish`."""
+        self._start_chunk()
+
+    def append(self, topic: str, partition: int, batch: Buffer, *, start_offset: int = 0) -> int:
+        """Add the records of one whole batch from `start_offset` on; returns how many they are.
+
+        Raises `CorruptBatch` or `DecompressionBomb`, and then has added nothing.
+        """
+        header, payload = open_batch(batch, limit=self._limit)
+        if self._bytes and self._bytes + len(payload) > _CHUNK_BYTES:
+            self._end_chunk()
+        added = self._sink.append(header, payload, start_offset)
+        if added:
+            self._bytes += len(payload)
+            self._extend_runs(topic, partition, int(header.is_log_append_time), added)
+            self.rows += added
+        return added
+
+    def finish(self) -> pa.Table:
+        """The table of all that was added; the decoder then starts anew."""
+        self._end_chunk()
+        chunks, self._chunks = self._chunks, []
+        self.rows = 0
+        return pa.Table.from_batches(chunks, schema=self._schema)
+
+    def _start_chunk(self) -> None:
+        names = self._schema.names
+        self._sink: ColumnSink = NumpySink(names) if kernel is None else KernelSink(kernel, names)
+        self._runs: list[_Run] = []
+        self._bytes = 0
+
+    def _extend_runs(self, topic: str, partition: int, timestamp_type: int, added: int) -> None:
+        end = added
+        if self._runs:
+            last = self._runs[-1]
+            end += last.end
+            if last[:3] == (topic, partition, timestamp_type):
+                self._runs.pop()
+        self._runs.append(_Run(topic, partition, timestamp_type, end))
+
+    def _end_chunk(self) -> None:
+        if self._runs:
+            arrays = self._sink.finish()
+            ends = pa.array([run.end for run in self._runs], pa.int64())
+            for name, of_runs in (
+                (schema.TOPIC, [run.topic for run in self._runs]),
+                (schema.PARTITION, [run.partition for run in self._runs]),
+                (schema.TIMESTAMP_TYPE, [run.timestamp_type for run in self._runs]),
+            ):
+                if name in self._schema.names:
+                    values = pa.array(of_runs, self._schema.field(name).type)
+                    arrays[name] = pc.run_end_decode(
+                        pa.RunEndEncodedArray.from_arrays(ends, values)
+                    )
+            columns = [arrays[name] for name in self._schema.names]
+            self._chunks.append(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+        self._start_chunk()

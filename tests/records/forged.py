@@ -1,0 +1,25 @@
+"""Batches that are right outside and anything inside."""
+
+from barnabas.records.batch import HEADER_SIZE, patch_crc
+from barnabas.records.compression import Compression, compress
+from barnabas.records.encode import encode_batch
+from barnabas.records.varint import encode_varint
+
+
+def with_payload(
+    payload: bytes, *, record_count: int = 1, compression: Compression = Compression.NONE
+) -> bytearray:
+    """A batch with a right CRC around any bytes."""
+    payload = compress(compression, payload)
+    batch = encode_batch([(0, None, None, ())])[:HEADER_SIZE] + payload
+    batch[8:12] = (len(batch) - 12).to_bytes(4, "big")
+    batch[21:23] = int(compression).to_bytes(2, "big")
+    batch[57:61] = record_count.to_bytes(4, "big", signed=True)
+    patch_crc(batch)
+    return batch
+
+
+def record(*fields: bytes | int) -> bytes:
+    """A record of a right length around any fields; integers become varints."""
+    body = b"\x00" + b"".join(encode_varint(f) if isinstance(f, int) else f for f in fields)
+    return encode_varint(len(body)) + body
