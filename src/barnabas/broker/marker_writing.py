@@ -25,9 +25,10 @@ from barnabas.wire.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 
-COMMIT_TIMEOUT_MS = 4_000
+COMMIT_TIMEOUT_MS = 1_000
 """Who is told that it takes longer asks again; a marker that is written twice ends nothing twice,
-since no transaction begins before one of them is committed."""
+since no transaction begins before one of them is committed. Meanwhile all that a coordinator has to
+tell this node waits for the answer, so one partition that lacks replicas would hold up the rest."""
 
 OnMarker = Callable[[Partition, int, int, bool], None]
 
