@@ -12,7 +12,7 @@ help: ## Show this list
 
 setup: $(STAMP) ## Create .venv and install Barnabas with its development tools
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml setup.py $(wildcard src/kernel/*)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Barnabas needs Python 3.11 or newer; run make PYTHON=python3.12 setup"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
@@ -62,5 +62,5 @@ bench: $(STAMP) ## Measure the broker and print a table
 	$(BIN)/python -m benchmarks
 
 clean: ## Remove everything the other targets made
-	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist src/*.egg-info src/barnabas/records/_kernel.*so .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
