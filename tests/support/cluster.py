@@ -5,47 +5,30 @@ What is asked of the cluster here is asked of single nodes over plain sockets, s
 comes from the node that is meant and nothing is retried behind the test's back.
 """
 
-import random
 import shutil
-import socket
 import subprocess
 import sys
 import time
 from base64 import urlsafe_b64decode
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from barnabas.embedded.ports import Ports
+from barnabas.embedded.view import PartitionState, View
 from barnabas.wire.message import Request
 from barnabas.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from barnabas.wire.messages.describe_quorum import (
-    DescribeQuorumRequest,
-    PartitionData,
-    PartitionResult,
-    TopicData,
-)
-from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.broker.raw_client import RawClient
 from tests.support.broker import BrokerProcess, wait_until
 from tests.support.network import Network
 
 ASK_TIMEOUT_S = 1.0
 _TOPIC_EXISTS = 36
-_ports = random.Random()
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True)
-class PartitionState:
-    leader: int
-    leader_epoch: int
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
 
 
 class NodeProcess(BrokerProcess):
@@ -151,9 +134,12 @@ class ClusterProcesses:
         network: Network | None = None,
     ) -> None:
         self.network = network
+        self._view = View(self.awake)
+        self._ports = Ports(nodes if network is None else 0)
         ids = range(1, nodes + 1)
         if network is None:
-            addresses = dict(zip(ids, _free_addresses(nodes), strict=True))
+            ports = zip(ids, self._ports.numbers, strict=True)
+            addresses = {node_id: ("127.0.0.1", port) for node_id, port in ports}
         else:
             addresses = {node_id: (network.address(node_id), 9092) for node_id in ids}
         voters = ",".join(f"{i}@{host}:{port}" for i, (host, port) in addresses.items())
@@ -207,6 +193,7 @@ class ClusterProcesses:
 
     def close(self) -> None:
         self.kill_all()
+        self._ports.close()
 
     # -- looks from outside ----------------------------------------------------------------------
 
@@ -223,28 +210,9 @@ class ClusterProcesses:
                 refused = error
         raise ConnectionError("no node answers") from refused
 
-    def _answers(self, request: Request[Any]) -> Iterator[Any]:
-        for node in self.awake():
-            try:
-                yield node.ask(request)
-            except OSError:
-                continue
-
     def partitions(self, topic: str | None = None) -> dict[tuple[str, int], PartitionState]:
         """All partitions, or those of a topic, as the node that knows the newest sees each."""
-        asked = None if topic is None else [MetadataRequestTopic(name=topic)]
-        request = MetadataRequest(asked, allow_auto_topic_creation=False)
-        newest: dict[tuple[str, int], PartitionState] = {}
-        for answer in self._answers(request):
-            for found in answer.topics:
-                for p in found.partitions:
-                    state = PartitionState(
-                        p.leader_id, p.leader_epoch, tuple(p.replica_nodes), tuple(p.isr_nodes)
-                    )
-                    known = newest.get((found.name, p.partition_index))
-                    if known is None or known.leader_epoch <= state.leader_epoch:
-                        newest[found.name, p.partition_index] = state
-        return newest
+        return self._view.partitions(topic)
 
     def leader_of(self, topic: str, partition: int = 0, timeout_s: float = 15) -> NodeProcess:
         """The leader, as soon as there is one that runs."""
@@ -260,18 +228,11 @@ class ClusterProcesses:
         """The active controller: the leader of the metadata log."""
 
         def found() -> NodeProcess | None:
-            quorum = self._quorum()
+            quorum = self._view.quorum()
             node = None if quorum is None else self.nodes.get(quorum.leader_id)
             return node if node is not None and node.alive else None
 
         return _await(found, timeout_s, "there is no controller")
-
-    def _quorum(self) -> PartitionResult | None:
-        """The quorum as the node sees it that knows the newest epoch."""
-        topic = TopicData("__cluster_metadata", [PartitionData(0)])
-        answers = self._answers(DescribeQuorumRequest([topic]))
-        found = [p for answer in answers for topic in answer.topics for p in topic.partitions]
-        return max(found, key=lambda p: p.leader_epoch, default=None)
 
     def create_topic(
         self, topic: str, partitions: int = 1, replicas: int = 3, **configs: str
@@ -301,10 +262,9 @@ class ClusterProcesses:
     def wait_until_formed(self, timeout_s: float = 30) -> None:
         """Until each running node sees all running nodes."""
         expected = {node.node_id for node in self.awake()}
-        nothing = MetadataRequest([])
 
         def formed() -> bool:
-            seen = [{b.node_id for b in answer.brokers} for answer in self._answers(nothing)]
+            seen = self._view.brokers()
             return len(seen) == len(expected) and all(expected <= ids for ids in seen)
 
         wait_until(formed, timeout_s, "the nodes don't see each other")
@@ -320,7 +280,7 @@ class ClusterProcesses:
 
     def _all_vote(self) -> bool:
         """Whether each node has a vote with the disk that it has now, and has the newest entry."""
-        partition = self._quorum()
+        partition = self._view.quorum()
         if partition is None:
             return False
         voters = {(v.replica_id, v.replica_directory_id): v for v in partition.current_voters}
@@ -337,11 +297,7 @@ class ClusterProcesses:
         )
 
     def out_of_sync(self) -> dict[tuple[str, int], PartitionState]:
-        return {
-            key: state
-            for key, state in self.partitions().items()
-            if state.leader <= 0 or set(state.isr) != set(state.replicas)
-        }
+        return self._view.out_of_sync()
 
 
 def _await(look: Callable[[], _T | None], timeout_s: float, complaint: str) -> _T:
@@ -352,21 +308,3 @@ def _await(look: Callable[[], _T | None], timeout_s: float, complaint: str) -> _
             return found
         assert time.monotonic() < deadline, f"{complaint} after {timeout_s} s"
         time.sleep(0.02)
-
-
-def _free_addresses(count: int) -> list[tuple[str, int]]:
-    """Ports below those that the system hands out by itself.
-
-    One of these could be taken by some connection while its node is down, even by a connection of
-    a client to that very port.
-    """
-    sockets: list[socket.socket] = []
-    while len(sockets) < count:
-        try:
-            sockets.append(socket.create_server(("127.0.0.1", _ports.randrange(15_000, 32_000))))
-        except OSError:
-            continue
-    addresses = [bound.getsockname() for bound in sockets]
-    for bound in sockets:
-        bound.close()
-    return addresses

@@ -366,7 +366,12 @@ class Cluster:
                         f"{node.log_tail(20)}"
                     )
             seen = self._view.brokers()
-            return len(seen) == len(self._witnesses()) and all(expected <= ids for ids in seen)
+            witnesses = self._witnesses()
+            return (
+                len(seen) == len(witnesses)
+                and all(expected <= ids for ids in seen)
+                and expected <= {node.node_id for node in witnesses}  # none has ended meanwhile
+            )
 
         def complaint() -> str:
             logs = "\n".join(f"-- node {n}:\n{self._by_id[n].log_tail(20)}" for n in nodes)
