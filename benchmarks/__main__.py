@@ -17,6 +17,7 @@ replication     acks=all throughput and latency, three replicas beside one
 catch_up        how fast a returning follower gets what it missed, beside a consumer
 controller      10,000 partitions: created, and failover with them
 idle_cluster    CPU and memory of three nodes at rest
+columns         records encoded and decoded a second, as objects and as columns, with and without C
 
 Each module says what its numbers mean. The ratio compares Barnabas with `bare_broker.py`, a broker
 stripped of everything: what is left is the price of being a real one. Those of
@@ -33,7 +34,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.bench import BESIDE, CLUSTER, Bench, Row
+from benchmarks.bench import BESIDE, CLUSTER, KERNEL, OBJECTS, WITHOUT, Bench, Row
 from benchmarks.brokers import BARE, BARNABAS, OTHER, Contender
 from benchmarks.report import print_table, write_json
 
@@ -48,6 +49,7 @@ MEASUREMENTS = (
 )
 OF_TRANSACTIONS = ("transactions", "read_committed")
 OF_CLUSTERS = ("failover", "replication", "catch_up", "controller", "idle_cluster")
+OF_RECORDS = ("columns",)
 
 
 def main() -> None:
@@ -56,7 +58,7 @@ def main() -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    everything = (*MEASUREMENTS, *OF_TRANSACTIONS, *OF_CLUSTERS)
+    everything = (*MEASUREMENTS, *OF_TRANSACTIONS, *OF_CLUSTERS, *OF_RECORDS)
     parser.add_argument("measurements", nargs="*", metavar="MEASUREMENT", default=everything)
     parser.add_argument("--quick", action="store_true", help="less of everything, one round")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers here too")
@@ -88,6 +90,7 @@ def main() -> None:
         (names, MEASUREMENTS),
         (own_and_beside, OF_TRANSACTIONS),
         ([CLUSTER, BESIDE], OF_CLUSTERS),
+        ([KERNEL, WITHOUT, OBJECTS], OF_RECORDS),
     ):
         found = {name: found for name, found in rows.items() if name in kinds}
         if found:

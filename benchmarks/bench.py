@@ -18,6 +18,11 @@ CLUSTER = "three nodes"
 BESIDE = "beside it"
 """What a figure is compared with in the same run; the row's name says what that is."""
 
+KERNEL = "kernel"
+WITHOUT = "without"
+OBJECTS = "by objects"
+"""Ways of the codec of records: compiled, without that, and columns by way of Python's objects."""
+
 
 @dataclass(frozen=True)
 class Row:
