@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from random import Random
 from typing import Any
 from unittest.mock import patch
 
@@ -22,6 +23,8 @@ from barnabas.metadata.image import MetadataImage, PartitionImage
 from barnabas.raft import Write, election
 from barnabas.replication import LeaderState
 from barnabas.replication.progress import FollowerProgress
+from barnabas.sim import run
+from barnabas.sim.profile import Profile, draw_profile
 from barnabas.wire.errors import ErrorCode
 from tests.sim import transaction_variants
 from tests.sim.variant import Variant
@@ -80,6 +83,24 @@ def _leader_alone(_self: LeaderState, own_end_offset: int, _end: int, _now_ms: i
 def _agreed_only(self: LeaderState, own_end_offset: int, _end: int, _now_ms: int) -> int:
     others = (self.followers[one].log_end_offset for one in self.isr if one in self.followers)
     return min([own_end_offset, *others])
+
+
+def _slow_moves(random: Random, emphasis: str | None) -> Profile:
+    """Leaders that often fall, and a network so slow that much is decided before they know it."""
+    return replace(
+        draw_profile(random, emphasis),
+        nodes=4,
+        producers=3,
+        members=0,
+        committers=0,
+        faulty_ms=12_000,
+        fault_every_ms=400,
+        faults={"kill": 2, "kill_leader": 5, "move_replicas": 3},
+        delays_us=(5_000, 80_000),
+        job_delays_us=(100, 1_000),
+        restarts_ms=(1, 50),
+        pace_ms=(0, 20),
+    )
 
 
 def _sent_is_had(
@@ -197,7 +218,12 @@ VARIANTS: dict[str, Variant] = {
         [patch.object(LeaderState, "committed_offset", _leader_alone)], "kills"
     ),
     "commit without those about to join": Variant(
-        [patch.object(LeaderState, "committed_offset", _agreed_only)], "moves"
+        [
+            patch.object(LeaderState, "committed_offset", _agreed_only),
+            patch.object(run, "draw_profile", _slow_moves),
+        ],
+        "moves",
+        5,
     ),
     "take what was sent to a follower for what it has": Variant(
         [patch.object(FollowerProgress, "fetched", _sent_is_had)], "kills"
