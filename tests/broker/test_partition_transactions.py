@@ -147,7 +147,10 @@ def test_a_marker_that_comes_again(replica: Replica) -> None:
 def test_a_classic_marker_has_the_epoch_of_its_batches(replica: Replica) -> None:
     replica.write(epoch=3)
     assert replica.end(3) is not None
-    assert replica.end(3) is not None, "nobody can tell that it is a retry"
+    assert replica.end(3) is None, "there is nothing to end"
+    assert replica.end(3, coordinator_epoch=9) is not None, "now earlier coordinators are fenced"
+    replica.write(1, epoch=3)
+    assert replica.end(3, coordinator_epoch=9) is not None
 
 
 @pytest.mark.parametrize("version", [CLASSIC, GROWING])

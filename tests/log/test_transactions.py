@@ -302,13 +302,13 @@ def test_which_markers_are_taken() -> None:
     assert error(4, 0, grows=False) is ErrorCode.NONE
     assert error(4, 0, grows=True) is ErrorCode.INVALID_PRODUCER_EPOCH
     assert error(3, 0, grows=False) is ErrorCode.INVALID_PRODUCER_EPOCH
-    assert not log.producers.has_ended(1, 5)
+    assert not log.producers.has_ended(1, 5, 0, epoch_grows=True)
     end(log, 1, epoch=5, commit=True, coordinator_epoch=2)
-    assert log.producers.has_ended(1, 5)
+    assert log.producers.has_ended(1, 5, 0, epoch_grows=True)
     assert error(6, 1, grows=False) is ErrorCode.TRANSACTION_COORDINATOR_FENCED
     assert error(6, 2, grows=True) is ErrorCode.NONE
     write(log, 1, epoch=5)
-    assert not log.producers.has_ended(1, 5), "the next one goes on"
+    assert not log.producers.has_ended(1, 5, 0, epoch_grows=True), "the next one goes on"
     assert error(5, 2, grows=True) is ErrorCode.INVALID_PRODUCER_EPOCH
 
 

@@ -104,9 +104,9 @@ class MarkerWriting:
         except StorageError as error:
             partition.log_refusal(error, time_ms)
             return ErrorCode.KAFKA_STORAGE_ERROR
-        if info is not None:
-            for told in self.on_marker:
-                told(partition, info.last_offset + 1, marker.producer_id, committed)
+        end_offset = partition.log.log_end_offset if info is None else info.last_offset + 1
+        for told in self.on_marker:
+            told(partition, end_offset, marker.producer_id, committed)
         return ErrorCode.NONE
 
 

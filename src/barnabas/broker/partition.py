@@ -250,13 +250,15 @@ class Partition:
     ) -> AppendInfo | None:
         """End the transaction of a producer in this partition, with acks=all.
 
-        None: it has ended already, by this very marker, which is committed once all that is in the
-        log now is. Raises `AppendRefused` or another `StorageError`.
+        None: it has ended already, by a marker that is committed once all that is in the log now
+        is. Raises `AppendRefused` or another `StorageError`.
         """
         leading = self._leading_for_all()
         producers = self.log.producers
         epoch_grows = transaction_version >= _EPOCH_GROWS
-        if epoch_grows and producers.has_ended(producer_id, producer_epoch):
+        if producers.has_ended(
+            producer_id, producer_epoch, coordinator_epoch, epoch_grows=epoch_grows
+        ):
             return None
         error = producers.marker_error(
             producer_id, producer_epoch, coordinator_epoch, epoch_grows=epoch_grows

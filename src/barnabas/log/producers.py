@@ -166,13 +166,20 @@ class ProducerTable:
             return ErrorCode.INVALID_PRODUCER_EPOCH
         return ErrorCode.NONE
 
-    def has_ended(self, producer_id: int, producer_epoch: int) -> bool:
-        """Whether the marker of this epoch, which grows with each transaction, is there."""
+    def has_ended(
+        self, producer_id: int, producer_epoch: int, coordinator_epoch: int, *, epoch_grows: bool
+    ) -> bool:
+        """Whether a marker would end nothing, and say nothing that another has not said.
+
+        Where the `epoch_grows` with each transaction, that of the marker stands for it. Else one of
+        the same coordinator must be there, so that an earlier coordinator's would be refused.
+        """
         entry = self._producers.get(producer_id)
         return (
             entry is not None
             and entry.epoch == producer_epoch
             and entry.transaction_offset == NO_TRANSACTION
+            and (epoch_grows or coordinator_epoch <= entry.coordinator_epoch)
         )
 
     def ongoing_transaction(
