@@ -132,8 +132,10 @@ def test_a_node_that_there_is_not(barnabas_cluster: Cluster) -> None:
 def test_a_topic_that_can_not_be(barnabas_cluster: Cluster, barnabas_topic: str) -> None:
     with pytest.raises(ClusterError, match="exists"):
         barnabas_cluster.create_topic(barnabas_topic)
-    with pytest.raises(ClusterError, match=r"was not created.*replication"):
-        barnabas_cluster.create_topic("too-many", replication_factor=3, timeout_s=0.2)
+    with pytest.raises(ValueError, match="replication_factor=3: there are 1 nodes"):
+        barnabas_cluster.create_topic("too-many", replication_factor=3)
+    with pytest.raises(ClusterError, match=r"'a/b' was not created: .*name"):
+        barnabas_cluster.create_topic("a/b")
 
 
 def test_a_leader_that_there_is_not(barnabas_cluster: Cluster, barnabas_topic: str) -> None:

@@ -56,6 +56,15 @@ def test_without_enough_memory_it_is_a_temporary_directory(
     os.close(other_lock)
 
 
+def test_a_place_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    monkeypatch.setenv("BARNABAS_TEST_DIRECTORY", str(own))
+    path, lock = storage.new_directory()
+    assert path.parent == own
+    os.close(lock)
+
+
 def test_removing_is_thorough(place: Path) -> None:
     path, lock = storage.new_directory()
     (path / "a" / "b").mkdir(parents=True)

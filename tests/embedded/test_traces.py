@@ -15,7 +15,7 @@ import pytest
 
 import barnabas
 from barnabas.embedded import storage
-from barnabas.embedded.cluster import Cluster
+from barnabas.embedded.cluster import Cluster, ClusterError
 from barnabas.embedded.nursery import Nursery
 
 _PROGRAM = """
@@ -161,4 +161,40 @@ def test_what_a_test_raises_is_what_comes_out() -> None:
     cluster = barnabas.Cluster()
     with pytest.raises(ZeroDivisionError), cluster:
         _ = 1 / 0
+    assert not cluster.is_started
+
+
+def test_a_nursery_that_is_killed_is_replaced() -> None:
+    code = """
+import os, sys
+import barnabas
+from barnabas.embedded.nursery import Nursery
+
+first, second = barnabas.Cluster(), barnabas.Cluster()
+first.start()
+directory = Nursery._shared.directory
+Nursery._shared._process.kill()
+Nursery._shared._process.wait()
+try:
+    first.kill(1)
+except barnabas.embedded.cluster.ClusterError as error:
+    assert "has ended" in str(error)
+else:
+    sys.exit("not noticed")
+with second:
+    first.close()
+    assert second.running == (1,)
+assert not directory.exists()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_nodes_that_can_not_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Nursery, "_shared", None)
+    monkeypatch.setattr(Nursery, "_borrowers", 0)
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    cluster = barnabas.Cluster()
+    with pytest.raises(ClusterError, match=r"has ended.*import barnabas\.broker\.server"):
+        cluster.start()
     assert not cluster.is_started

@@ -15,6 +15,7 @@ may be used by several threads, one after the other.
 import asyncio
 import sys
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -140,19 +141,18 @@ class Cluster:
         """
         if self._nursery is None or not self._nursery.is_ours:
             return
-        try:
+        with suppress(ClusterError):  # without a nursery, no node is left either
             for node in self._by_id.values():
                 node.kill()
             if self._network is not None:
                 self._network.close()
-        finally:
-            if self._directory is not None:
-                storage.remove(self._directory)
-            if self._ports is not None:
-                self._ports.close()
-            self._nursery.give_back()
-            self._nursery = self._ports = self._network = self._directory = None
-            self._by_id = {}
+        if self._directory is not None:
+            storage.remove(self._directory)
+        if self._ports is not None:
+            self._ports.close()
+        self._nursery.give_back()
+        self._nursery = self._ports = self._network = self._directory = None
+        self._by_id = {}
 
     # -- looks -----------------------------------------------------------------------------------
 
@@ -240,6 +240,8 @@ class Cluster:
         """Create it and wait until every node knows it. Without a number it has 3 replicas, or as
         many as there are nodes."""
         factor = -1 if replication_factor is None else replication_factor
+        if factor > len(self.nodes):
+            raise ValueError(f"replication_factor={factor}: there are {len(self.nodes)} nodes")
         create_topic(self._view, topic, partitions, factor, configs or {}, timeout_s)
 
     # -- faults ----------------------------------------------------------------------------------

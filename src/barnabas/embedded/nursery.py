@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from barnabas.embedded import storage
 from barnabas.embedded.errors import ClusterError
 
 _PATIENCE_S = 60.0
@@ -47,7 +48,9 @@ class Nursery:
     @classmethod
     def borrow(cls) -> "Nursery":
         with cls._sharing:
-            if cls._shared is None or cls._shared._process.poll() is not None:
+            if cls._shared is not None and cls._shared._process.poll() is not None:
+                cls._shared._end()
+            if cls._shared is None:
                 cls._shared, cls._borrowers = cls(), 0
             cls._borrowers += 1
             return cls._shared
@@ -80,6 +83,8 @@ class Nursery:
         Nursery._shared = None
         self._control.close()
         self._process.wait()
+        if self._directory is not None:
+            storage.remove(self._directory)  # which it has done, unless it was killed
 
     @property
     def is_ours(self) -> bool:

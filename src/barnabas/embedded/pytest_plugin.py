@@ -96,7 +96,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    config.stash[_CLUSTERS].close()
+    clusters = config.stash.get(_CLUSTERS, None)
+    if clusters is not None:
+        clusters.close()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -1,5 +1,7 @@
 """Where the data of clusters under test goes: into memory if there is room, else a temporary place.
 
+`BARNABAS_TEST_DIRECTORY` in the environment names another one, for more data than fits in memory.
+
 Each nursery has one directory, with everything of its clusters below, and holds a lock on it as
 long as it lives. So whoever comes later can tell what was left behind, by a machine's sudden end of
 all processes at once, and clears it away.
@@ -41,6 +43,8 @@ def remove(path: Path) -> None:
 
 
 def _place() -> Path:
+    if chosen := os.environ.get("BARNABAS_TEST_DIRECTORY"):
+        return Path(chosen)
     with suppress(OSError):
         if shutil.disk_usage(MEMORY).free >= _ENOUGH_BYTES and os.access(MEMORY, os.W_OK):
             return MEMORY
