@@ -124,7 +124,11 @@ original_offsets_replay = CommittedOffsets.replay
 
 VARIANTS: dict[str, Variant] = {
     "write markers before the end is committed": Variant(
-        [patch.object(LedShard, "_append", _markers_at_once)], "transactions"
+        [
+            patch.object(LedShard, "_append", _markers_at_once),
+            patch.object(LedTransactions, "awaits", lambda self, *_: self.leads),
+        ],
+        "transactions",
     ),
     "take an end for decided that is not replicated": Variant(
         [patch.object(LedShard, "_append", _kept_at_once)], "transactions"

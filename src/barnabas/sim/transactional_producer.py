@@ -151,8 +151,14 @@ class TransactionalProducer:
     async def init(self) -> None:
         """Get an epoch: fence whoever had the transactional id, or go on after an error."""
         begins = self._identity == (-1, -1)
+        attempts = 0
 
         async def attempt() -> None:
+            nonlocal attempts
+            attempts += 1
+            if attempts > 1:
+                # As in Kafka, a coordinator that comes meanwhile does not know a repetition.
+                self._is_unanswered = True
             before = self.id.inits
             self.id.open_inits += begins
             request = InitProducerIdRequest(self.id.name, self.timeout_ms, *self._identity)
