@@ -141,7 +141,7 @@ VARIANTS: dict[str, Variant] = {
         "transactions",
     ),
     "let a producer go on whose transaction took too long": Variant(
-        [patch.object(time_is_up, "abort_and_fence", _abort_only)], "transactions"
+        [patch.object(time_is_up, "abort_and_fence", _abort_only)], "transactions", 14
     ),
     "begin a transaction before the last one has its markers": Variant(
         [patch.object(Transaction, "is_busy", property(_as_if_complete))], "transactions"
@@ -160,7 +160,7 @@ VARIANTS: dict[str, Variant] = {
         [patch.object(Enlistment, "when_enlisted", _enlisted)], "transactions"
     ),
     "let a marker pass what is being verified": Variant(
-        [patch.object(Enlistment, "transaction_ended", lambda *_: None)], "transactions", 9
+        [patch.object(Enlistment, "transaction_ended", lambda *_: None)], "transactions", 44
     ),
     "serve up to the high watermark as committed": Variant(
         [patch.object(Partition, "last_stable_offset", property(lambda self: self.high_watermark))],
@@ -179,6 +179,6 @@ VARIANTS: dict[str, Variant] = {
         [patch.object(snapshots, "_replay", lambda *_: None)], "transactions"
     ),
     "forget what goes on in a snapshot": Variant(
-        [patch.object(ProducerTable, "restore", _forgets)], "transactions", 20
+        [patch.object(ProducerTable, "restore", _forgets)], "transactions", 54
     ),
 }
