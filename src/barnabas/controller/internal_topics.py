@@ -13,7 +13,6 @@ from barnabas.wire.messages.create_topics import (
     CreateTopicsRequest,
 )
 
-
 _SETTINGS = {
     CONSUMER_OFFSETS: "offsets.topic",
     TRANSACTION_STATE: "transaction.state.log",
