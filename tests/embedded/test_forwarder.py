@@ -126,6 +126,15 @@ def test_all_bytes_get_through_both_ways_at_once(wires: Wires) -> None:
         thread.join()
 
 
+def test_who_is_not_read_from_has_to_wait(wires: Wires) -> None:
+    """The forwarder keeps little: what the other end does not take stays with the sender."""
+    near = wires.connect(1, "app")
+    wires.accept(1)
+    near.settimeout(0.5)
+    with pytest.raises(TimeoutError):
+        near.sendall(bytes(64 << 20))
+
+
 def test_a_cut_holds_both_directions_and_nobody_is_told(wires: Wires) -> None:
     near = wires.connect(1, "barnabas-node-2")
     far = wires.accept(1)

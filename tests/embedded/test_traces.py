@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -80,7 +80,8 @@ def program(last_line: str) -> Iterator[Traces]:
         try:
             yield Traces(process)
         finally:
-            process.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # its forks, too
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
@@ -120,7 +121,6 @@ def test_a_fork_of_the_test() -> None:
         assert _is_alive(traces.pids[2])
         traces.process.kill()  # but not its fork
         assert traces.are_gone()
-        os.killpg(traces.process.pid, signal.SIGKILL)
 
 
 def test_a_cluster_that_nobody_closes() -> None:
