@@ -77,6 +77,14 @@ def test_batches_are_those_of_the_ordinary_encoder(
     ]
 
 
+@pytest.mark.parametrize(("spare", "batches"), [(0, 1), (-1, 2)])
+def test_a_batch_may_be_just_as_large_as_allowed(spare: int, batches: int) -> None:
+    rows: list[Row] = [(NOW, b"key", b"value", (("h", b"x"),))] * 10
+    limit = HEADER_SIZE + 10 * max_record_size(*rows[0][1:])
+    packed = ColumnEncoder(table_of(rows), timestamp_ms=0).pack(max_bytes=limit + spare)
+    assert len(list(packed)) == batches
+
+
 @given(ROWS, st.data())
 @settings(max_examples=40)
 def test_any_rows_of_any_slice(rows: list[Row], data: st.DataObject) -> None:

@@ -18,7 +18,7 @@ from barnabas.records.decode import decode_batch
 from barnabas.records.encode import encode_batch
 from barnabas.records.errors import CorruptBatch, DecompressionBomb, RecordsError
 from barnabas.records.record import Row
-from tests.records.forged import record, with_payload
+from tests.records.forged import MALFORMED, record, with_payload
 from tests.records.rows import ROWS
 
 NOW = 1_700_000_000_000
@@ -211,6 +211,26 @@ def check_against_the_ordinary_decoder(batch: bytes) -> None:
                 decoder.append("t", 0, batch, start_offset=-(2**63))
     decoder.append("t", 0, good)
     assert rows_of(decoder.finish()) == wanted + expected("t", 0, good)
+
+
+@pytest.mark.parametrize("payload", MALFORMED)
+def test_malformed_records_are_corrupt(payload: bytes) -> None:
+    with pytest.raises(CorruptBatch):
+        ColumnDecoder(["value"]).append("t", 0, with_payload(payload))
+    check_against_the_ordinary_decoder(with_payload(payload))
+
+
+@pytest.mark.parametrize("columns", [COLUMNS, ["key", "value"]])
+def test_half_a_batch_leaves_nothing_behind(columns: list[str]) -> None:
+    decoder = ColumnDecoder(columns)
+    nulls = encode_batch([(NOW, None, None, (("h", None),))] * 3)
+    decoder.append("t", 0, nulls)
+    good = record(0, 0, 1, b"k", 1, b"v", 1, 1, b"h", 1, b"x")
+    with pytest.raises(CorruptBatch):
+        decoder.append("t", 0, with_payload(good * 9 + bytes(9), record_count=10))
+    decoder.append("t", 0, nulls)
+    wanted = [{name: row[name] for name in columns} for row in expected("t", 0, nulls)]
+    assert rows_of(decoder.finish()) == wanted * 2
 
 
 @given(st.binary(max_size=60), st.integers(-1, 8))

@@ -12,13 +12,11 @@ from barnabas.records.decode import decode_batch, decode_records
 from barnabas.records.encode import encode_batch
 from barnabas.records.errors import CorruptBatch, DecompressionBomb
 from barnabas.records.record import Row
-from barnabas.records.varint import encode_varint
-from tests.records.forged import record, with_payload
+from tests.records.forged import INT32_MAX, MALFORMED, record, with_payload
 
 ROWS: list[Row] = [
     (1_700_000_000_000 + i, b"key", b"v" * 70, (("header", b"x"), ("null", None))) for i in range(5)
 ]
-INT32_MAX = 2**31 - 1
 
 
 def test_the_forged_batches_of_this_file_are_valid_when_not_hostile() -> None:
@@ -27,31 +25,7 @@ def test_the_forged_batches_of_this_file_are_valid_when_not_hostile() -> None:
     assert decoded == (5, b"k", None, (("h", None),), 0)
 
 
-@pytest.mark.parametrize(
-    "payload",
-    [
-        record(0, 0, -1, -1, INT32_MAX),
-        record(0, 0, -1, -1, -2),
-        record(0, 0, -1, INT32_MAX, 0),
-        record(0, 0, INT32_MAX, -1, 0),
-        record(0, 0, 2**62, -1, 0),
-        record(0, 0, -1, -1, 1, INT32_MAX, b"h", -1),
-        record(0, 0, -1, -1, 1, -1, -1, b"h"),
-        record(0, 0, -1, -1, 1, 1, b"h", INT32_MAX),
-        record(0, 0, -1, -1, 0, b"too much"),
-        record(0, 0, -1, 3, b"ab", 0)[:-1],
-        record(0, 0, -1, -1) + bytes(3),
-        record(0, 0, -1, 8, b"reaches"),
-        encode_varint(INT32_MAX) + bytes(20),
-        encode_varint(-1) + bytes(20),
-        encode_varint(5) + bytes(20),
-        b"\xff" * 20,
-        record(b"\xff" * 11, 0, -1, -1, 0),
-        record(0, 0, -1, -1, 0) + b"behind the last record",
-        b"",
-        bytes(6),
-    ],
-)
+@pytest.mark.parametrize("payload", MALFORMED)
 @pytest.mark.parametrize("compression", [Compression.NONE, Compression.LZ4], ids=str)
 def test_malformed_records_are_corrupt(payload: bytes, compression: Compression) -> None:
     with pytest.raises(CorruptBatch):

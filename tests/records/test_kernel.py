@@ -1,6 +1,7 @@
 """The kernel is what its sources say, is ignored when it is not, and does as Python does."""
 
 import struct
+import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable
@@ -295,3 +296,14 @@ def test_ends_that_go_back_or_too_far_are_malformed(compiled: Any) -> None:
     batch, *rest = compiled.encode_columns(None, 0, 2, 1000, 0, timestamp, None, column, None)
     assert rest == [2, 0, 0]
     assert batch == record(0, 0, -1, 1, b"a", 0) + record(0, 1, -1, 2, b"bc", 0)
+
+
+def test_who_moves_no_columns_loads_no_arrow() -> None:
+    program = (
+        "import sys, barnabas.client.producer, barnabas.client.consumer; "
+        "print({'pyarrow', 'numpy'} & set(sys.modules))"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert printed.stdout.strip() == "set()"
