@@ -17,10 +17,11 @@ setup(
             "barnabas.records._kernel",
             sources=[
                 "src/kernel/decode_columns.c",
+                "src/kernel/decode_rows.c",
                 "src/kernel/encode_columns.c",
+                "src/kernel/encode_rows.c",
                 "src/kernel/module.c",
                 "src/kernel/murmur2.c",
-                "src/kernel/rows.c",
             ],
             depends=["src/kernel/kernel.h", "src/kernel/record.h", "src/kernel/varint.h"],
             extra_compile_args=["-O3", "-std=c11", "-Wall", "-Wextra"],

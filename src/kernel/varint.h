@@ -4,8 +4,6 @@
 
 #include <stdint.h>
 
-#define MAX_VARINT_BYTES 10
-
 static inline int64_t unfold(uint64_t folded)
 {
     return (int64_t)(folded >> 1) ^ -(int64_t)(folded & 1);

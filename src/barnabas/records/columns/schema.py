@@ -25,9 +25,6 @@ OFFSET = "offset"
 TIMESTAMP = "timestamp"
 TIMESTAMP_TYPE = "timestampType"
 
-CREATE_TIME = 0
-LOG_APPEND_TIME = 1
-
 HEADER_TYPE = pa.struct([pa.field("key", pa.string(), nullable=False), ("value", pa.binary())])
 
 SCHEMA = pa.schema(
