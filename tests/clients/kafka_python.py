@@ -278,7 +278,8 @@ class KafkaPython(Client):
                 "delivery_timeout_ms": delivery_timeout_ms,
                 "max_block_ms": delivery_timeout_ms,
                 "request_timeout_ms": min(delivery_timeout_ms // 2, request_timeout_ms),
-                "bootstrap_timeout_ms": request_timeout_ms,
+                # Long enough to ask another one when the first is frozen.
+                "bootstrap_timeout_ms": 3 * request_timeout_ms,
                 "reconnect_backoff_max_ms": 500,
             }
         )
@@ -309,7 +310,8 @@ class KafkaPython(Client):
                 "max_partition_fetch_bytes": max_bytes,
                 "fetch_max_wait_ms": 100,
                 "request_timeout_ms": request_timeout_ms,
-                "bootstrap_timeout_ms": request_timeout_ms,
+                # Long enough to ask another one when the first is frozen.
+                "bootstrap_timeout_ms": 3 * request_timeout_ms,
                 "isolation_level": isolation or "read_uncommitted",
                 "reconnect_backoff_max_ms": 500,
             }

@@ -167,7 +167,9 @@ class Pipelines:
 
     def wait_until_ready(self) -> None:
         self._wait(
-            lambda: all(t.ready for t in self.transformers.values()), 40, "not all are ready"
+            lambda: all(t.ready for t in self.transformers.values()),
+            40,
+            lambda: "not all are ready",
         )
 
     def wait_for_progress(self, timeout_s: float = 45) -> None:
@@ -183,15 +185,18 @@ class Pipelines:
                     waits[topic] = f"{time.monotonic() - began:.1f} s"
             return "nothing" not in waits.values()
 
-        self._wait(came_out, timeout_s, f"after {began - self._began:.1f} s came from {waits}")
-        print(f"after {began - self._began:.1f} s came from {waits}", flush=True)
+        def what_came() -> str:
+            return f"after {began - self._began:.1f} s came from {waits}"
+
+        self._wait(came_out, timeout_s, what_came)
+        print(what_came(), flush=True)
 
     def finish(self, timeout_s: float = 60) -> None:
         """Stop what goes in, wait until all has come out, and a while for what should not."""
         self._writing.clear()
         self._threads[0].join(70)
         whole = dict.fromkeys(self.seen, self.sent)
-        self._wait(lambda: self.seen == whole, timeout_s, "not everything comes out")
+        self._wait(lambda: self.seen == whole, timeout_s, lambda: "not everything comes out")
         for transformer in self.transformers.values():
             transformer.process.terminate()
         time.sleep(0.5)
@@ -199,14 +204,16 @@ class Pipelines:
         assert self.seen == whole
         assert self.failed == []
 
-    def _wait(self, condition: Callable[[], bool], timeout_s: float, complaint: str) -> None:
+    def _wait(
+        self, condition: Callable[[], bool], timeout_s: float, complaint: Callable[[], str]
+    ) -> None:
         def holds() -> bool:
             self.tend()
             self.judge()
             return condition()
 
         try:
-            wait_until(holds, timeout_s, complaint)
+            wait_until(holds, timeout_s, "this goes on")
         except AssertionError as error:
             behind = self._cluster.out_of_sync()
             open_ones = [
@@ -215,7 +222,8 @@ class Pipelines:
                 for found in node.ask(ListTransactionsRequest()).transaction_states
             ]
             raise AssertionError(
-                f"{error}; out of sync {behind}; transactions {open_ones}; {self.summary()}"
+                f"{complaint()}: {error}; out of sync {behind}; transactions {open_ones}; "
+                f"{self.summary()}"
             ) from None
 
     def judge(self) -> None:

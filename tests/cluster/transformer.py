@@ -16,6 +16,7 @@ somebody starts it again.
 
 import itertools
 import os
+import random
 import signal
 import sys
 import threading
@@ -43,7 +44,9 @@ _ending = threading.Event()
 
 
 def main() -> None:
-    name, bootstrap, transactional_id, source, target, *partitions = sys.argv[1:]
+    name, servers, transactional_id, source, target, *partitions = sys.argv[1:]
+    # kafka-python asks the first one first, and waits; it may be frozen.
+    bootstrap = ",".join(random.sample(servers.split(","), servers.count(",") + 1))
     signal.signal(signal.SIGTERM, lambda *_: _ending.set())
     (client,) = (client for client in CLIENTS if client.name == name)
     with (
