@@ -1,6 +1,7 @@
 """Applications written with other people's clients, through the loss of a leader."""
 
 import asyncio
+import time
 from collections.abc import Callable
 
 import aiokafka
@@ -48,13 +49,16 @@ def of_kafka_python(servers: str, topic: str, hurt: Hurt) -> list[bytes]:
     producer.flush(60)
     producer.close()
     consumer = kafka.KafkaConsumer(
-        topic,
-        bootstrap_servers=servers,
-        group_id=topic,
-        auto_offset_reset="earliest",
-        consumer_timeout_ms=30_000,
+        topic, bootstrap_servers=servers, group_id=topic, auto_offset_reset="earliest"
     )
-    found = [record.value for _, record in zip(range(COUNT), consumer, strict=False)]
+    found: list[bytes] = []
+    deadline = time.monotonic() + 60
+    while len(found) < COUNT and time.monotonic() < deadline:
+        try:
+            for records in consumer.poll(1_000).values():
+                found += [record.value for record in records]
+        except kafka.errors.KafkaConnectionError:
+            continue  # it has looked for the group's coordinator where the dead node was
     consumer.close()
     return found
 
