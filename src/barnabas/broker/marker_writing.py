@@ -14,7 +14,6 @@ from barnabas.broker.partition import AppendRefused, Partition
 from barnabas.broker.partitions import Partitions
 from barnabas.log import StorageError
 from barnabas.records.control import ControlType
-from barnabas.records.errors import InvalidBatch
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -26,9 +25,9 @@ from barnabas.wire.messages.write_txn_markers import (
 )
 
 COMMIT_TIMEOUT_MS = 1_000
-"""Who is told that it takes longer asks again; a marker that is written twice ends nothing twice,
-since no transaction begins before one of them is committed. Meanwhile all that a coordinator has to
-tell this node waits for the answer, so one partition that lacks replicas would hold up the rest."""
+"""Who is told that it takes longer asks again, and waits for the marker that is there. All that a
+coordinator has to tell this node waits for the answer, so one partition that lacks replicas would
+hold up the rest."""
 
 OnMarker = Callable[[Partition, int, int, bool], None]
 
@@ -44,8 +43,8 @@ class MarkerWriting:
         self._clock = clock
         self._partitions = partitions
         self.on_marker: list[OnMarker] = []
-        """Told of every marker when it is appended: partition, the offset behind, the producer's
-        id, and whether it commits."""
+        """Told of every marker, when it is appended or found to be there: partition, an offset
+        behind it, the producer's id, and whether it commits."""
 
     def write(self, request: WriteTxnMarkersRequest) -> "Future[WriteTxnMarkersResponse]":
         """Write all markers; the answer comes when each is committed or refused."""
@@ -61,7 +60,7 @@ class MarkerWriting:
                 for answer in answers:
                     self._write(writing, marker, topic.name, answer)
             writing.response.markers.append(result)
-        writing.all_begun()
+        writing.ended()  # of what the request itself counts for
         return writing.answer
 
     def _write(
@@ -72,20 +71,15 @@ class MarkerWriting:
         answer: WritableTxnMarkerPartitionResult,
     ) -> None:
         found = self._partitions.find(topic, answer.partition_index)
-        error = found if isinstance(found, ErrorCode) else self._append(found, marker)
-        if isinstance(found, ErrorCode) or error is not ErrorCode.NONE:
-            answer.error_code = error
+        if isinstance(found, ErrorCode):
+            answer.error_code = found
             return
+        answer.error_code = self._append(found, marker)
         end_offset = found.log.log_end_offset
-        writing.begun()
-        if found.high_watermark >= end_offset:
-            writing.ended()
-        else:
-            found.when_committed(
-                end_offset,
-                COMMIT_TIMEOUT_MS,
-                partial(_committed, writing, answer),
-            )
+        if answer.error_code == ErrorCode.NONE and found.high_watermark < end_offset:
+            writing.begun()
+            done = partial(_committed, writing, answer)
+            found.when_committed(end_offset, COMMIT_TIMEOUT_MS, done)
 
     def _append(self, partition: Partition, marker: WritableTxnMarker) -> ErrorCode:
         committed = marker.transaction_result
@@ -99,7 +93,7 @@ class MarkerWriting:
                 marker.transaction_version,
                 time_ms,
             )
-        except (InvalidBatch, AppendRefused) as error:
+        except AppendRefused as error:
             return error.error_code
         except StorageError as error:
             partition.log_refusal(error, time_ms)
@@ -125,9 +119,6 @@ class _Writing:
         self._under_way -= 1
         if self._under_way == 0 and not self.answer.done():
             self.answer.set_result(self.response)
-
-    def all_begun(self) -> None:
-        self.ended()
 
 
 def _committed(
