@@ -20,6 +20,7 @@ from barnabas.records.batch import (
 from barnabas.records.compression import decompress
 from barnabas.records.errors import CorruptBatch
 from barnabas.records.kernel import kernel
+from barnabas.records.message import Message
 from barnabas.records.record import Header, Record
 from barnabas.records.varint import decode_varint
 
@@ -87,6 +88,25 @@ def decode_batch(batch: Buffer, *, limit: int = DEFAULT_MAX_DECOMPRESSED_BYTES) 
         if records is not None:
             return records
     return decode_payload(header, payload)
+
+
+def decode_messages(
+    batch: Buffer,
+    topic: str,
+    partition: int,
+    start_offset: int = 0,
+    *,
+    limit: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+) -> list[Message]:
+    """The records of one whole batch from `start_offset` on, as messages of this partition.
+
+    Raises as `decode_batch` does.
+    """
+    return [
+        Message(topic, partition, offset, timestamp, key, value, tuple(headers))
+        for timestamp, key, value, headers, offset in decode_batch(batch, limit=limit)
+        if offset >= start_offset
+    ]
 
 
 def open_batch(
