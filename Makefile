@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test sim soak fuzz chaos check fix codecs docs bench clean
+.PHONY: help setup demo test sim soak fuzz chaos check fix codecs sync docs bench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -46,6 +46,7 @@ check: $(STAMP) ## Lint, type-check, import ladder, generated code up to date
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/generate_codecs.py --check
+	$(BIN)/python tools/generate_sync.py --check
 	$(BIN)/python tools/generate_docs.py --check
 
 fix: $(STAMP) ## Format and apply safe lint fixes
@@ -54,6 +55,9 @@ fix: $(STAMP) ## Format and apply safe lint fixes
 
 codecs: $(STAMP) ## Generate src/barnabas/wire/messages from the schema table
 	$(BIN)/python tools/generate_codecs.py
+
+sync: $(STAMP) ## Make the blocking clients, src/barnabas/sync, from those in src/barnabas/aio
+	$(BIN)/python tools/generate_sync.py
 
 docs: $(STAMP) ## Write the tables in docs/ that follow from the code
 	$(BIN)/python tools/generate_docs.py

@@ -4,13 +4,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from barnabas.client.metadata import TopicPartition
     from barnabas.embedded.cluster import Cluster
+    from barnabas.sync.admin import Admin
 
-__all__ = ["Cluster", "__version__"]
+__all__ = ["Admin", "Cluster", "TopicPartition", "__version__"]
 
 __version__ = "0.1.0"
 
-_HOMES = {"Cluster": "barnabas.embedded.cluster"}
+_HOMES = {
+    "Admin": "barnabas.sync.admin",
+    "Cluster": "barnabas.embedded.cluster",
+    "TopicPartition": "barnabas.client.metadata",
+}
 """Where public names live. They are imported when they are first used: a broker needs none."""
 
 

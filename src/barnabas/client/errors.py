@@ -95,6 +95,18 @@ class RecordTooLarge(InvalidArgument):
     """A record that makes a larger request than a broker reads."""
 
 
+class ClientClosed(BarnabasError):  # noqa: N818 - says what is wrong
+    """A client that was closed is used again, or was closed by somebody else meanwhile."""
+
+
+class UsedAfterFork(BarnabasError):  # noqa: N818 - says what is wrong
+    """A client is used in a child process that did not make it."""
+
+
+class WaitsForItself(BarnabasError):  # noqa: N818 - says what is wrong
+    """A callback called something that can only go on when the callback is over."""
+
+
 class BrokerError(BarnabasError):
     """A broker answered with an error code."""
 

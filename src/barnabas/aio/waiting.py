@@ -1,0 +1,64 @@
+"""How clients for asyncio wait for their core: without holding up the application's loop.
+
+`sync/waiting.py` has the same class for threads; everything else of the blocking clients is made
+from the files beside this one.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from barnabas.client.engine import Core, take_seat
+
+T = TypeVar("T")
+
+
+class Client:
+    """The base of Producer, Consumer and Admin."""
+
+    def __init__(self, core: Core) -> None:
+        self._seat = take_seat(core, type(self).__name__)
+
+    async def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """What a coroutine of the core returns; cancelling cancels it there."""
+        future = self._seat.submit(coroutine)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            if _is_being_cancelled():
+                raise
+            raise self._seat.closed_error() from None
+
+    async def close(self) -> None:
+        """Finish what was begun, and leave nothing behind. Once is enough, twice does no harm."""
+        if self._seat.closed and self._seat.close().done():
+            return
+        try:
+            error = await asyncio.shield(asyncio.wrap_future(self._seat.close()))
+        except asyncio.CancelledError:
+            self._seat.hurry()
+            raise
+        self._seat.join()
+        if error is not None:
+            raise error
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_seat"):  # else its making failed
+            self._seat.abandon(self)
+
+
+def _is_being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

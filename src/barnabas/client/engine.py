@@ -1,0 +1,262 @@
+"""The thread in which the cores of all public clients of this process run.
+
+There is at most one, with one event loop. The first client starts it and the last one to be closed
+stops it, so nothing is left behind. Because it is not the application's thread, a handler that
+computes or blocks never holds up heartbeats, fetches or sends, in an asyncio program either.
+
+    application's threads and loops              the engine's thread and loop
+    seat.submit(core.fetch(...))  ------------>  a task that runs the coroutine
+          Future  <----------------------------  its result, or its exception
+
+A client takes a `Seat`. A core is made in the application's thread, so making it must not need a
+running loop; from then on only coroutines that are submitted touch it, unless it says otherwise.
+
+A client that nobody closes: when it is garbage collected, it is closed in the background; when the
+interpreter exits, there are `EXIT_TIMEOUT_S` for closing it, so a producer still sends what it has.
+Both give a ResourceWarning, and what fails at exit is raised there, where Python prints it.
+
+A fork has no copy of the thread. A child process begins without an engine, and clients from before
+the fork refuse to work in it.
+"""
+
+import asyncio
+import atexit
+import os
+import threading
+import warnings
+from collections.abc import Coroutine
+from concurrent.futures import Future, wait
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from barnabas.client.errors import ClientClosed, UsedAfterFork, WaitsForItself
+
+EXIT_TIMEOUT_S = 10.0
+"""How long an exiting program waits for clients that were not closed."""
+
+_STOP_TIMEOUT_S = 5.0
+
+T = TypeVar("T")
+Closed: TypeAlias = "Future[BaseException | None]"
+"""Holds what went wrong in closing; as a result, because nobody may be there to be told."""
+
+
+class Core(Protocol):
+    """What a client is, apart from its waiting."""
+
+    async def close(self) -> None:
+        """Finish what was begun and let everything go; may be cancelled by an impatient user."""
+
+
+class Seat:
+    """One client's place in the engine."""
+
+    def __init__(self, engine: "_Engine", core: Core, name: str) -> None:
+        self._engine = engine
+        self._core = core
+        self._name = name
+        self._waiting: set[Future[Any]] = set()
+        self._closed: Closed | None = None
+        self._closing: asyncio.Task[None] | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether closing has begun."""
+        return self._closed is not None
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The engine's loop; from other threads only `call_soon_threadsafe` is of use."""
+        return self._engine.loop
+
+    def check(self) -> None:
+        """Raise if this client can do nothing any more."""
+        if self._engine.forked:
+            raise UsedAfterFork(
+                f"this {self._name} was made before the process was forked, and belongs to the "
+                "parent: make a new one in the child"
+            )
+        if self._closed is not None:
+            raise self.closed_error()
+
+    def closed_error(self) -> ClientClosed:
+        return ClientClosed(f"this {self._name} is closed: make a new one")
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> "Future[T]":
+        """Run a coroutine in the engine. Cancelling the future cancels it.
+
+        Whatever still waits when the client is closed by somebody else is cancelled.
+        """
+        try:
+            self.check()
+        except BaseException:
+            coroutine.close()
+            raise
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._engine.loop)
+        self._waiting.add(future)
+        future.add_done_callback(self._waiting.discard)
+        return future
+
+    def check_thread(self) -> None:
+        """Raise if the present thread is the engine's, which must never wait for itself."""
+        if threading.get_ident() == self._engine.thread.ident:
+            raise WaitsForItself(
+                f"a callback of this {self._name} called a method that waits for the thread in "
+                "which callbacks run: let the callback only take note, and do this elsewhere"
+            )
+
+    def close(self) -> Closed:
+        """Close the core and leave the engine, once; done when the last trace is gone.
+
+        Never cancel this future: `hurry` is for those who cannot wait.
+        """
+        with _lock:
+            if self._closed is None:
+                self._closed = Future()
+                if self._engine.forked:  # all that is here belongs to the parent
+                    self._closed.set_result(None)
+                else:
+                    self._engine.loop.call_soon_threadsafe(self._begin_closing)
+            return self._closed
+
+    def join(self) -> None:
+        """After `close` is done: wait the moment that the thread takes to end, if it does."""
+        if self._engine.stopping:
+            self._engine.thread.join()
+
+    def hurry(self) -> None:
+        """Stop finishing: what a core that is being closed has not done by now stays undone."""
+        self._engine.loop.call_soon_threadsafe(self._cancel_closing)
+
+    def abandon(self, client: object) -> None:
+        """The client was garbage collected. May be called at any point of any thread."""
+        if self._closed is None and not self._engine.forked:
+            warnings.warn(
+                f"a {self._name} was not closed: use it in a `with` block, or call its close()",
+                ResourceWarning,
+                source=client,
+                stacklevel=3,
+            )
+            self._engine.loop.call_soon_threadsafe(self.close)
+
+    def _begin_closing(self) -> None:
+        self._closing = self._engine.loop.create_task(self._core.close())
+        self._closing.add_done_callback(self._leave)
+
+    def _cancel_closing(self) -> None:
+        if self._closing is not None:
+            self._closing.cancel()
+
+    def _leave(self, closing: "asyncio.Task[None]") -> None:
+        for future in list(self._waiting):
+            future.cancel()
+        error = (
+            ClientClosed(f"closing this {self._name} was cut short: what it had left is not done")
+            if closing.cancelled()
+            else closing.exception()
+        )
+        assert self._closed is not None
+        self._engine.leave(self, self._closed, error)
+
+
+class _Engine:
+    def __init__(self) -> None:
+        self.forked = False
+        self.seats: set[Seat] = set()
+        self._runner = asyncio.Runner(loop_factory=_new_loop)
+        self.loop = self._runner.get_loop()
+        self._stop = asyncio.Event()
+        self._last_words: tuple[Closed, BaseException | None] | None = None
+        self.thread = threading.Thread(target=self._run, name="barnabas-engine", daemon=True)
+        self.thread.start()
+
+    def leave(self, seat: Seat, closed: Closed, error: BaseException | None) -> None:
+        """Called in the engine's thread; the last one stops it."""
+        global _engine  # noqa: PLW0603 - there is one for each process
+        with _lock:
+            self.seats.discard(seat)
+            last = not self.seats
+            if last and _engine is self:
+                _engine = None
+        if last:
+            self._last_words = (closed, error)
+            self._stop.set()
+        else:
+            closed.set_result(error)
+
+    @property
+    def stopping(self) -> bool:
+        return self._last_words is not None
+
+    def _run(self) -> None:
+        with self._runner:
+            self._runner.run(self._until_stopped())
+        if self._last_words is not None:
+            closed, error = self._last_words
+            closed.set_result(error)
+
+    async def _until_stopped(self) -> None:
+        await self._stop.wait()
+
+
+_lock = threading.Lock()
+_engine: _Engine | None = None
+_of_parents: list[_Engine] = []  # their sockets are shared with the parent: never touched again
+
+
+def take_seat(core: Core, name: str) -> Seat:
+    """A place in the engine of this process, which is started if there is none."""
+    global _engine  # noqa: PLW0603 - there is one for each process
+    with _lock:
+        if _engine is None:
+            _engine = _Engine()
+        seat = Seat(_engine, core, name)
+        _engine.seats.add(seat)
+        return seat
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop
+
+
+def _close_all() -> None:
+    """At exit: give those clients a chance that nobody closed, and end the thread."""
+    with _lock:
+        engine = _engine
+        seats = [] if engine is None else list(engine.seats)
+    if engine is None:
+        return
+    for seat in seats:
+        if not seat.closed:
+            warnings.warn(
+                f"a {seat._name} was not closed before the program's end: use it in a `with` "
+                "block, or call its close()",
+                ResourceWarning,
+                stacklevel=1,
+            )
+    closing = [seat.close() for seat in seats]
+    late = wait(closing, EXIT_TIMEOUT_S).not_done
+    for seat in seats:
+        seat.hurry()
+    wait(late, _STOP_TIMEOUT_S)
+    engine.thread.join(_STOP_TIMEOUT_S)
+    for each in closing:
+        if each.done() and (error := each.result()) is not None:
+            raise error
+
+
+def _after_fork() -> None:
+    global _engine, _lock  # noqa: PLW0603 - there is one for each process
+    _lock = threading.Lock()
+    if _engine is not None:
+        _engine.forked = True
+        _of_parents.append(_engine)
+        _engine = None
+
+
+atexit.register(_close_all)
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,1 @@
+"""Producer, Consumer and Admin that block; `barnabas` offers them. Made from `barnabas.aio`."""

@@ -1,0 +1,34 @@
+"""Looking after a cluster: its topics, configurations, groups and offsets."""
+
+# Made from ../aio/admin.py by `make sync`: change it there.
+
+from barnabas.client.brokers import ClusterDescription, describe_cluster
+from barnabas.client.cluster import Cluster
+from barnabas.client.connection import DEFAULT_REQUEST_TIMEOUT_MS
+from barnabas.sync.waiting import Client
+
+
+class Admin(Client):
+    """Looks after a cluster.
+
+        with barnabas.Admin("localhost:9092") as admin:
+            print(admin.cluster())
+
+    One may be used by many threads or tasks at once.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str = "localhost:9092",
+        *,
+        request_timeout_ms: int = DEFAULT_REQUEST_TIMEOUT_MS,
+        client_id: str = "barnabas",
+    ) -> None:
+        self._cluster = Cluster(
+            bootstrap_servers, client_id=client_id, request_timeout_ms=request_timeout_ms
+        )
+        super().__init__(self._cluster)
+
+    def cluster(self) -> ClusterDescription:
+        """The brokers of the cluster, and which of them is the controller."""
+        return self._wait(describe_cluster(self._cluster))

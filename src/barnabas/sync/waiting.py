@@ -1,0 +1,68 @@
+"""How blocking clients wait for their core: the calling thread sleeps, and Ctrl-C wakes it.
+
+In the thread of a running event loop they work too, and hold that loop up meanwhile, as everything
+does that blocks. That is said in the documentation and not by a warning: a notebook's cells run in
+such a thread.
+"""
+
+from collections.abc import Coroutine
+from concurrent.futures import CancelledError
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from barnabas.client.engine import Core, take_seat
+
+T = TypeVar("T")
+
+
+class Client:
+    """The base of Producer, Consumer and Admin."""
+
+    def __init__(self, core: Core) -> None:
+        self._seat = take_seat(core, type(self).__name__)
+
+    def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """What a coroutine of the core returns; an interrupt cancels it there."""
+        try:
+            self._seat.check_thread()
+        except BaseException:
+            coroutine.close()
+            raise
+        future = self._seat.submit(coroutine)
+        try:
+            return future.result()
+        except CancelledError:
+            raise self._seat.closed_error() from None
+        except BaseException:
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        """Finish what was begun, and leave nothing behind. Once is enough, twice does no harm."""
+        if self._seat.closed and self._seat.close().done():
+            return
+        self._seat.check_thread()
+        closed = self._seat.close()
+        try:
+            error = closed.result()
+        except BaseException:  # an interrupt
+            self._seat.hurry()
+            raise
+        self._seat.join()
+        if error is not None:
+            raise error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_seat"):  # else its making failed
+            self._seat.abandon(self)

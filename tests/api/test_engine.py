@@ -1,0 +1,181 @@
+"""One thread for the cores of all clients: when it runs, when it ends, and how it is waited for."""
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Timer
+
+import pytest
+
+from barnabas.client.errors import ClientClosed, WaitsForItself
+from tests.api.clock import AioClock, Clock, Core
+
+
+def engines() -> list[threading.Thread]:
+    return [each for each in threading.enumerate() if each.name == "barnabas-engine"]
+
+
+def test_the_first_client_starts_it_and_the_last_one_stops_it() -> None:
+    assert not engines()
+    with Clock() as first:
+        with Clock() as second:
+            assert len(engines()) == 1
+            assert 0 <= second.age_s() < 5
+        assert first.age_s() >= 0
+    assert not engines()
+    with Clock() as third:
+        assert third.age_s() >= 0
+    assert not engines()
+
+
+def test_both_faces_share_it() -> None:
+    async def both() -> None:
+        async with AioClock() as aio:
+            with Clock() as clock:
+                assert await aio.age_s() >= 0
+                assert clock.age_s() >= 0
+                assert len(engines()) == 1
+
+    asyncio.run(both())
+    assert not engines()
+
+
+def test_errors_of_the_core_come_through() -> None:
+    with Clock() as clock, pytest.raises(LookupError, match="as asked"):
+        clock.fail()
+
+    async def fail() -> None:
+        async with AioClock() as aio:
+            with pytest.raises(LookupError, match="as asked"):
+                await aio.fail()
+
+    asyncio.run(fail())
+
+
+def test_a_closed_client_says_so() -> None:
+    clock = Clock()
+    clock.close()
+    clock.close()
+    with pytest.raises(ClientClosed, match="this Clock is closed"):
+        clock.age_s()
+    assert clock.core.said == ["closed"]
+
+
+def test_closing_raises_once_what_the_core_raises_and_leaves_nothing_behind() -> None:
+    clock = Clock()
+    clock.core.failing = LookupError("not delivered")
+    with pytest.raises(LookupError, match="not delivered"):
+        clock.close()
+    clock.close()
+    assert not engines()
+
+
+def test_whoever_waits_while_somebody_else_closes_is_told() -> None:
+    clock = Clock()
+    with ThreadPoolExecutor() as pool:
+        asleep = pool.submit(clock.sleep, 60)
+        while clock.core.said != ["sleeps"]:
+            time.sleep(0.001)
+        clock.close()
+        with pytest.raises(ClientClosed):
+            asleep.result(5)
+    assert not engines()
+
+    async def in_tasks() -> None:
+        aio = AioClock()
+        asleep = asyncio.create_task(aio.sleep(60))
+        while aio.core.said != ["sleeps"]:
+            await asyncio.sleep(0.001)
+        await aio.close()
+        with pytest.raises(ClientClosed):
+            await asleep
+
+    asyncio.run(in_tasks())
+
+
+def test_many_threads_use_one_client() -> None:
+    with Clock() as clock, ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(lambda _: clock.age_s() >= 0, range(400)))
+
+
+def test_many_threads_come_and_go() -> None:
+    def visit(_: int) -> bool:
+        with Clock() as clock:
+            return clock.age_s() >= 0
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(visit, range(200)))
+    assert not engines()
+
+
+def test_ctrl_c_ends_a_wait_and_cancels_the_core() -> None:
+    with Clock() as clock:
+        Timer(0.1, os.kill, [os.getpid(), signal.SIGINT]).start()
+        with pytest.raises(KeyboardInterrupt):
+            clock.sleep(60)
+        clock.age_s()
+        assert clock.core.said == ["sleeps", "cancelled"]
+
+
+def test_ctrl_c_ends_closing() -> None:
+    clock = Clock()
+    clock.core.closing_s = 60
+    Timer(0.1, os.kill, [os.getpid(), signal.SIGINT]).start()
+    with pytest.raises(KeyboardInterrupt):
+        clock.close()
+    deadline = time.monotonic() + 5
+    while engines() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not engines()
+    assert clock.core.said == []
+
+
+def test_cancelling_a_task_cancels_the_core() -> None:
+    async def cancel() -> list[str]:
+        async with AioClock() as aio:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.05):
+                    await aio.sleep(60)
+            await aio.age_s()
+            return list(aio.core.said)
+
+    assert asyncio.run(cancel()) == ["sleeps", "cancelled"]
+
+
+def test_a_blocking_application_does_not_hold_up_the_core() -> None:
+    async def block() -> float:
+        async with AioClock() as aio:
+            asleep = asyncio.create_task(aio.sleep(0.05))
+            await asyncio.sleep(0.01)
+            time.sleep(0.2)  # a handler that computes
+            started = time.monotonic()
+            assert await asleep == "slept"
+            return time.monotonic() - started
+
+    assert asyncio.run(block()) < 0.04
+
+
+def test_a_callback_that_would_wait_for_itself_is_told() -> None:
+    with Clock() as clock:
+
+        async def callback() -> None:
+            clock.age_s()
+
+        with pytest.raises(WaitsForItself, match="callback of this Clock"):
+            clock._seat.submit(callback()).result(5)
+
+
+def test_a_client_that_is_dropped_is_closed_in_the_background() -> None:
+    core = Core()
+    clock = Clock(core)
+    clock.age_s()
+    with pytest.warns(ResourceWarning, match="a Clock was not closed"):
+        del clock
+    deadline = time.monotonic() + 5
+    while engines() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert core.said == ["closed"]
+    assert not engines()
