@@ -89,7 +89,9 @@ def transform(
             producer.send(target, mark + (r.value or b""), partition=r.partition)
         reached = {r.partition: r.offset + 1 for r in records}
         producer.send_offsets(consumer.group_metadata(), source, reached)
-        producer.flush()
+        for outcome in producer.flush():
+            if outcome.error is not None:  # aiokafka would commit the rest
+                raise MustAbort(outcome.error)
         time.sleep(_PAUSE_S)
         if not regrets:
             producer.commit()
