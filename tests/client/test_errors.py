@@ -1,8 +1,25 @@
 """Errors say what is wrong with what, and how to mend it."""
 
+import inspect
+
 import pytest
 
-from barnabas.client.errors import BrokerError, BrokerUnreachable, broker_error, check
+from barnabas import errors
+from barnabas.client.errors import broker_error, check
+from barnabas.errors import (
+    AdvertisedAddressUnreachable,
+    BarnabasError,
+    BrokerError,
+    BrokerUnreachable,
+    DeliveryFailed,
+    InvalidArgument,
+    NotAuthorized,
+    RecordTooLarge,
+    RequestTimedOut,
+    TopicExists,
+    UnknownGroup,
+    UnknownTopic,
+)
 from barnabas.wire.errors import ErrorCode
 
 
@@ -63,3 +80,46 @@ def test_unreachable_brokers_are_named_with_the_fix() -> None:
     dead = str(BrokerUnreachable.of_node(3, "x:9", "connection refused"))
     assert "is node 3 down? See `barnabas cluster status`" in dead
     assert "--advertise" not in dead
+    assert "bootstrap_servers" in bootstrap
+
+
+def test_a_wrong_advertised_address_can_be_told_from_a_broker_that_is_down() -> None:
+    assert type(BrokerUnreachable.at_advertised(3, "x:9", "?")) is AdvertisedAddressUnreachable
+    assert type(BrokerUnreachable.of_node(3, "x:9", "?")) is BrokerUnreachable
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, UnknownTopic),
+        (ErrorCode.TOPIC_ALREADY_EXISTS, TopicExists),
+        (ErrorCode.GROUP_ID_NOT_FOUND, UnknownGroup),
+        (ErrorCode.MESSAGE_TOO_LARGE, RecordTooLarge),
+        (ErrorCode.MESSAGE_TOO_LARGE, InvalidArgument),
+        (ErrorCode.TOPIC_AUTHORIZATION_FAILED, NotAuthorized),
+    ],
+)
+def test_what_users_catch_has_a_class(code: ErrorCode, kind: type[BarnabasError]) -> None:
+    error = broker_error(code, "it")
+    assert isinstance(error, kind)
+    assert isinstance(error, BrokerError)
+    assert error.code is code
+
+
+def test_undelivered_records_are_counted_and_explained() -> None:
+    reason = RequestTimedOut("too late")
+    failed = DeliveryFailed(3, reason)
+    assert str(failed) == "3 records were not delivered, the first because of this: too late"
+    assert failed.__cause__ is reason
+    assert str(DeliveryFailed(1, reason)).startswith("1 record was")
+
+
+def test_the_public_module_offers_every_exception_with_its_documentation() -> None:
+    defined = {
+        name
+        for name, value in vars(errors).items()
+        if inspect.isclass(value) and issubclass(value, BarnabasError)
+    }
+    assert defined == set(errors.__all__) - {"ErrorCode"}
+    for name in defined:
+        assert getattr(errors, name).__doc__, name

@@ -1,169 +1,80 @@
-"""Everything the client raises, as one tree.
+"""What a broker's error codes mean to a user, and which exception stands for each.
 
-`retriable` says whether doing the same again may help. Messages name the fix wherever there is one,
-because they are what the user of a command line sees.
+The exceptions themselves are in `barnabas.errors`.
 """
 
 import re
 from typing import NamedTuple
 
+from barnabas.errors import (
+    AdvertisedAddressUnreachable,
+    BarnabasError,
+    BrokerError,
+    BrokerUnreachable,
+    ClientClosed,
+    CommitUncertain,
+    ConnectionLost,
+    CorruptRecords,
+    DataLost,
+    DeliveryFailed,
+    DeliveryTimedOut,
+    GroupNotEmpty,
+    HostUnknown,
+    InvalidArgument,
+    NotAuthorized,
+    NotEnoughReplicas,
+    OffsetOutOfRange,
+    ProducerFenced,
+    ProtocolMismatch,
+    RecordTooLarge,
+    RefusedAsTooLarge,
+    RequestTimedOut,
+    TopicExists,
+    TransactionAborted,
+    UndecodableRecord,
+    UnknownGroup,
+    UnknownTopic,
+    UsedAfterFork,
+    WaitsForItself,
+)
 from barnabas.wire.errors import ErrorCode
 
-
-class BarnabasError(Exception):
-    """The root of the tree."""
-
-    retriable = False
-
-
-class BrokerUnreachable(BarnabasError):  # noqa: N818 - says what is wrong
-    """No connection could be made to the address the user gave, or to one that a broker gave."""
-
-    retriable = True
-
-    @classmethod
-    def at_bootstrap(cls, tried: list[tuple[str, str]]) -> "BrokerUnreachable":
-        """None of the bootstrap addresses answered; `tried` holds each with its reason."""
-        reasons = "; ".join(f"{address} ({reason})" for address, reason in tried)
-        return cls(
-            f"cannot reach a broker at {reasons}: is `barnabas server` running there? "
-            "Give another address with --bootstrap HOST:PORT"
-        )
-
-    @classmethod
-    def without_controller(cls, addresses: str) -> "BrokerUnreachable":
-        """A broker is there, and waits for others before it serves anybody."""
-        return cls(
-            f"the node at {addresses} is up, but waits for a controller: a majority of the voters "
-            "must be up. Its log says for whom it waits"
-        )
-
-    @classmethod
-    def of_node(cls, node_id: int, address: str, reason: str) -> "BrokerUnreachable":
-        """A broker does not answer where others do, so it is most likely not running."""
-        return cls(
-            f"broker {node_id} at {address} cannot be reached ({reason}): is node {node_id} down? "
-            "See `barnabas cluster status`"
-        )
-
-    @classmethod
-    def at_advertised(
-        cls, node_id: int, address: str, reason: str, *, resolved: bool = True
-    ) -> "BrokerUnreachable":
-        """The cluster was reached, but no broker is where it says it is."""
-        down = f"is node {node_id} down? If not, " if resolved else ""
-        return cls(
-            f"broker {node_id} says it is at {address}, and that cannot be reached ({reason}): "
-            f"{down}start it with --advertise HOST:PORT (advertised.listeners), an address that "
-            "its clients can reach"
-        )
-
-
-class HostUnknown(BrokerUnreachable):
-    """An address whose host has no meaning here."""
-
-
-class ConnectionLost(BarnabasError):  # noqa: N818 - says what is wrong
-    """The connection broke while a request was under way; it may have been carried out."""
-
-    retriable = True
-
-
-class RequestTimedOut(BarnabasError):  # noqa: N818 - says what is wrong
-    """A broker accepted a request and did not answer in time."""
-
-    retriable = True
-
-
-class DeliveryTimedOut(BarnabasError):  # noqa: N818 - says what is wrong
-    """A record could not be delivered in the time it was given."""
-
-
-class ProtocolMismatch(BarnabasError):  # noqa: N818 - says what is wrong
-    """The other side does not speak Kafka, or no version of a request that both sides know."""
-
-
-class CorruptRecords(BarnabasError):  # noqa: N818 - says what is wrong
-    """Fetched records that cannot be decoded."""
-
-
-class InvalidArgument(BarnabasError, ValueError):  # noqa: N818 - says what is wrong
-    """Something that no broker needs to be asked about: it cannot be right."""
-
-
-class RecordTooLarge(InvalidArgument):
-    """A record that makes a larger request than a broker reads."""
-
-
-class ClientClosed(BarnabasError):  # noqa: N818 - says what is wrong
-    """A client that was closed is used again, or was closed by somebody else meanwhile."""
-
-
-class UsedAfterFork(BarnabasError):  # noqa: N818 - says what is wrong
-    """A client is used in a child process that did not make it."""
-
-
-class WaitsForItself(BarnabasError):  # noqa: N818 - says what is wrong
-    """A callback called something that can only go on when the callback is over."""
-
-
-class BrokerError(BarnabasError):
-    """A broker answered with an error code."""
-
-    def __init__(self, code: ErrorCode, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.retriable = code.retriable
-
-
-class ProducerFenced(BarnabasError):  # noqa: N818 - says what is wrong
-    """This producer's transactional id is another's now; nothing it does counts any more."""
-
-    @classmethod
-    def of(cls, transactional_id: str) -> "ProducerFenced":
-        return cls(
-            f"transactional id {transactional_id}: another producer has taken it over, or a "
-            "transaction took longer than its timeout; what was not committed is rolled back. "
-            "Make a new producer, if this one should go on"
-        )
-
-
-class TransactionAborted(BarnabasError):  # noqa: N818 - says what is wrong
-    """A transaction that had to be rolled back; nothing of it will be seen.
-
-    `retriable` says whether another one with the same records may succeed.
-    """
-
-    retriable = True
-
-    @classmethod
-    def because(cls, reason: BarnabasError) -> "TransactionAborted":
-        aborted = cls(f"the transaction is rolled back: {reason}")
-        if isinstance(reason, BrokerError):
-            aborted.retriable = reason.retriable or reason.code in _TRANSACTION_ANEW
-        return aborted
-
-
-class CommitUncertain(BarnabasError):  # noqa: N818 - says what is wrong
-    """A commit that nobody confirmed in time: it may have happened, as a whole, or not at all.
-
-    A new producer with the same transactional id settles it: once it is ready, either all is there
-    to be read or nothing is.
-    """
-
-
-# What another transaction does not suffer from: the producer or the group has moved on meanwhile.
-_TRANSACTION_ANEW = frozenset(
-    {
-        ErrorCode.TRANSACTION_ABORTABLE,
-        ErrorCode.INVALID_TXN_STATE,
-        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-        ErrorCode.UNKNOWN_PRODUCER_ID,
-        ErrorCode.ILLEGAL_GENERATION,
-        ErrorCode.UNKNOWN_MEMBER_ID,
-        ErrorCode.REBALANCE_IN_PROGRESS,
-    }
-)
+__all__ = [
+    "AdvertisedAddressUnreachable",
+    "BarnabasError",
+    "BrokerError",
+    "BrokerUnreachable",
+    "ClientClosed",
+    "CommitUncertain",
+    "ConnectionLost",
+    "CorruptRecords",
+    "DataLost",
+    "DeliveryFailed",
+    "DeliveryTimedOut",
+    "GroupNotEmpty",
+    "HostUnknown",
+    "InvalidArgument",
+    "NotAuthorized",
+    "NotEnoughReplicas",
+    "OffsetOutOfRange",
+    "ProducerFenced",
+    "ProtocolMismatch",
+    "RecordTooLarge",
+    "RefusedAsTooLarge",
+    "RequestTimedOut",
+    "TopicExists",
+    "TransactionAborted",
+    "UndecodableRecord",
+    "UnknownGroup",
+    "UnknownTopic",
+    "UsedAfterFork",
+    "WaitsForItself",
+    "broker_error",
+    "check",
+    "code_of",
+    "is_busy",
+    "worth_retrying",
+]
 
 
 class _Meaning(NamedTuple):
@@ -179,7 +90,7 @@ _MEANINGS = {
         "see `barnabas topics list`, or make it with `barnabas topics create`",
     ),
     ErrorCode.TOPIC_ALREADY_EXISTS: _Meaning(
-        "it exists already", "--if-not-exists makes that no error"
+        "it exists already", "exist_ok=True, or --if-not-exists, makes that no error"
     ),
     ErrorCode.MESSAGE_TOO_LARGE: _Meaning(
         None,
@@ -247,6 +158,23 @@ _MEANINGS = {
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: _Meaning("not allowed on this cluster"),
 }
 _UNEXPLAINED = _Meaning(None)
+_CLASSES: dict[ErrorCode, type[BrokerError]] = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: UnknownTopic,
+    ErrorCode.UNKNOWN_TOPIC_ID: UnknownTopic,
+    ErrorCode.TOPIC_ALREADY_EXISTS: TopicExists,
+    ErrorCode.GROUP_ID_NOT_FOUND: UnknownGroup,
+    ErrorCode.NON_EMPTY_GROUP: GroupNotEmpty,
+    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: GroupNotEmpty,
+    ErrorCode.OFFSET_OUT_OF_RANGE: OffsetOutOfRange,
+    ErrorCode.NOT_ENOUGH_REPLICAS: NotEnoughReplicas,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: NotEnoughReplicas,
+    ErrorCode.MESSAGE_TOO_LARGE: RefusedAsTooLarge,
+    ErrorCode.RECORD_LIST_TOO_LARGE: RefusedAsTooLarge,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: NotAuthorized,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: NotAuthorized,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: NotAuthorized,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: NotAuthorized,
+}
 _SETTING = re.compile(r"\b[a-z]+(?:\.[a-z]+){2,}\b")
 
 
@@ -269,7 +197,7 @@ def broker_error(error_code: int, what: str, message: str | None = None) -> Brok
     name = code.name if code == error_code else str(error_code)
     told = meaning.explanation is None and _SETTING.search(explanation)
     fix = f"; {meaning.fix}" if meaning.fix and not told else ""
-    return BrokerError(code, f"{what}: {explanation} ({name}){fix}")
+    return _CLASSES.get(code, BrokerError)(code, f"{what}: {explanation} ({name}){fix}")
 
 
 def check(error_code: int, what: str, message: str | None = None) -> None:

@@ -1,0 +1,169 @@
+"""How keys and values become bytes and come back: `key_format` and `value_format` of the clients.
+
+| name | values | bytes |
+|---|---|---|
+| `"bytes"` | bytes | the same |
+| `"str"` | str | UTF-8 |
+| `"int"` | int | 8 bytes, big-endian and signed, as Java's Long |
+| `"json"` | what `json` knows | JSON without spaces, names in order: equal objects, equal bytes |
+
+Anything with the two methods of `Format` is a format too. None never comes to a format: it stays
+None, which as a value is a tombstone.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+from barnabas.errors import InvalidArgument
+
+__all__ = ["BYTES", "INT", "JSON", "STR", "Format", "FormatName", "decoder", "encoder", "format_of"]
+
+FormatName: TypeAlias = Literal["bytes", "str", "int", "json"]
+
+_INT_BYTES = 8
+
+
+@runtime_checkable
+class Format(Protocol):
+    """Turns values into bytes and back.
+
+    `encode` raises TypeError or ValueError for what it does not take; what `decode` raises becomes
+    an `UndecodableRecord`. Both may be called by several threads at once.
+    """
+
+    def encode(self, value: Any, /) -> bytes: ...
+
+    def decode(self, data: bytes, /) -> Any: ...
+
+
+class _Bytes:
+    def encode(self, value: Any) -> bytes:
+        if isinstance(value, bytes):
+            return value
+        if isinstance(value, bytearray | memoryview):
+            return bytes(value)
+        raise TypeError(f"takes bytes, not {_kind(value)}")
+
+    def decode(self, data: bytes) -> bytes:
+        return data
+
+    def __repr__(self) -> str:
+        return '"bytes"'
+
+
+class _Str:
+    def encode(self, value: Any) -> bytes:
+        if not isinstance(value, str):
+            raise TypeError(f"takes str, not {_kind(value)}")
+        return value.encode()
+
+    decode = staticmethod(bytes.decode)
+
+    def __repr__(self) -> str:
+        return '"str"'
+
+
+class _Int:
+    def encode(self, value: Any) -> bytes:
+        if not isinstance(value, int):
+            raise TypeError(f"takes int, not {_kind(value)}")
+        try:
+            return value.to_bytes(_INT_BYTES, "big", signed=True)
+        except OverflowError:
+            raise ValueError(f"takes what 64 bits hold, not {value}") from None
+
+    def decode(self, data: bytes) -> int:
+        if len(data) != _INT_BYTES:
+            raise ValueError(f"an int takes {_INT_BYTES} bytes, and these are {len(data)}")
+        return int.from_bytes(data, "big", signed=True)
+
+    def __repr__(self) -> str:
+        return '"int"'
+
+
+class _Json:
+    def __init__(self) -> None:
+        encoder = json.JSONEncoder(
+            ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+        )
+        self._encode = encoder.encode
+
+    def encode(self, value: Any) -> bytes:
+        return self._encode(value).encode()
+
+    decode = staticmethod(json.loads)
+
+    def __repr__(self) -> str:
+        return '"json"'
+
+
+BYTES: Format = _Bytes()
+STR: Format = _Str()
+INT: Format = _Int()
+JSON: Format = _Json()
+
+_NAMED: dict[str, Format] = {"bytes": BYTES, "str": STR, "int": INT, "json": JSON}
+
+
+def format_of(choice: FormatName | Format, argument: str) -> Format:
+    """The format that an argument such as "value_format" stands for."""
+    if isinstance(choice, str):
+        if choice not in _NAMED:
+            known = ", ".join(f'"{name}"' for name in _NAMED)
+            raise InvalidArgument(
+                f"{argument}={choice!r} is unknown: it is one of {known}, or an object with "
+                "encode and decode"
+            )
+        return _NAMED[choice]
+    if isinstance(choice, type) or not isinstance(choice, Format):
+        raise TypeError(f"{argument} has to be a name, or an object with encode and decode")
+    return choice
+
+
+def encoder(choice: FormatName | Format, argument: str) -> Callable[[Any], bytes | None]:
+    """Encodes whatever the application gives; errors name the argument that chose the format."""
+    chosen = format_of(choice, argument)
+    encode_some = chosen.encode
+
+    def encode(value: Any) -> bytes | None:
+        if value is None:
+            return None
+        try:
+            data = encode_some(value)
+        except TypeError as error:
+            raise TypeError(f"{argument}={chosen!r}: {error}{_hint(argument, value)}") from error
+        except ValueError as error:
+            raise InvalidArgument(f"{argument}={chosen!r}: {error}") from error
+        if not isinstance(data, bytes):
+            raise TypeError(f"{argument}={chosen!r}: its encode gave {_kind(data)}, not bytes")
+        return data
+
+    return encode
+
+
+def decoder(choice: FormatName | Format, argument: str) -> Callable[[bytes | None], Any]:
+    """Decodes what a record holds; raises whatever the format raises."""
+    decode_some = format_of(choice, argument).decode
+
+    def decode(data: bytes | None) -> Any:
+        return None if data is None else decode_some(data)
+
+    return decode
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__
+
+
+def _hint(argument: str, value: object) -> str:
+    """Which format would take it."""
+    if isinstance(value, str):
+        return f'; {argument}="str" would'
+    if isinstance(value, bytes):
+        return f'; {argument}="bytes" would'
+    if isinstance(value, int):
+        return f'; {argument}="int" would, or "json"'
+    if isinstance(value, dict | list | float):
+        return f'; {argument}="json" would'
+    return ""
