@@ -15,7 +15,7 @@ import asyncio
 import socket
 import struct
 from collections import deque
-from typing import NamedTuple, Self, TypeVar
+from typing import NamedTuple, Self, TypeVar, cast
 
 from barnabas import __version__
 from barnabas.client.errors import (
@@ -255,8 +255,7 @@ class Connection(asyncio.Protocol):
     # -- asyncio.Protocol ----------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is none by inheritance
 
     def connection_lost(self, exc: Exception | None) -> None:
         reason = f": {exc}" if exc is not None else ""
