@@ -18,7 +18,8 @@ from collections import deque
 from typing import NamedTuple, Self, TypeVar, cast
 
 from barnabas import __version__
-from barnabas.client.errors import (
+from barnabas.client.answer_buffer import AnswerBuffer, BadLength
+from barnabas.errors import (
     BrokerUnreachable,
     ConnectionLost,
     HostUnknown,
@@ -35,8 +36,7 @@ from barnabas.wire.primitives import Buffer, WireError
 DEFAULT_REQUEST_TIMEOUT_MS = 30_000
 MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 """A larger answer is no Kafka: four bytes of TLS or HTTP read as a length, most likely."""
-
-_LENGTH = struct.Struct(">i")
+_MIN_RESPONSE_BYTES = 4  # its correlation id
 _ERROR_CODE_AT = 4
 _UNSUPPORTED_VERSION = struct.pack(">h", ErrorCode.UNSUPPORTED_VERSION)
 _CLOSE_TIMEOUT_S = 5
@@ -46,17 +46,17 @@ ResponseT = TypeVar("ResponseT", bound=Response)
 
 class _Pending(NamedTuple):
     correlation_id: int
-    answer: "asyncio.Future[bytes]"
+    answer: "asyncio.Future[Buffer]"
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """Made by `Connection.open`; `close` it, or let the other side do so."""
 
     def __init__(self, address: str, client_id: str) -> None:
         self.address = address
         self._client_id = client_id
         self._transport: asyncio.Transport | None = None
-        self._received = bytearray()
+        self._received = AnswerBuffer(_MIN_RESPONSE_BYTES, MAX_RESPONSE_BYTES)
         self._pending: deque[_Pending] = deque()
         self._next_correlation_id = 0
         self._versions: dict[int, tuple[int, int]] = {}
@@ -194,14 +194,14 @@ class Connection(asyncio.Protocol):
             feature.name: feature.max_version_level for feature in response.finalized_features
         }
 
-    async def _write(self, request: Request[Response], version: int, timeout_ms: int) -> bytes:
+    async def _write(self, request: Request[Response], version: int, timeout_ms: int) -> Buffer:
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 await self._writable.wait()
                 transport = self._transport_or_raise()
                 correlation_id = self._take_correlation_id()
                 frame = self._encode(request, version, correlation_id)
-                answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+                answer: asyncio.Future[Buffer] = asyncio.get_running_loop().create_future()
                 self._pending.append(_Pending(correlation_id, answer))
                 transport.writelines(frame)
                 return await answer
@@ -220,7 +220,7 @@ class Connection(asyncio.Protocol):
             name = type(request).__name__.removesuffix("Request")
             raise InvalidArgument(f"this cannot be put into {name} v{version}: {error}") from error
 
-    def _decode(self, answer: bytes, request: Request[ResponseT], version: int) -> ResponseT:
+    def _decode(self, answer: Buffer, request: Request[ResponseT], version: int) -> ResponseT:
         try:
             response = decode_response(memoryview(answer), request.RESPONSE, version)
         except WireError as error:
@@ -252,7 +252,7 @@ class Connection(asyncio.Protocol):
             if not answer.done():
                 answer.set_exception(type(self._lost)(*self._lost.args))
 
-    # -- asyncio.Protocol ----------------------------------------------------------------------
+    # -- asyncio.BufferedProtocol --------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is none by inheritance
@@ -268,32 +268,23 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._writable.set()
 
-    def data_received(self, data: bytes) -> None:
-        received = self._received
-        received += data
-        at = 0
-        while len(received) - at >= _LENGTH.size:
-            (size,) = _LENGTH.unpack_from(received, at)
-            if not _LENGTH.size <= size <= MAX_RESPONSE_BYTES:
-                self._fail(
-                    ProtocolMismatch(
-                        f"what answers at {self.address} does not speak plaintext Kafka "
-                        f"(a frame of {size} bytes)"
-                    )
-                )
-                return
-            end = at + _LENGTH.size + size
-            if end > len(received):
-                break
-            with memoryview(received) as view:
-                frame = bytes(view[at + _LENGTH.size : end])
-            at = end
-            if not self._deliver(frame):
-                return
-        if at:
-            del received[:at]
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - whatever has come
+        return self._received.free()
 
-    def _deliver(self, frame: bytes) -> bool:
+    def buffer_updated(self, nbytes: int) -> None:
+        try:
+            for answer in self._received.received(nbytes):
+                if not self._deliver(answer):
+                    return
+        except BadLength as error:
+            self._fail(
+                ProtocolMismatch(
+                    f"what answers at {self.address} does not speak plaintext Kafka "
+                    f"(a frame of {error} bytes)"
+                )
+            )
+
+    def _deliver(self, frame: Buffer) -> bool:
         if not self._pending or self._pending[0].correlation_id != correlation_id_of(frame):
             self._fail(
                 ProtocolMismatch(f"the broker at {self.address} answered what nobody had asked")
