@@ -151,3 +151,15 @@ def test_who_is_leaving_still_leads_if_nobody_else_can() -> None:
     cluster.beat(3)
     assert cluster.beat(2, want_shut_down=True).should_shut_down
     assert cluster.state() == (-1, [2])
+
+
+def test_who_does_not_want_to_leave_any_more_registers_again() -> None:
+    cluster = SmallCluster(1)
+    cluster.create([1])
+    epoch = cluster.epoch(1)
+    assert cluster.beat(1, want_shut_down=True).should_shut_down
+    assert cluster.state() == (-1, [1])
+    assert cluster.beat(1).error_code == ErrorCode.STALE_BROKER_EPOCH
+    assert cluster.state() == (-1, [1])
+    cluster.join(1, previous_epoch=epoch)
+    assert cluster.state() == (1, [1])

@@ -49,6 +49,7 @@ def test_what_has_to_be_read_does_not_move_away() -> None:
 def test_epochs_only_grow() -> None:
     cluster = SmallCluster(3)
     assert [cluster.epoch(broker_id) for broker_id in (1, 2, 3)] == [0, 1, 2]
+    cluster.kill(3)
     assert unregister(cluster, 3) == 0
     assert 3 not in cluster.agreed.brokers
     assert cluster.register(3).broker_epoch == 3
@@ -212,12 +213,24 @@ def test_an_unregistered_broker_is_a_stranger() -> None:
     cluster.create([1, 2])
     cluster.create([2], name="u")
     epoch = cluster.epoch(2)
+    cluster.kill(2)
     assert unregister(cluster, 2) == 0
     assert cluster.state() == (1, [1])
     assert cluster.state(name="u") == (-1, [2])
     assert cluster.partition(name="u").replicas == [2]
     cluster.join(2, previous_epoch=epoch)
     assert cluster.state(name="u") == (-1, [])
+
+
+def test_who_is_up_is_not_forgotten() -> None:
+    """What only it has would be out of reach."""
+    cluster = SmallCluster(2)
+    cluster.create([2])
+    request = UnregisterBrokerRequest(2)
+    answer = cluster.agree(cluster.controller.unregister_broker(request))
+    assert answer.error_code == ErrorCode.INVALID_REQUEST
+    assert "stop it first" in (answer.error_message or "")
+    assert cluster.state() == (2, [2])
 
 
 def test_what_was_there_before_any_registration() -> None:

@@ -10,6 +10,7 @@ from barnabas.controller.liveness import (
 from barnabas.controller.registrations import epoch_error
 from barnabas.controller.sessions import Session, Sessions
 from barnabas.metadata.image import BrokerImage
+from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.broker_heartbeat import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
@@ -23,11 +24,16 @@ def heartbeat(
     now_ms: int,
     metadata_end_offset: int,
 ) -> BrokerHeartbeatResponse:
-    """A broker is let in once it has replayed all the metadata there was when it first called."""
+    """A broker is let in once it has replayed all the metadata there was when it first called.
+
+    One that was about to leave and does not want to any more comes back by registering again.
+    """
     error = epoch_error(draft.image, request.broker_id, request.broker_epoch)
     if error:
         return BrokerHeartbeatResponse(error_code=error)
     broker = draft.image.brokers[request.broker_id]
+    if broker.in_controlled_shutdown and not request.want_shut_down:
+        return BrokerHeartbeatResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
     session = sessions.heard(broker.id, request.current_metadata_offset, metadata_end_offset)
     assert session.caught_up_offset is not None
     caught_up = request.current_metadata_offset >= session.caught_up_offset
@@ -36,7 +42,7 @@ def heartbeat(
     elif request.want_fence:
         if not broker.fenced:
             fence(draft, [broker.id])
-    elif broker.fenced and caught_up and not broker.in_controlled_shutdown:
+    elif broker.fenced and caught_up:
         unfence(draft, broker)
     fenced = draft.image.brokers[broker.id].fenced
     sessions.keep(broker.id, now_ms, fenced=fenced)

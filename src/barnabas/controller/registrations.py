@@ -96,12 +96,21 @@ def _goes_on(image: MetadataImage, broker_id: int, *, trusted: bool) -> bool:
 
 
 def unregister_broker(draft: Draft, request: UnregisterBrokerRequest) -> UnregisterBrokerResponse:
-    """Forget a broker. What it keeps stays assigned to it: move that elsewhere before."""
+    """Forget a broker that is down. What it keeps stays assigned to it: move that elsewhere before.
+
+    One that is up is not forgotten: it would come back as a stranger whose data nobody trusts, and
+    what only it has would be out of reach.
+    """
     broker = draft.image.brokers.get(request.broker_id)
     if broker is None:
         return UnregisterBrokerResponse(
             error_code=ErrorCode.BROKER_ID_NOT_REGISTERED,
             error_message=f"broker {request.broker_id} is not registered",
+        )
+    if not broker.fenced:
+        return UnregisterBrokerResponse(
+            error_code=ErrorCode.INVALID_REQUEST,
+            error_message=f"broker {broker.id} is up: stop it first",
         )
     draft.write(UnregisterBrokerRecord(broker.id, broker.epoch))
     settle_those_of(draft, [broker.id])
