@@ -3,6 +3,13 @@
  * decode_rows(record_type, payload, record_count, base_offset, base_timestamp, append_time | None)
  *     -> list | None
  *
+ * decode_messages(message_type, payload, record_count, base_offset, base_timestamp,
+ *                 append_time | None, topic, partition, start_offset) -> list | None
+ *
+ * The second leaves out what comes before start_offset. Both types are named tuples, with nothing
+ * but their fields: (timestamp, key, value, headers, offset) and
+ * (topic, partition, offset, timestamp, key, value, headers).
+ *
  * None if a record is not well-formed, or an offset or timestamp outside 64 bits: Python then reads
  * the batch in its own way, and says what is wrong.
  */
@@ -55,6 +62,9 @@ static PyObject *headers_tuple(const record *r)
 typedef struct {
     PyTypeObject *type;
     allocfunc allocate;
+    PyObject *topic; /* NULL for records */
+    PyObject *partition;
+    int64_t start_offset;
     int64_t base_offset;
     int64_t base_timestamp;
     PyObject *timestamp; /* of the record before: most follow each other in the same millisecond */
@@ -80,81 +90,150 @@ static PyObject *timestamp_of(batch_context *batch, int64_t delta)
     return batch->timestamp;
 }
 
-static PyObject *record_object(batch_context *batch, const record *r)
-{
-    PyObject *fields[5] = {NULL};
-    PyObject *object = NULL;
-    int64_t offset;
+#define RECORD_FIELDS 5
+#define MESSAGE_FIELDS 7
 
-    if (__builtin_add_overflow(batch->base_offset, r->offset_delta, &offset))
-        return NULL;
-    if ((fields[0] = timestamp_of(batch, r->timestamp_delta)) != NULL &&
-        (fields[1] = bytes_or_none(r->key)) != NULL &&
-        (fields[2] = bytes_or_none(r->value)) != NULL &&
-        (fields[3] = headers_tuple(r)) != NULL &&
-        (fields[4] = PyLong_FromLongLong(offset)) != NULL)
-        object = batch->allocate(batch->type, 5);
-    for (Py_ssize_t i = 0; i < 5; i++) {
-        if (object != NULL)
-            PyTuple_SetItem(object, i, fields[i]);
-        else
-            Py_XDECREF(fields[i]);
-    }
+static PyObject *held(PyObject *object)
+{
+    Py_INCREF(object);
     return object;
 }
 
-PyObject *decode_rows(PyObject *module, PyObject *args)
+/* The tuple of a record; NULL with an exception, or without one if it is not well-formed. */
+static PyObject *record_object(batch_context *batch, const record *r, int64_t offset)
 {
-    PyObject *type, *append_time, *records = NULL;
-    Py_buffer payload;
-    long long count, base_offset, base_timestamp;
-    const uint8_t *at, *end;
+    PyObject *fields[MESSAGE_FIELDS] = {NULL}, **field = fields, *object = NULL;
+    Py_ssize_t count = batch->topic == NULL ? RECORD_FIELDS : MESSAGE_FIELDS;
+
+    if (batch->topic != NULL) {
+        *field++ = held(batch->topic);
+        *field++ = held(batch->partition);
+        if ((*field++ = PyLong_FromLongLong(offset)) == NULL)
+            goto out;
+    }
+    if ((*field++ = timestamp_of(batch, r->timestamp_delta)) == NULL ||
+        (*field++ = bytes_or_none(r->key)) == NULL ||
+        (*field++ = bytes_or_none(r->value)) == NULL || (*field++ = headers_tuple(r)) == NULL)
+        goto out;
+    if (batch->topic == NULL && (*field++ = PyLong_FromLongLong(offset)) == NULL)
+        goto out;
+    object = batch->allocate(batch->type, count);
+    if (object == NULL)
+        goto out;
+    for (Py_ssize_t i = 0; i < count; i++)
+        PyTuple_SetItem(object, i, fields[i]);
+    /* No cycle can ever go through it, so the collector need not visit it, again and again, for as
+     * long as the application keeps it. */
+    PyObject_GC_UnTrack(object);
+    return object;
+out:
+    for (Py_ssize_t i = 0; i < count; i++)
+        Py_XDECREF(fields[i]);
+    return NULL;
+}
+
+/* 0 with an exception if a record can't be of this type. */
+static int take_type(batch_context *batch, PyObject *type)
+{
+    PyObject *name, *dict_offset;
+    long has_dict;
+
+    batch->type = (PyTypeObject *)type;
+    batch->allocate = (allocfunc)PyType_GetSlot(batch->type, Py_tp_alloc);
+    /* Interned, because Python remembers look-ups by the object that the name is. */
+    name = PyUnicode_InternFromString("__dictoffset__");
+    if (name == NULL)
+        return 0;
+    dict_offset = PyObject_GetAttr(type, name);
+    Py_DECREF(name);
+    if (dict_offset == NULL)
+        return 0;
+    has_dict = PyLong_AsLong(dict_offset);
+    Py_DECREF(dict_offset);
+    if (!PyType_IsSubtype(batch->type, &PyTuple_Type) || batch->allocate == NULL || has_dict != 0) {
+        PyErr_SetString(PyExc_TypeError, "records are tuples, with nothing but their fields");
+        return 0;
+    }
+    return 1;
+}
+
+/* Takes over the buffer and gives it back. */
+static PyObject *decode(batch_context *batch, PyObject *type, Py_buffer *payload, long long count,
+                        PyObject *append_time)
+{
+    const uint8_t *at = payload->buf, *end = at + payload->len;
+    PyObject *records = NULL;
+    Py_ssize_t wanted = 0;
     int done = 0;
 
-    (void)module;
-    if (!PyArg_ParseTuple(args, "O!y*LLLO:decode_rows", &PyType_Type, &type, &payload, &count,
-                          &base_offset, &base_timestamp, &append_time))
-        return NULL;
-    batch_context batch = {
-        .type = (PyTypeObject *)type,
-        .allocate = (allocfunc)PyType_GetSlot((PyTypeObject *)type, Py_tp_alloc),
-        .base_offset = base_offset,
-        .base_timestamp = base_timestamp,
-        .is_append_time = append_time != Py_None,
-    };
-    if (!PyType_IsSubtype(batch.type, &PyTuple_Type) || batch.allocate == NULL) {
-        PyErr_SetString(PyExc_TypeError, "records are tuples");
+    if (!take_type(batch, type))
         goto out;
-    }
-    if (batch.is_append_time) {
-        Py_INCREF(append_time);
-        batch.timestamp = append_time;
-    }
-    if (count < 0 || count > payload.len / MIN_RECORD_SIZE)
+    batch->is_append_time = append_time != Py_None;
+    if (batch->is_append_time)
+        batch->timestamp = held(append_time);
+    if (count < 0 || count > payload->len / MIN_RECORD_SIZE)
         goto out;
     records = PyList_New((Py_ssize_t)count);
     if (records == NULL)
         goto out;
-    at = payload.buf;
-    end = at + payload.len;
     for (long long i = 0; i < count; i++) {
         record r;
+        int64_t offset;
         PyObject *object;
-        if (!read_record(&at, end, &r))
+        if (!read_record(&at, end, &r) ||
+            __builtin_add_overflow(batch->base_offset, r.offset_delta, &offset))
             goto out;
-        object = record_object(&batch, &r);
+        if (offset < batch->start_offset)
+            continue;
+        object = record_object(batch, &r, offset);
         if (object == NULL)
             goto out;
-        PyList_SetItem(records, (Py_ssize_t)i, object);
+        PyList_SetItem(records, wanted++, object);
     }
+    if (wanted < count && PyList_SetSlice(records, wanted, (Py_ssize_t)count, NULL) < 0)
+        goto out;
     done = at == end;
 out:
-    Py_XDECREF(batch.timestamp);
-    PyBuffer_Release(&payload);
+    Py_XDECREF(batch->timestamp);
+    PyBuffer_Release(payload);
     if (done)
         return records;
     Py_XDECREF(records);
     if (PyErr_Occurred())
         return NULL;
     Py_RETURN_NONE;
+}
+
+PyObject *decode_rows(PyObject *module, PyObject *args)
+{
+    batch_context batch = {.start_offset = INT64_MIN};
+    PyObject *type, *append_time;
+    Py_buffer payload;
+    long long count, base_offset, base_timestamp;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!y*LLLO:decode_rows", &PyType_Type, &type, &payload, &count,
+                          &base_offset, &base_timestamp, &append_time))
+        return NULL;
+    batch.base_offset = base_offset;
+    batch.base_timestamp = base_timestamp;
+    return decode(&batch, type, &payload, count, append_time);
+}
+
+PyObject *decode_messages(PyObject *module, PyObject *args)
+{
+    batch_context batch = {.topic = NULL};
+    PyObject *type, *append_time;
+    Py_buffer payload;
+    long long count, base_offset, base_timestamp, start_offset;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!y*LLLOO!O!L:decode_messages", &PyType_Type, &type, &payload,
+                          &count, &base_offset, &base_timestamp, &append_time, &PyUnicode_Type,
+                          &batch.topic, &PyLong_Type, &batch.partition, &start_offset))
+        return NULL;
+    batch.base_offset = base_offset;
+    batch.base_timestamp = base_timestamp;
+    batch.start_offset = start_offset;
+    return decode(&batch, type, &payload, count, append_time);
 }

@@ -8,8 +8,7 @@
  * Nothing in here runs Python code, so the objects that the first pass has looked at are still
  * there in the second.
  */
-#include "kernel.h"
-#include "record.h"
+#include "take.h"
 
 typedef struct {
     int64_t timestamp;
@@ -19,63 +18,6 @@ typedef struct {
     int64_t header_count;
     int64_t length;
 } row;
-
-/* 0 if the object is neither None nor bytes. */
-static int take_bytes(PyObject *object, span *bytes)
-{
-    char *data;
-    Py_ssize_t size;
-
-    bytes->data = NULL;
-    bytes->size = -1;
-    if (object == Py_None)
-        return 1;
-    if (!PyBytes_CheckExact(object) || PyBytes_AsStringAndSize(object, &data, &size) < 0)
-        return 0;
-    bytes->data = (const uint8_t *)data;
-    bytes->size = size;
-    return 1;
-}
-
-static int take_header(PyObject *headers, Py_ssize_t i, span *key, span *value)
-{
-    PyObject *pair = PyTuple_Check(headers) ? PyTuple_GetItem(headers, i)
-                                            : PyList_GetItem(headers, i);
-    PyObject *text;
-    Py_ssize_t size;
-
-    if (pair == NULL || !PyTuple_CheckExact(pair) || PyTuple_Size(pair) != 2)
-        return 0;
-    text = PyTuple_GetItem(pair, 0);
-    if (text == NULL || !PyUnicode_CheckExact(text))
-        return 0;
-    key->data = (const uint8_t *)PyUnicode_AsUTF8AndSize(text, &size);
-    key->size = size;
-    return key->data != NULL && take_bytes(PyTuple_GetItem(pair, 1), value);
-}
-
-/* The size of all headers; -1 if there is something unusual about them. */
-static int64_t take_headers(PyObject *headers, row *r)
-{
-    int64_t size = 0;
-
-    r->headers = headers;
-    if (PyTuple_CheckExact(headers))
-        r->header_count = PyTuple_Size(headers);
-    else if (PyList_CheckExact(headers))
-        r->header_count = PyList_Size(headers);
-    else
-        return -1;
-    for (Py_ssize_t i = 0; i < r->header_count; i++) {
-        span key, value;
-        if (!take_header(headers, i, &key, &value))
-            return -1;
-        size += span_size(key) + span_size(value);
-        if (size > MAX_PAYLOAD_BYTES)
-            return -1;
-    }
-    return size;
-}
 
 static int take_row(PyObject *object, row *r)
 {
@@ -92,7 +34,8 @@ static int take_row(PyObject *object, row *r)
     if (!take_bytes(PyTuple_GetItem(object, 1), &r->key) ||
         !take_bytes(PyTuple_GetItem(object, 2), &r->value))
         return 0;
-    r->length = take_headers(PyTuple_GetItem(object, 3), r);
+    r->headers = PyTuple_GetItem(object, 3);
+    r->length = take_headers(r->headers, &r->header_count);
     return r->length >= 0 && r->key.size <= MAX_PAYLOAD_BYTES && r->value.size <= MAX_PAYLOAD_BYTES;
 }
 
@@ -125,12 +68,9 @@ static int write_rows(uint8_t *at, Py_ssize_t count, const row *rows)
         const row *r = &rows[i];
         at = write_record(at, r->length, r->timestamp - rows[0].timestamp, i, r->key, r->value,
                           r->header_count);
-        for (Py_ssize_t j = 0; j < r->header_count; j++) {
-            span key, value;
-            if (!take_header(r->headers, j, &key, &value))
-                return 0;
-            at = write_span(write_span(at, key), value);
-        }
+        at = write_headers(at, r->headers, r->header_count);
+        if (at == NULL)
+            return 0;
     }
     return 1;
 }

@@ -19,16 +19,20 @@
 
 /* Goes up whenever a function changes what it takes or gives, together with INTERFACE in
  * barnabas/records/kernel.py: a stale build is then ignored instead of called. */
-#define INTERFACE 1
+#define INTERFACE 2
 
 /* What batch_length, an int32, leaves for the records; sizes of records never come near overflow. */
 #define MAX_PAYLOAD_BYTES (INT32_MAX - 61)
 
 PyObject *decode_rows(PyObject *module, PyObject *args);
+PyObject *decode_messages(PyObject *module, PyObject *args);
 PyObject *encode_rows(PyObject *module, PyObject *args);
 PyObject *decode_columns(PyObject *module, PyObject *args);
 PyObject *encode_columns(PyObject *module, PyObject *args);
 PyObject *murmur2(PyObject *module, PyObject *args);
 PyObject *partition_column(PyObject *module, PyObject *args);
+
+extern PyType_Spec receipt_spec;
+extern PyType_Spec row_packer_spec;
 
 #endif

@@ -3,6 +3,7 @@
 
 static PyMethodDef methods[] = {
     {"decode_rows", decode_rows, METH_VARARGS, NULL},
+    {"decode_messages", decode_messages, METH_VARARGS, NULL},
     {"encode_rows", encode_rows, METH_VARARGS, NULL},
     {"decode_columns", decode_columns, METH_VARARGS, NULL},
     {"encode_columns", encode_columns, METH_VARARGS, NULL},
@@ -11,8 +12,20 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static int add_type(PyObject *module, const char *name, PyType_Spec *spec)
+{
+    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
+    int result = type == NULL ? -1 : PyModule_AddObjectRef(module, name, type);
+
+    Py_XDECREF(type);
+    return result;
+}
+
 static int execute(PyObject *module)
 {
+    if (add_type(module, "Receipt", &receipt_spec) < 0 ||
+        add_type(module, "RowPacker", &row_packer_spec) < 0)
+        return -1;
     return PyModule_AddIntConstant(module, "INTERFACE", INTERFACE);
 }
 

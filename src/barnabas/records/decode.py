@@ -102,9 +102,24 @@ def decode_messages(
 
     Raises as `decode_batch` does.
     """
+    header, payload = open_batch(batch, limit=limit)
+    if kernel is not None:
+        messages = kernel.decode_messages(
+            Message,
+            payload,
+            header.record_count,
+            header.base_offset,
+            header.base_timestamp,
+            header.max_timestamp if header.is_log_append_time else None,
+            topic,
+            partition,
+            start_offset,
+        )
+        if messages is not None:
+            return messages
     return [
         Message(topic, partition, offset, timestamp, key, value, tuple(headers))
-        for timestamp, key, value, headers, offset in decode_batch(batch, limit=limit)
+        for timestamp, key, value, headers, offset in decode_payload(header, payload)
         if offset >= start_offset
     ]
 

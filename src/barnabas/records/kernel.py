@@ -14,9 +14,10 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from barnabas.records.batch import Buffer
+from barnabas.records.message import Message
 from barnabas.records.record import Record, Row
 
-INTERFACE = 1
+INTERFACE = 2
 """Goes up, here and in kernel.h, whenever a function takes or gives something else."""
 
 # Buffers of an Arrow array: bitmap of what is not null, ends, data, and where the array begins.
@@ -28,6 +29,8 @@ class Kernel(Protocol):
     """What `barnabas.records._kernel` offers; details in the C files."""
 
     INTERFACE: int
+    Receipt: type
+    RowPacker: type  # both are described in barnabas/client/packer.py
 
     def decode_rows(
         self,
@@ -40,6 +43,22 @@ class Kernel(Protocol):
         /,
     ) -> list[Record] | None:
         """The records of a payload."""
+        ...
+
+    def decode_messages(
+        self,
+        message_type: type[Message],
+        payload: Buffer,
+        record_count: int,
+        base_offset: int,
+        base_timestamp: int,
+        append_time: int | None,
+        topic: str,
+        partition: int,
+        start_offset: int,
+        /,
+    ) -> list[Message] | None:
+        """The records of a payload from `start_offset` on, as messages of a partition."""
         ...
 
     def encode_rows(

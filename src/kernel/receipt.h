@@ -1,0 +1,17 @@
+/* What stands for one record of an open batch, as barnabas/client/packer.py describes it. */
+#ifndef BARNABAS_RECEIPT_H
+#define BARNABAS_RECEIPT_H
+
+#include "kernel.h"
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *batch;
+    int64_t timestamp_ms;
+    Py_ssize_t index;
+} receipt;
+
+/* Whether instances of this type begin as a receipt does. */
+int is_receipt_type(PyTypeObject *type);
+
+#endif
