@@ -36,12 +36,15 @@ PROSE = [
     (re.compile(r"\bbarnabas\.aio\b"), "barnabas"),
     *((re.compile(rf"\b{name}\b"), other) for name, other in NAMES.items() if name != "aio"),
 ]
+_IN_PARENTHESES = re.compile(r"(?<![\w)\]])\(await ([\w.]+(?:\([^()]*\))?)\)(?=[.\[])")
+"""`(await admin.topics()).items()`: without the await, the parentheses have nothing to do."""
 _FSTRING_MIDDLE = getattr(tokenize, "FSTRING_MIDDLE", -1)  # since Python 3.12
 _BODY = re.compile(r'\A("""(?:.|\n)*?"""\n)', re.MULTILINE)
 
 
 def blocking(source: str) -> str:
     """The same module without its `async` and `await`."""
+    source = _IN_PARENTHESES.sub(r"await \1", source)
     starts = [0]
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))

@@ -19,12 +19,16 @@ _HOMES = {
 }
 """Where public names live. They are imported when they are first used: a broker needs none."""
 
+_MODULES = ("aio", "errors", "formats")
+
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted((*__all__, *_MODULES))

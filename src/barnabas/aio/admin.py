@@ -1,18 +1,29 @@
 """Looking after a cluster: its topics, configurations, groups and offsets."""
 
+from collections.abc import Iterable, Mapping
+
 from barnabas.aio.waiting import Client
-from barnabas.client.brokers import ClusterDescription, describe_cluster
-from barnabas.client.cluster import Cluster
+from barnabas.client.administration import Administration
+from barnabas.client.brokers import ClusterDescription
+from barnabas.client.configs import ConfigEntry, ConfigValue, resource_of, settings_of
 from barnabas.client.connection import DEFAULT_REQUEST_TIMEOUT_MS
+from barnabas.client.descriptions import GroupDescription, TopicDescription
+from barnabas.client.groups import GroupListing
+from barnabas.client.isolation import Isolation, isolation_level
+from barnabas.client.metadata import TopicPartition
+from barnabas.client.moments import Where, timestamp_of
 
 
 class Admin(Client):
     """Looks after a cluster.
 
         async with barnabas.aio.Admin("localhost:9092") as admin:
-            print(await admin.cluster())
+            await admin.create_topic("orders", partitions=3)
+            for name, topic in (await admin.topics()).items():
+                print(name, len(topic.partitions))
 
-    One may be used by many threads or tasks at once.
+    One Admin may be used by many threads and tasks at once. Nothing is connected before it is first
+    used; whatever is asked of brokers that are away for a moment is tried again for 30 seconds.
     """
 
     def __init__(
@@ -22,11 +33,142 @@ class Admin(Client):
         request_timeout_ms: int = DEFAULT_REQUEST_TIMEOUT_MS,
         client_id: str = "barnabas",
     ) -> None:
-        self._cluster = Cluster(
+        self._core = Administration(
             bootstrap_servers, client_id=client_id, request_timeout_ms=request_timeout_ms
         )
-        super().__init__(self._cluster)
+        super().__init__(self._core)
 
     async def cluster(self) -> ClusterDescription:
-        """The brokers of the cluster, and which of them is the controller."""
-        return await self._wait(describe_cluster(self._cluster))
+        """The brokers of the cluster, those included that are down, and its controller."""
+        return await self._wait(self._core.cluster())
+
+    # -- topics --------------------------------------------------------------------------------
+
+    async def topics(self, *, internal: bool = False) -> dict[str, TopicDescription]:
+        """All topics by name; with `internal` also those that brokers keep for themselves."""
+        return await self._wait(self._core.topics(internal=internal))
+
+    async def describe_topic(self, name: str) -> TopicDescription:
+        """One topic. Raises `UnknownTopic` if it does not exist."""
+        return await self._wait(self._core.describe_topic(name))
+
+    async def create_topic(
+        self,
+        name: str,
+        *,
+        partitions: int | None = None,
+        replication_factor: int | None = None,
+        configs: Mapping[str, ConfigValue] | None = None,
+        exist_ok: bool = False,
+    ) -> bool:
+        """Make a topic that can be used at once; None leaves a number to the broker.
+
+        Raises `TopicExists` if there is one of that name; with `exist_ok` it is left as it is, and
+        False returned.
+        """
+        settings = settings_of(configs or {})
+        return await self._wait(
+            self._core.create_topic(
+                name, partitions, replication_factor, settings, exist_ok=exist_ok
+            )
+        )
+
+    async def delete_topic(self, *names: str, missing_ok: bool = False) -> None:
+        """Delete topics with all they hold."""
+        await self._wait(self._core.delete_topics(names, missing_ok=missing_ok))
+
+    async def add_partitions(self, name: str, total: int) -> None:
+        """Let a topic grow to a total number of partitions.
+
+        From then on many keys go to other partitions than before, so order by key is only kept
+        among records that were sent afterwards.
+        """
+        await self._wait(self._core.add_partitions(name, total))
+
+    # -- configurations ------------------------------------------------------------------------
+
+    async def configs(
+        self, *, topic: str | None = None, broker: int | None = None
+    ) -> dict[str, ConfigEntry]:
+        """The configurations of a topic or a broker by name, each with its value and source."""
+        return await self._wait(self._core.configs(*resource_of(topic, broker)))
+
+    async def set_configs(
+        self,
+        settings: Mapping[str, ConfigValue | None],
+        *,
+        topic: str | None = None,
+        broker: int | None = None,
+    ) -> None:
+        """Change some configurations of a topic or a broker; None sets one back to its default.
+
+        await admin.set_configs({"retention.ms": 60_000}, topic="orders")
+        """
+        kind, name = resource_of(topic, broker)
+        await self._wait(self._core.set_configs(kind, name, settings_of(settings)))
+
+    # -- offsets -------------------------------------------------------------------------------
+
+    async def offsets(
+        self, topic: str, at: Where = "latest", *, isolation: Isolation = "read_uncommitted"
+    ) -> dict[TopicPartition, int]:
+        """Where each partition's log begins, ends, or was at a time.
+
+        "latest" is the offset that the next record will get; for a datetime it is that of the first
+        record which is not older, or the end if there is none.
+        """
+        level = isolation_level(isolation)
+        return await self._wait(self._core.offsets(topic, timestamp_of(at, "at"), level))
+
+    async def delete_records(
+        self, before: str | Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, int]:
+        """Delete all before an offset in each partition; returns where the logs now begin.
+
+        The name of a topic stands for all that it holds now.
+        """
+        if isinstance(before, str):
+            return await self._wait(self._core.delete_all_records(before))
+        return await self._wait(self._core.delete_records(before))
+
+    # -- groups --------------------------------------------------------------------------------
+
+    async def groups(self) -> dict[str, GroupListing]:
+        """All groups by their ids."""
+        return await self._wait(self._core.groups())
+
+    async def describe_group(self, group: str) -> GroupDescription:
+        """One group with its members, their partitions, committed offsets and lag.
+
+        Raises `UnknownGroup` if it does not exist.
+        """
+        return await self._wait(self._core.describe_group(group))
+
+    async def delete_group(self, *groups: str, missing_ok: bool = False) -> None:
+        """Delete groups and what they committed. Raises `GroupNotEmpty` if one has members."""
+        await self._wait(self._core.delete_groups(groups, missing_ok=missing_ok))
+
+    async def group_offsets(self, group: str) -> dict[TopicPartition, int]:
+        """What a group has committed: the offset to be read next, for each partition."""
+        return await self._wait(self._core.group_offsets(group))
+
+    async def set_group_offsets(
+        self,
+        group: str,
+        to: Mapping[TopicPartition, int] | Where,
+        *,
+        topics: str | Iterable[str] | None = None,
+    ) -> dict[TopicPartition, int]:
+        """Let a group read on from elsewhere; returns what is committed now.
+
+            await admin.set_group_offsets("billing", {TopicPartition("orders", 0): 42})
+            await admin.set_group_offsets("billing", "earliest", topics="orders")
+            await admin.set_group_offsets("billing", datetime.now(UTC) - timedelta(hours=1))
+
+        Without topics it is about all that the group has committed. Raises `GroupNotEmpty` while
+        the group has members: stop its consumers first.
+        """
+        if isinstance(to, Mapping):
+            return await self._wait(self._core.set_group_offsets(group, to))
+        names = [topics] if isinstance(topics, str) else topics
+        return await self._wait(self._core.move_group(group, timestamp_of(to, "to"), names))

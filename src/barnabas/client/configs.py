@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias, overload
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.connection import Connection
@@ -16,6 +16,9 @@ from barnabas.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+
+ConfigValue: TypeAlias = str | int | float | bool
+"""What a configuration may be given as; brokers only know text."""
 
 _SET = 0
 _DELETE = 1
@@ -60,6 +63,28 @@ class ConfigEntry(NamedTuple):
             ConfigSource.DYNAMIC_DEFAULT_BROKER,
             ConfigSource.STATIC_BROKER,
         )
+
+
+def resource_of(topic: str | None, broker: int | None) -> tuple[ResourceType, str]:
+    """What is meant by two arguments of which only one may be given."""
+    if topic is not None and broker is None:
+        return ResourceType.TOPIC, topic
+    if broker is not None and topic is None:
+        return ResourceType.BROKER, str(broker)
+    raise InvalidArgument("say whose configurations: topic=NAME or broker=NUMBER")
+
+
+@overload
+def settings_of(settings: Mapping[str, ConfigValue]) -> dict[str, str]: ...
+@overload
+def settings_of(settings: Mapping[str, ConfigValue | None]) -> dict[str, str | None]: ...
+def settings_of(settings: Mapping[str, ConfigValue | None]) -> Mapping[str, str | None]:
+    """Settings as text; None stays None."""
+
+    def text_of(value: ConfigValue) -> str:
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+    return {name: None if value is None else text_of(value) for name, value in settings.items()}
 
 
 async def describe_configs(

@@ -8,11 +8,15 @@ ends the transaction.
 
 from collections.abc import Sequence
 from enum import IntEnum
+from typing import Literal, TypeAlias, get_args
 
+from barnabas.errors import InvalidArgument
 from barnabas.records.batch import BatchHeader, Buffer
 from barnabas.records.control import ControlType, parse_control_record
 from barnabas.records.decode import decode_batch
 from barnabas.wire.messages.fetch import AbortedTransaction
+
+Isolation: TypeAlias = Literal["read_committed", "read_uncommitted"]
 
 
 class IsolationLevel(IntEnum):
@@ -20,6 +24,15 @@ class IsolationLevel(IntEnum):
 
     READ_UNCOMMITTED = 0
     READ_COMMITTED = 1
+
+
+def isolation_level(isolation: Isolation) -> IsolationLevel:
+    """The level that an application names."""
+    if isolation not in get_args(Isolation):
+        raise InvalidArgument(
+            f'isolation is "read_committed" or "read_uncommitted", not {isolation!r}'
+        )
+    return IsolationLevel[isolation.upper()]
 
 
 class AbortedTransactions:

@@ -15,6 +15,7 @@ from barnabas.client.errors import (
     check,
 )
 from barnabas.client.metadata import TopicPartition
+from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
@@ -36,6 +37,10 @@ BROKER_DEFAULT = -1
 """A number of partitions or replicas that is left to the broker."""
 
 _ANSWER_TIMEOUT_MS = 5_000
+_WHY_NOT_DELETED: dict[int, str] = {
+    ErrorCode.POLICY_VIOLATION: "its topic is only compacted (cleanup.policy), so nothing can be "
+    "deleted by offset"
+}
 _TOPICS_BY_NAME = 5  # DeleteTopics: from version 6 on, topics may go by their ids
 
 
@@ -132,7 +137,8 @@ async def delete_records(
             for topic in response.topics:
                 for answer in topic.partitions:
                     name = TopicPartition(topic.name, answer.partition_index)
-                    check(answer.error_code, f"partition {name}")
+                    reason = _WHY_NOT_DELETED.get(answer.error_code)
+                    check(answer.error_code, f"partition {name}", reason)
                     deleted[name] = answer.low_watermark
 
     await cluster.retrying(attempt, topics={each.topic for each in offsets})
