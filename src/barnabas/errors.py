@@ -30,6 +30,7 @@ __all__ = [
     "NotAuthorized",
     "NotEnoughReplicas",
     "OffsetOutOfRange",
+    "ProducerBroken",
     "ProducerFenced",
     "ProtocolMismatch",
     "RecordTooLarge",
@@ -137,6 +138,19 @@ class DeliveryFailed(BarnabasError):
         self.first = first
         self.retriable = first.retriable
         self.__cause__ = first
+
+
+class ProducerBroken(BarnabasError):
+    """A mistake in the producer itself, or in what it was given; it sends no more."""
+
+    @classmethod
+    def by(cls, cause: BaseException) -> "ProducerBroken":
+        broken = cls(
+            "the producer is broken, and what it had not delivered is lost "
+            f"({type(cause).__name__}: {cause}): make a new one"
+        )
+        broken.__cause__ = cause
+        return broken
 
 
 class ProtocolMismatch(BarnabasError):

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import BrokerError, DeliveryTimedOut, InvalidArgument, RecordTooLarge
+from barnabas.client.errors import (
+    BrokerError,
+    DeliveryTimedOut,
+    InvalidArgument,
+    ProducerBroken,
+    RecordTooLarge,
+)
+from barnabas.client.lane import Lane
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.producer import Producer
 from barnabas.records.compression import Compression
@@ -84,7 +91,7 @@ def test_records_arrive_in_order_and_learn_their_offsets() -> None:
     async def main() -> None:
         async with FakeBroker({"t": 1}) as broker, Cluster(broker.bootstrap) as cluster:
             store = Store(broker)
-            async with Producer(cluster, batch_bytes=500) as producer:
+            async with Producer(cluster, batch_bytes=150) as producer:
                 futures = [await producer.send("t", b"%d" % i) for i in range(300)]
             assert store.values == {("t", 0): [b"%d" % i for i in range(300)]}
             assert [(await future).offset for future in futures] == list(range(300))
@@ -111,7 +118,7 @@ def test_order_survives_retries() -> None:
     async def main() -> None:
         async with FakeBroker({"t": 1}) as broker, Cluster(broker.bootstrap) as cluster:
             store = Store(broker, judge)
-            async with Producer(cluster, batch_bytes=500) as producer:
+            async with Producer(cluster, batch_bytes=150) as producer:
                 for i in range(100):
                     await producer.send("t", b"%d" % i)
             assert store.values == {("t", 0): [b"%d" % i for i in range(100)]}
@@ -126,7 +133,7 @@ def test_one_batch_of_a_partition_is_under_way_at_a_time() -> None:
         async with FakeBroker({"t": 1}) as broker, Cluster(broker.bootstrap) as cluster:
             store = Store(broker)
             store.delay = 0.005
-            async with Producer(cluster, batch_bytes=300) as producer:
+            async with Producer(cluster, batch_bytes=120) as producer:
                 for i in range(60):
                     await producer.send("t", b"%d" % i)
             assert store.most_under_way == 1
@@ -202,7 +209,7 @@ def test_keys_decide_and_records_without_one_are_spread() -> None:
     async def main() -> None:
         async with FakeBroker({"t": 3}) as broker, Cluster(broker.bootstrap) as cluster:
             store = Store(broker)
-            async with Producer(cluster, batch_bytes=300) as producer:
+            async with Producer(cluster, batch_bytes=120) as producer:
                 for i in range(300):
                     await producer.send("t", b"%d" % i)
                 await producer.flush()
@@ -277,6 +284,12 @@ def test_what_cannot_be_right_is_refused_at_once() -> None:
                     await producer.send("nowhere", b"x")
                 with pytest.raises(InvalidArgument, match="no time"):
                     await producer.send("t", b"x", timestamp_ms=1 << 63)
+                with pytest.raises(TypeError, match="value_format"):
+                    await producer.send("t", "no bytes")  # type: ignore[arg-type]
+                with pytest.raises(TypeError, match="header"):
+                    await producer.send("t", b"x", headers=[("k", "v")])  # type: ignore[list-item]
+                with pytest.raises(InvalidArgument, match="header"):
+                    await producer.send("t", b"x", headers=[("\ud800", None)])
 
     run(main())
 
@@ -295,7 +308,7 @@ def test_a_lost_connection_is_replaced() -> None:
                 return await answer(request)
 
             broker.on(ProduceRequest, flaky)
-            async with Producer(cluster, batch_bytes=300) as producer:
+            async with Producer(cluster, batch_bytes=120) as producer:
                 for i in range(30):
                     await producer.send("t", b"%d" % i)
             assert store.values == {("t", 0): [b"%d" % i for i in range(30)]}
@@ -303,13 +316,23 @@ def test_a_lost_connection_is_replaced() -> None:
     run(main())
 
 
-def test_an_unforeseen_failure_is_loud() -> None:
+def test_an_unforeseen_failure_is_loud(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
     async def main() -> None:
-        async with FakeBroker({"t": 1}) as broker, Cluster(broker.bootstrap) as cluster:
+        async with FakeBroker({"t": 2}) as broker, Cluster(broker.bootstrap) as cluster:
             Store(broker)
-            with pytest.raises(RuntimeError, match="the producer is broken"):
+            with pytest.raises(ProducerBroken, match="the producer is broken"):
                 async with Producer(cluster) as producer:
-                    await producer.send("t", "no bytes")  # type: ignore[arg-type]
+                    sent = [await producer.send("t", b"x", partition=n % 2) for n in range(4)]
+                    monkeypatch.setattr(Lane, "encode", fail)
+                    for each in sent:
+                        with pytest.raises(ProducerBroken):
+                            await each
+                    with pytest.raises(ProducerBroken):
+                        await producer.send("t", b"x")
+            assert producer.count.failed == 4
 
     run(main())
 
@@ -358,7 +381,7 @@ def test_a_batch_whose_answer_is_lost_is_stored_once() -> None:
             store = Numbered(broker)
             async with (
                 Cluster(broker.bootstrap) as cluster,
-                Producer(cluster, batch_bytes=300) as producer,
+                Producer(cluster, batch_bytes=120) as producer,
             ):
                 for i in range(60):
                     if i % 10 == 0:

@@ -255,7 +255,7 @@ def test_read_work_write_exactly_once(bootstrap: str) -> None:
     async def main() -> None:
         async with Cluster(bootstrap) as cluster:
             source, sink, group = await topic_of(cluster, 2), await topic_of(cluster), unique("g")
-            async with Producer(cluster, batch_bytes=300) as producer:
+            async with Producer(cluster, batch_bytes=120) as producer:
                 for number in range(100):
                     await producer.send(source, b"%d" % number, partition=number % 2)
             done = attempts = 0

@@ -1,262 +1,295 @@
-"""Records on their way out: a queue of batches for every partition, and a bound on them all.
+"""Records on their way out: a lane of batches for every partition, and a bound on them all.
 
-A partition's batches leave in order and one at a time, so a retry can never overtake what came
-before it. `Accumulator` knows nothing of sockets; the producer asks it what is ready.
+Any thread adds records; one loop, the producer's, takes batches out and settles them. A lock
+guards which batches there are. Adding to an open batch that has room needs no lock: callers keep
+its `add`, and come here when that declines.
+
+`Accumulator` knows nothing of sockets; the producer's loop asks it what is ready.
 """
 
 import asyncio
-from collections import deque
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable
+from threading import Lock, get_ident
+from time import monotonic
 
-from barnabas.client.errors import BarnabasError
+from barnabas.client.batch import Batch
+from barnabas.client.errors import WaitsForItself
+from barnabas.client.lane import Lane
 from barnabas.client.metadata import TopicPartition
+from barnabas.client.packer import MAX_BATCH_BYTES
+from barnabas.client.send_buffer import SendBuffer
+from barnabas.client.sent import Sent
 from barnabas.records.batch import HEADER_SIZE
-from barnabas.records.compression import Compression
-from barnabas.records.encode import encode_batch, max_record_size
+from barnabas.records.packed import PackedRecords
 from barnabas.records.record import Row
-
-_MAX_SEQUENCE = (1 << 31) - 1
-
-
-class Delivery(NamedTuple):
-    """Where a record went. The offset is -1 when the broker was not asked to acknowledge."""
-
-    topic: str
-    partition: int
-    offset: int
-    timestamp: int
-
-
-class ProducerIdentity(NamedTuple):
-    """By what brokers know a producer's batches again, beside their sequence numbers."""
-
-    producer_id: int
-    producer_epoch: int
-    transactional: bool = False
-
-
-ANONYMOUS = ProducerIdentity(-1, -1)
-
-
-class Batch:
-    """Records of one partition that travel together."""
-
-    __slots__ = (
-        "attempts",
-        "closed",
-        "created_at",
-        "encoded",
-        "futures",
-        "last_error",
-        "rows",
-        "size",
-    )
-
-    def __init__(self, created_at: float) -> None:
-        self.created_at = created_at
-        self.rows: list[Row] = []
-        self.futures: list[asyncio.Future[Delivery]] = []
-        self.size = HEADER_SIZE
-        self.closed = False
-        self.attempts = 0
-        self.last_error: BarnabasError | None = None
-        self.encoded: bytearray | None = None
-
-    def encode(
-        self, compression: Compression, identity: ProducerIdentity, base_sequence: int
-    ) -> bytearray:
-        """The batch on the wire, made once for all attempts: so brokers know it again."""
-        if self.encoded is None:
-            self.encoded = encode_batch(
-                self.rows,
-                compression=compression,
-                producer_id=identity.producer_id,
-                producer_epoch=identity.producer_epoch,
-                base_sequence=-1 if identity is ANONYMOUS else base_sequence,
-                transactional=identity.transactional,
-            )
-        return self.encoded
-
-    def split(self) -> "tuple[Batch, Batch]":
-        """Two halves, for a broker that found the whole too large."""
-        middle = len(self.rows) // 2
-        halves = Batch(self.created_at), Batch(self.created_at)
-        for half, part in zip(halves, (slice(middle), slice(middle, None)), strict=True):
-            half.rows = self.rows[part]
-            half.futures = self.futures[part]
-            half.size += sum(max_record_size(row[1], row[2], row[3]) for row in half.rows)
-            half.closed = True
-        return halves
-
-
-class Lane:
-    """The batches of one partition. Only the first may be on its way.
-
-    `next_sequence` counts the records that were delivered under the lane's identity, so it is the
-    sequence number of the first batch's first record.
-    """
-
-    __slots__ = ("batches", "identity", "in_flight", "next_sequence", "partition", "retry_at")
-
-    def __init__(self, partition: TopicPartition) -> None:
-        self.partition = partition
-        self.batches: deque[Batch] = deque()
-        self.in_flight = False
-        self.retry_at = 0.0
-        self.identity: ProducerIdentity | None = None
-        self.next_sequence = 0
-
-    def encode(self, compression: Compression) -> bytearray:
-        """The first batch on the wire."""
-        return self.batches[0].encode(compression, self.identity or ANONYMOUS, self.next_sequence)
-
-    def start_over(self) -> None:
-        """Give the identity up: whether the first batch arrived is unknown, or nobody believes it.
-
-        What comes next would else have a gap before it that brokers refuse.
-        """
-        self.identity = None
-        self.next_sequence = 0
-        if self.batches:
-            self.batches[0].encoded = None
-
-
-class Added(NamedTuple):
-    """A queued record, and whether it began a batch or filled one."""
-
-    future: asyncio.Future[Delivery]
-    opened: bool
-    filled: bool
 
 
 class Accumulator:
-    """All lanes. `buffered_bytes` counts what is neither delivered nor given up."""
+    """All lanes.
 
-    def __init__(self, *, batch_bytes: int, buffer_bytes: int, linger_ms: float) -> None:
-        self.batch_bytes = batch_bytes
-        self.buffer_bytes = buffer_bytes
-        self.linger = linger_ms / 1000
-        self.buffered_bytes = 0
+    `gate` is asked before a batch is opened, and raises if nothing may be sent now. `on_close` is
+    told of every batch that is closed. Both are called under the lock.
+    """
+
+    def __init__(
+        self,
+        *,
+        batch_bytes: int,
+        batch_records: int | None,
+        buffer_bytes: int,
+        linger_ms: float,
+        gate: Callable[[], None],
+        on_close: Callable[[TopicPartition], None],
+    ) -> None:
+        self.linger_s = linger_ms / 1000
+        self.buffer = SendBuffer(buffer_bytes)
+        self._batch_bytes = batch_bytes
+        self._batch_records = MAX_BATCH_BYTES if batch_records is None else batch_records
+        self._gate = gate
+        self._on_close = on_close
+        self._lock = Lock()
         self._lanes: dict[TopicPartition, Lane] = {}
-        self._room = asyncio.Event()
-        self._room.set()
+        self._busy: dict[TopicPartition, Lane] = {}  # those with batches
+        self._wake = asyncio.Event()
+        self._is_woken = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = 0
 
-    async def wait_for_room(self) -> None:
-        """Wait until less than `buffer_bytes` are buffered."""
-        await self._room.wait()
+    def start(self) -> None:
+        """Belong to the running loop from now on."""
+        self._loop = asyncio.get_running_loop()
+        self._thread = get_ident()
 
-    @property
-    def has_room(self) -> bool:
-        return self.buffered_bytes < self.buffer_bytes
+    # -- any thread ----------------------------------------------------------------------------
 
-    @property
-    def is_empty(self) -> bool:
-        return self.buffered_bytes == 0
+    def add(
+        self, partition: TopicPartition, row: Row, size: int, *, in_turn: bool = False
+    ) -> tuple[Sent, Batch] | None:
+        """Queue a record; None if the buffer has no room for it. `size` is its `max_record_size`.
 
-    def add(self, partition: TopicPartition, row: Row, size: int, now: float) -> Added:
-        """Queue a record; `size` is its `max_record_size`."""
+        Gives the open batch as well, to add to as long as it takes something.
+        """
+        with self._lock:
+            lane = self._lane(partition)
+            while (batch := self._with_room(lane, size, in_turn)) is not None:
+                sent = self._add(lane, batch, row)
+                if sent is not None:
+                    return sent, batch
+                # Others, who need no lock, were faster and have used the room.
+            return None
+
+    def add_packed(
+        self, partition: TopicPartition, packed: PackedRecords, *, in_turn: bool = False
+    ) -> Batch | None:
+        """Queue a batch behind what was added before; None if the buffer has no room for it."""
+        with self._lock:
+            self._gate()
+            if not self.buffer.take(packed.size, packed.size, in_turn=in_turn):
+                return None
+            lane = self._lane(partition)
+            if lane.open is not None:
+                self._close(lane, lane.open)
+            batch = Batch.of_packed(self, partition, monotonic(), packed)
+            lane.batches.append(batch)
+            self._busy[partition] = lane
+        self.wake()
+        return batch
+
+    def _lane(self, partition: TopicPartition) -> Lane:
         lane = self._lanes.get(partition)
         if lane is None:
             lane = self._lanes[partition] = Lane(partition)
-        opened = filled = False
-        batch = lane.batches[-1] if lane.batches else None
-        if batch is None or batch.closed or batch.size + size > self.batch_bytes:
-            if batch is not None and not batch.closed:
-                batch.closed = filled = True
-            batch = Batch(now)
-            lane.batches.append(batch)
-            opened = True
-        future: asyncio.Future[Delivery] = asyncio.get_running_loop().create_future()
-        batch.rows.append(row)
-        batch.futures.append(future)
-        batch.size += size
-        if batch.size >= self.batch_bytes:
-            batch.closed = filled = True
-        self.buffered_bytes += size
-        if self.buffered_bytes >= self.buffer_bytes:
-            self._room.clear()
-        return Added(future, opened, filled)
+        return lane
 
-    def ready(self, now: float, *, flushing: bool) -> Iterator[Lane]:
-        """Lanes whose first batch should leave now: full, old enough, or being flushed."""
-        for lane in self._lanes.values():
-            if not lane.batches or lane.in_flight or lane.retry_at > now:
-                continue
-            batch = lane.batches[0]
-            if batch.closed or flushing or now - batch.created_at >= self.linger:
-                yield lane
+    def _add(self, lane: Lane, batch: Batch, row: Row) -> Sent | None:
+        is_last = batch.record_count >= self._batch_records - 1
+        if is_last:
+            batch.max_records = self._batch_records
+        sent = batch.add(*row)
+        if is_last:
+            self._close(lane, batch)
+            self.wake()
+        return sent
 
-    def next_ready_at(self) -> float | None:
-        """When the next lane becomes ready by time alone."""
-        times = (
-            max(lane.retry_at, 0.0 if lane.batches[0].closed else self._lingered_at(lane))
-            for lane in self._lanes.values()
-            if lane.batches and not lane.in_flight
-        )
-        return min(times, default=None)
-
-    def _lingered_at(self, lane: Lane) -> float:
-        return lane.batches[0].created_at + self.linger
-
-    def delivered(self, lane: Lane, base_offset: int, log_append_time_ms: int) -> int:
-        """The first batch has arrived; tell its records where, and return how many they are."""
-        batch = self._take(lane)
-        lane.next_sequence = (lane.next_sequence + len(batch.rows)) & _MAX_SEQUENCE
-        topic, partition = lane.partition
-        for index, (row, future) in enumerate(zip(batch.rows, batch.futures, strict=True)):
-            if not future.done():
-                offset = base_offset + index if base_offset >= 0 else -1
-                timestamp = log_append_time_ms if log_append_time_ms >= 0 else row[0]
-                future.set_result(Delivery(topic, partition, offset, timestamp))
-        return len(batch.rows)
-
-    def failed(self, lane: Lane, error: BarnabasError) -> int:
-        """The first batch is given up; tell its records why, and return how many they are."""
-        batch = self._take(lane)
-        for future in batch.futures:
-            if not future.done():
-                future.set_exception(error)
-                future.exception()  # nobody has to look: the producer counts failures itself
-        return len(batch.rows)
-
-    def discard(self, error: BarnabasError) -> list[Batch]:
-        """Give up and return all that is not on its way."""
-        discarded: list[Batch] = []
-        for lane in self._lanes.values():
-            under_way = [lane.batches.popleft()] if lane.in_flight else []
-            while lane.batches:
-                discarded.append(lane.batches[0])
-                self.failed(lane, error)
-            lane.batches.extend(under_way)
-            lane.in_flight = bool(under_way)
-        return discarded
-
-    def split_first(self, lane: Lane) -> None:
-        """Put two halves in the place of the first batch."""
-        batch = self._take(lane)
-        for half in reversed(batch.split()):
-            lane.batches.appendleft(half)
-            self.buffered_bytes += half.size - HEADER_SIZE
-
-    def _take(self, lane: Lane) -> Batch:
-        batch = lane.batches.popleft()
-        lane.in_flight = False
-        self.buffered_bytes -= batch.size - HEADER_SIZE
-        if self.has_room:
-            self._room.set()
+    def _with_room(self, lane: Lane, size: int, in_turn: bool) -> Batch | None:
+        batch = lane.open
+        if batch is None or self._close_if_full(lane, batch, size):
+            return self._open(lane, size, in_turn)
+        missing = batch.size + size - batch.granted
+        if missing > 0:
+            wanted = self._batch_bytes - batch.granted
+            granted = self.buffer.take(missing, wanted, in_turn=in_turn)
+            if not granted:
+                return None
+            batch.grant(granted)
         return batch
 
+    def _open(self, lane: Lane, size: int, in_turn: bool) -> Batch | None:
+        self._gate()
+        granted = self.buffer.take(HEADER_SIZE + size, self._batch_bytes, in_turn=in_turn)
+        if not granted:
+            return None
+        batch = Batch(
+            self,
+            lane.partition,
+            monotonic(),
+            granted=granted,
+            max_records=self._batch_records - 1,  # the last one comes here, to close it
+        )
+        lane.batches.append(batch)
+        lane.open = batch
+        self._busy[lane.partition] = lane
+        self.wake()
+        return batch
 
-def requests_of(lanes: list[Lane], request_bytes: int) -> Iterator[list[Lane]]:
-    """Cut `lanes` into requests of at most `request_bytes`, a single larger batch aside."""
-    group: list[Lane] = []
-    size = 0
-    for lane in lanes:
-        if group and size + lane.batches[0].size > request_bytes:
-            yield group
-            group, size = [], 0
-        group.append(lane)
-        size += lane.batches[0].size
-    if group:
-        yield group
+    def close_if_full(self, partition: TopicPartition, size: int) -> bool:
+        """Whether a record of this size does not fit into the open batch, which is closed then."""
+        with self._lock:
+            lane = self._lanes.get(partition)
+            batch = None if lane is None else lane.open
+            if lane is None or batch is None:
+                return False
+            return self._close_if_full(lane, batch, size)
+
+    def _close_if_full(self, lane: Lane, batch: Batch, size: int) -> bool:
+        is_full = batch.size + size > max(self._batch_bytes, batch.granted)
+        if is_full:
+            self._close(lane, batch)
+            self.wake()
+        return is_full
+
+    def _close(self, lane: Lane, batch: Batch) -> None:
+        batch.close()
+        self.buffer.give_back(batch.granted - batch.size)
+        batch.granted = batch.size
+        lane.open = None
+        self._on_close(lane.partition)
+
+    def hurry(self, batch: Batch) -> None:
+        """Somebody waits for this batch: it must not linger."""
+        if not batch.hurried:
+            batch.hurried = True
+            self.wake()
+
+    def check_thread(self) -> None:
+        """Raise if the present thread is the one that sends: it must never wait for itself."""
+        if get_ident() == self._thread:
+            raise WaitsForItself(
+                "a callback, or a coroutine of the thread that sends, waits there for a record: "
+                "use `await`, or do it elsewhere"
+            )
+
+    def wake(self) -> None:
+        """Let the producer's loop look what is ready."""
+        if not self._is_woken and self._loop is not None:
+            self._is_woken = True
+            self._loop.call_soon_threadsafe(self._wake.set)
+
+    # -- the producer's loop -------------------------------------------------------------------
+
+    async def wait(self) -> None:
+        """Sleep until somebody calls `wake`, or a batch becomes ready by time alone."""
+        when = self._next_ready_at()
+        timeout = None if when is None else max(when - monotonic(), 0.001)
+        try:
+            async with asyncio.timeout(timeout):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
+        self._wake.clear()
+        self._is_woken = False
+
+    def _next_ready_at(self) -> float | None:
+        with self._lock:
+            return min(
+                (
+                    max(lane.retry_at, self._ready_at(lane))
+                    for lane in self._busy.values()
+                    if not lane.in_flight
+                ),
+                default=None,
+            )
+
+    def _ready_at(self, lane: Lane) -> float:
+        """When the first batch has lingered long enough, apart from pauses."""
+        batch = lane.first
+        if batch is not lane.open or batch.hurried or self.buffer.is_pressing:
+            return 0.0
+        return batch.created_at + self.linger_s
+
+    def take_ready(self, now: float) -> list[Lane]:
+        """Lanes whose first batch leaves now: full, old enough, or wanted. They are in flight."""
+        with self._lock:
+            ready = [
+                lane
+                for lane in self._busy.values()
+                if not lane.in_flight and lane.retry_at <= now and self._ready_at(lane) <= now
+            ]
+            for lane in ready:
+                lane.in_flight = True
+                if lane.first is lane.open:
+                    self._close(lane, lane.first)
+        if ready:
+            self.buffer.call_next()
+        return ready
+
+    def resting(self) -> list[Lane]:
+        """Lanes with batches, none of which is on its way."""
+        with self._lock:
+            return [lane for lane in self._busy.values() if not lane.in_flight]
+
+    def close_all(self) -> list[Batch]:
+        """Let all that was added leave now; the batches that are not settled yet."""
+        with self._lock:
+            for lane in self._busy.values():
+                if lane.open is not None:
+                    self._close(lane, lane.open)
+            batches = [batch for lane in self._busy.values() for batch in lane.batches]
+        self.wake()
+        return batches
+
+    def take_first(self, lane: Lane) -> Batch:
+        """Take the first batch out, to settle it."""
+        with self._lock:
+            batch = self._pop(lane)
+            lane.in_flight = False
+        self.buffer.call_next()
+        return batch
+
+    def take_resting(self) -> list[Batch]:
+        """Take out all that is not on its way, to give it up."""
+        taken: list[Batch] = []
+        with self._lock:
+            for lane in list(self._busy.values()):
+                under_way = [lane.batches.popleft()] if lane.in_flight else []
+                while lane.batches:
+                    taken.append(self._pop(lane))
+                if under_way:
+                    lane.batches.extend(under_way)
+                    self._busy[lane.partition] = lane
+        self.buffer.call_next()
+        return taken
+
+    def take_all(self) -> list[Batch]:
+        """Take out everything, when nobody sends any more."""
+        for lane in self._busy.values():
+            lane.in_flight = False
+        return self.take_resting()
+
+    def split_first(self, lane: Lane) -> None:
+        """Put two halves in the place of the first batch, which is not on its way any more."""
+        halves = lane.first.split()
+        with self._lock:
+            whole = lane.batches.popleft()
+            lane.batches.extendleft(reversed(halves))
+            self.buffer.give_back(whole.granted - sum(half.granted for half in halves))
+            lane.in_flight = False
+
+    def _pop(self, lane: Lane) -> Batch:
+        batch = lane.batches.popleft()
+        if batch is lane.open:
+            self._close(lane, batch)
+        self.buffer.give_back(batch.granted)
+        if not lane.batches:
+            del self._busy[lane.partition]
+        return batch

@@ -8,9 +8,10 @@ import asyncio
 from collections.abc import Collection
 from typing import Protocol
 
-from barnabas.client.accumulator import ANONYMOUS, Lane, ProducerIdentity
+from barnabas.client.batch import ANONYMOUS, ProducerIdentity
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import BarnabasError, BrokerError, check
+from barnabas.client.lane import Lane
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 
@@ -87,7 +88,7 @@ class ProducerIdentities:
     def gave_up(self, lane: Lane, error: BarnabasError) -> None:
         """Begin anew if the batch may have arrived."""
         del error
-        if lane.batches[0].encoded is not None:
+        if lane.first.is_attempted:
             self._start_over(lane)
 
     def _start_over(self, lane: Lane) -> None:

@@ -23,16 +23,15 @@ import asyncio
 from collections.abc import Collection, Mapping
 from enum import Enum
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
-from barnabas.client.accumulator import Lane
 from barnabas.client.errors import (
     BarnabasError,
     InvalidArgument,
     TransactionAborted,
 )
-from barnabas.client.group_consumer import GroupConsumer
 from barnabas.client.group_offsets import NOBODY, Membership
+from barnabas.client.lane import Lane
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.producer_identities import TOPICS_BY_NAME
 from barnabas.client.transactional_id import TransactionalId
@@ -41,7 +40,31 @@ if TYPE_CHECKING:
     from barnabas.client.producer import Producer
 
 _ADDED_BEFORE = 11  # Produce: from version 12 on, brokers add partitions to transactions themselves
-_GOODBYE_S = 5  # for who is being cancelled: the coordinator rolls back in time by itself
+_GOODBYE_S = 5  # for who is interrupted or cancelled: the coordinator rolls back in time by itself
+
+
+class Marks(Protocol):
+    """Offsets that may be committed, in the name of the member that read up to them."""
+
+    @property
+    def offsets(self) -> Mapping[TopicPartition, int]: ...
+
+    @property
+    def membership(self) -> Membership: ...
+
+
+class MarkingConsumer(Protocol):
+    """What a transaction needs of a group's consumer."""
+
+    @property
+    def group_id(self) -> str:
+        """The group whose offsets are committed."""
+
+    def take_marked(self) -> Marks:
+        """Leave it to the transaction to commit what was done."""
+
+    def rewind(self) -> None:
+        """Read again what was not committed."""
 
 
 class _State(Enum):
@@ -55,7 +78,7 @@ class Transaction:
     """Made by `Producer.transaction`, and used once."""
 
     def __init__(
-        self, producer: "Producer", owner: TransactionalId, consumer: GroupConsumer | None
+        self, producer: "Producer", owner: TransactionalId, consumer: MarkingConsumer | None
     ) -> None:
         self._state = _State.NEW
         self._producer = producer
@@ -79,6 +102,10 @@ class Transaction:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        await self.leave(error)
+
+    async def leave(self, error: BaseException | None) -> None:
+        """The block is over: commit, or roll back because of an error; unless that is done."""
         if not self.is_open:
             return
         if error is None:
@@ -183,9 +210,9 @@ class Transaction:
 
     async def _abort_because(self, error: BaseException) -> None:
         """Roll back while an exception is on its way, which stays the one that is seen."""
-        cancelled = isinstance(error, asyncio.CancelledError)
+        interrupted = not isinstance(error, Exception)
         try:
-            async with asyncio.timeout(_GOODBYE_S if cancelled else None):
+            async with asyncio.timeout(_GOODBYE_S if interrupted else None):
                 await self._roll_back()
         except (BarnabasError, TimeoutError) as failure:
             error.add_note(f"This producer did not roll the transaction back: {failure}")
@@ -204,6 +231,7 @@ class Transaction:
     def _fail(self, error: BarnabasError) -> None:
         if self._failure is None:
             self._failure = error
+            self._producer.close_batches()  # so that whoever sends next hears of it
 
     # -- Identities ----------------------------------------------------------------------------
 
@@ -236,5 +264,5 @@ class Transaction:
     def gave_up(self, lane: Lane, error: BarnabasError) -> None:
         """Without one of its records the transaction can't be committed."""
         self._fail(error)
-        if lane.batches[0].encoded is not None:
+        if lane.first.is_attempted:
             self._uncertain = True

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import NoReturn
 
-from barnabas.client.accumulator import ProducerIdentity
+from barnabas.client.batch import ProducerIdentity
 from barnabas.client.cluster import Channel, Cluster
 from barnabas.client.connection import Connection
 from barnabas.client.errors import (

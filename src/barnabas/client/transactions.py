@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import NamedTuple
 
-from barnabas.client.accumulator import ProducerIdentity
+from barnabas.client.batch import ProducerIdentity
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import InvalidArgument, check
 from barnabas.client.metadata import TopicPartition

@@ -1,0 +1,33 @@
+"""Records that are seen together, or never."""
+
+from types import TracebackType
+from typing import Self
+
+from barnabas.aio.waiting import Client
+from barnabas.client.producer_core import ProducerCore
+from barnabas.client.transaction import Transaction as CoreTransaction
+
+
+class Transaction:
+    """Made by `Producer.transaction`, to be used as a context manager, once."""
+
+    def __init__(self, client: Client, core: ProducerCore, transaction: CoreTransaction) -> None:
+        self._client = client
+        self._core = core
+        self._transaction = transaction
+
+    async def __aenter__(self) -> Self:
+        await self._client._wait(self._core.begin(self._transaction))
+        return self
+
+    async def __aexit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._client._wait(self._transaction.leave(error))
+
+    async def roll_back(self) -> None:
+        """End it now, and let nobody see anything of it; leaving the block does no more then."""
+        await self._client._wait(self._transaction.abort())

@@ -1,0 +1,85 @@
+"""Topics as those see them who send: how many partitions, and where the open batches are.
+
+A record whose topic and partition have an open batch with room needs no more than the batch's
+`add`. So a route keeps these, and what it keeps may be out of date: a batch that is closed
+declines, and whoever is declined takes the longer way, which brings the route up to date.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+
+from barnabas.client.batch import Batch
+from barnabas.client.errors import InvalidArgument
+from barnabas.client.metadata import Topic, TopicPartition
+from barnabas.client.partitioner import StickyPartitioner
+from barnabas.client.sent import Sent
+from barnabas.records.record import Header
+
+Add = Callable[[int | None, bytes | None, bytes | None, Sequence[Header]], Sent | None]
+
+
+def _decline(
+    timestamp_ms: int | None,
+    key: bytes | None,
+    value: bytes | None,
+    headers: Sequence[Header],
+    /,
+) -> Sent | None:
+    """Stands where no batch was opened yet."""
+    del timestamp_ms, key, value, headers
+    return None
+
+
+class Route:
+    """One topic: `keyless` adds a record without a key, `adds[n]` one to partition n."""
+
+    __slots__ = ("adds", "keyless", "topic")
+
+    def __init__(self, topic: Topic) -> None:
+        self.topic = topic
+        self.keyless: Add = _decline
+        self.adds: list[Add] = [_decline] * len(topic.partitions)
+
+    def partition(self, partition: int) -> TopicPartition:
+        """One of the topic's partitions; `InvalidArgument` if it has no such one."""
+        count = len(self.adds)
+        if not 0 <= partition < count:
+            raise InvalidArgument(
+                f"partition {partition}: {self.topic.name} has {count}, counted from 0"
+            )
+        return TopicPartition(self.topic.name, partition)
+
+
+class Routes(dict[str, Route]):
+    """The topics that were sent to, by name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sticky = StickyPartitioner()
+
+    def learn(self, topic: Topic) -> Route:
+        """Believe fresh metadata."""
+        route = self.get(topic.name)
+        if route is None or len(route.adds) != len(topic.partitions):
+            route = self[topic.name] = Route(topic)
+        else:
+            route.topic = topic
+        return route
+
+    def forget(self, topics: Collection[str]) -> None:
+        """Ask for these anew when somebody sends to them."""
+        for name in topics:
+            self.pop(name, None)
+
+    def keyless_partition(self, route: Route) -> TopicPartition:
+        """Where records without a key go now."""
+        return TopicPartition(route.topic.name, self._sticky.partition(route.topic))
+
+    def opened(self, route: Route, batch: Batch, *, keyless: bool) -> None:
+        """A batch was added to, and may be open for more."""
+        route.adds[batch.partition.partition] = batch.add
+        if keyless:
+            route.keyless = batch.add
+
+    def closed(self, partition: TopicPartition) -> None:
+        """A batch was closed: records without a key go on to another partition."""
+        self._sticky.leave(partition)

@@ -1,0 +1,185 @@
+"""What becomes of batches: delivered, tried again, cut, or given up.
+
+What fails and may pass is tried again, with fresh metadata, until its time is over. What a broker
+finds too large is cut in halves, down to single records.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from time import monotonic
+
+from barnabas.client.accumulator import Accumulator
+from barnabas.client.backoff import BUSY_PAUSE_MS, FIRST_PAUSE_MS, pause_before
+from barnabas.client.batch import Batch
+from barnabas.client.cluster import Cluster
+from barnabas.client.errors import (
+    BarnabasError,
+    BrokerError,
+    DeliveryTimedOut,
+    broker_error,
+    is_busy,
+)
+from barnabas.client.lane import Lane
+from barnabas.client.metadata import TopicPartition
+from barnabas.client.overlooked import Overlooked
+from barnabas.client.producer_identities import Identities
+from barnabas.client.routes import Routes
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.produce import ProduceResponse
+
+_TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
+
+
+@dataclass(slots=True)
+class DeliveryCount:
+    """How many records arrived, how many were given up, and why the first of them was."""
+
+    delivered: int = 0
+    failed: int = 0
+    first_error: BarnabasError | None = None
+
+
+class Settling:
+    """Made by `Producer`. `identities` may be exchanged when nothing is under way."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        accumulator: Accumulator,
+        routes: Routes,
+        identities: Identities,
+        *,
+        delivery_timeout_ms: int,
+    ) -> None:
+        self.identities = identities
+        self.count = DeliveryCount()
+        self.overlooked = Overlooked()
+        self._discarding: BarnabasError | None = None
+        self._cluster = cluster
+        self._accumulator = accumulator
+        self._routes = routes
+        self._delivery_timeout_ms = delivery_timeout_ms
+
+    async def settle(self, lanes: list[Lane], response: ProduceResponse) -> None:
+        """A broker has answered about the first batches of these lanes."""
+        answers = {
+            TopicPartition(topic.name, partition.index): partition
+            for topic in response.responses
+            for partition in topic.partition_responses
+        }
+        failures: list[tuple[Lane, BarnabasError]] = []
+        for lane in lanes:
+            answer = answers.get(lane.partition)
+            if answer is None:
+                error = broker_error(-1, f"partition {lane.partition}", "the broker left it out")
+                failures.append((lane, error))
+            elif answer.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
+                self.delivered(lane, answer.base_offset, answer.log_append_time_ms)
+            elif answer.error_code in _TOO_LARGE and lane.first.count > 1:
+                self._accumulator.split_first(lane)
+            else:
+                error = broker_error(
+                    answer.error_code, f"partition {lane.partition}", answer.error_message
+                )
+                failures.append((lane, error))
+        await self.fail(failures)
+
+    def delivered(self, lane: Lane, base_offset: int, log_append_time_ms: int) -> None:
+        """The first batch of a lane has arrived."""
+        batch = self._accumulator.take_first(lane)
+        count = batch.count
+        lane.count_delivered(count)
+        self.count.delivered += count
+        batch.delivered(base_offset, log_append_time_ms)
+
+    async def fail(self, failures: list[tuple[Lane, BarnabasError]]) -> None:
+        """Give first batches up, or put them off for another attempt, with fresh metadata."""
+        self._accumulator.wake()  # others of the same request may go on
+        again: list[Lane] = []
+        for lane, error in failures:
+            batch = lane.first
+            if self.identities.may_retry(lane, error) and not self._is_expired(lane, monotonic()):
+                batch.attempts += 1
+                batch.last_error = error
+                again.append(lane)
+                self._cluster.on_retry(error, monotonic() - batch.created_at)
+            else:
+                self._give_up(lane, error)
+        if again:
+            busy = all(is_busy(error) for lane, error in failures if lane in again)
+            await self._put_off(again, busy)
+
+    async def _put_off(self, lanes: list[Lane], busy: bool) -> None:
+        """Let these wait a little; nobody takes them meanwhile, they count as under way."""
+        try:
+            if not busy:
+                await self._cluster.look_around({lane.partition.topic for lane in lanes})
+        except BarnabasError as error:
+            for lane in lanes:
+                self._give_up(lane, error)
+            return
+        self.learn({lane.partition.topic for lane in lanes})
+        for lane in lanes:
+            if self._discarding is not None:
+                self._give_up(lane, self._discarding)
+                continue
+            lane.retry_at = monotonic() + pause_before(
+                lane.first.attempts, BUSY_PAUSE_MS if busy else FIRST_PAUSE_MS
+            )
+            lane.in_flight = False
+        self._accumulator.wake()
+
+    def learn(self, topics: Collection[str]) -> None:
+        """Let senders know what is known of topics by now."""
+        for name in topics:
+            known = self._cluster.known_topic(name)
+            if known is not None:
+                self._routes.learn(known)
+
+    def expire(self, now: float) -> None:
+        """Give up what has waited for too long."""
+        for lane in self._accumulator.resting():
+            if self._is_expired(lane, now):
+                message = (
+                    f"partition {lane.partition}: not delivered in {self._delivery_timeout_ms} ms"
+                )
+                reason = lane.first.last_error
+                if reason is not None:
+                    message += f"; the last attempt: {reason}"
+                self._give_up(lane, DeliveryTimedOut(message))
+
+    def _is_expired(self, lane: Lane, now: float) -> bool:
+        return (now - lane.first.created_at) * 1000 >= self._delivery_timeout_ms
+
+    def _give_up(self, lane: Lane, error: BarnabasError) -> None:
+        self.identities.gave_up(lane, error)
+        self._failed(self._accumulator.take_first(lane), error)
+        if isinstance(error, BrokerError) and not error.retriable:
+            self._routes.forget([lane.partition.topic])
+
+    async def discard(self, error: BarnabasError) -> bool:
+        """Give everything up, once its attempt under way has ended; says if some may have arrived.
+
+        Whoever does this has seen to it that nothing is tried again.
+        """
+        self._discarding = error
+        try:
+            resting = self._accumulator.take_resting()
+            for batch in resting:
+                self.count.failed += batch.given_up(error).count
+            for batch in self._accumulator.close_all():
+                await batch.settlement.future()
+        finally:
+            self._discarding = None
+        return any(batch.attempts > 0 for batch in resting)
+
+    def abandon(self, error: BarnabasError) -> None:
+        """Give everything up, when nobody sends any more."""
+        for batch in self._accumulator.take_all():
+            self._failed(batch, error)
+
+    def _failed(self, batch: Batch, error: BarnabasError) -> None:
+        outcome = batch.given_up(error)
+        self.count.failed += outcome.count
+        self.count.first_error = self.count.first_error or error
+        self.overlooked.add(outcome)

@@ -1,0 +1,192 @@
+"""Sending records."""
+
+# Made from ../aio/producer.py by `make sync`: change it there.
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from barnabas.client.cluster import Cluster
+from barnabas.client.connection import DEFAULT_REQUEST_TIMEOUT_MS
+from barnabas.client.errors import BarnabasError
+from barnabas.client.producer import Partitioner
+from barnabas.client.producer import Producer as CoreProducer
+from barnabas.client.producer_core import ProducerCore
+from barnabas.client.producer_options import Acks, CompressionName, acks_of, compression_of
+from barnabas.client.sent import Sent
+from barnabas.formats import Format, FormatName, encoder
+from barnabas.records.murmur2 import partition_for_key
+from barnabas.records.record import Header
+from barnabas.sync.transaction import Transaction
+from barnabas.sync.waiting import Client
+
+_GOODBYE_S = 5.0  # for whoever is interrupted or cancelled
+
+
+class Producer(Client):
+    """Sends records to topics.
+
+        with barnabas.Producer("localhost:9092") as producer:
+            producer.send("greetings", b"hello", key=b"en")
+
+    Records are sent in the background, in batches; leaving the block waits until all of them are
+    delivered. One producer may be used by many threads or tasks at once, and is faster than many.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str = "localhost:9092",
+        *,
+        acks: Acks = "all",
+        compression: CompressionName = "none",
+        linger_ms: float = 5.0,
+        batch_bytes: int = 1_000_000,
+        batch_records: int | None = None,
+        buffer_bytes: int = 32 * 1024 * 1024,
+        delivery_timeout_ms: int = 120_000,
+        request_timeout_ms: int = DEFAULT_REQUEST_TIMEOUT_MS,
+        partitioner: Partitioner | None = None,
+        idempotent: bool | None = None,
+        transactional_id: str | None = None,
+        transaction_timeout_ms: int = 60_000,
+        key_format: FormatName | Format = "bytes",
+        value_format: FormatName | Format = "bytes",
+        auto_create: bool = True,
+        client_id: str = "barnabas",
+    ) -> None:
+        """Nothing is connected before the first use, or the beginning of the block.
+
+        - `acks`: who must have stored a record before it counts as delivered: "all" replicas that
+          are in sync, the leader (1), or nobody (0).
+        - `compression` of batches.
+        - `linger_ms`: how long a batch waits for more records. One that somebody waits for, or that
+          is full, by `batch_bytes` (before compression) or `batch_records`, leaves at once.
+        - `buffer_bytes`: when so much is on its way, `send` waits.
+        - `delivery_timeout_ms`: how long a record is tried before it is given up.
+        - `request_timeout_ms`: how long one attempt waits for a broker's answer.
+        - `partitioner`: a function of topic, key, value (both encoded) and the number of
+          partitions, which returns one of them. By default records with a key go where all other
+          clients of Kafka send them too (murmur2), those without one to one partition after the
+          other, batch by batch.
+        - `idempotent`: whether brokers recognise a batch that is sent again, and store it once.
+          Default: yes with acks="all".
+        - `transactional_id`: send in transactions, see `transaction`. The name says who this is:
+          another producer with the same one takes over from it.
+        - `transaction_timeout_ms`: a transaction that is open for longer is rolled back.
+        - `key_format`, `value_format`: how keys and values become bytes; see `barnabas.formats`.
+        - `auto_create`: whether brokers may make a topic that is not there, if they do such things.
+        """
+        self._encode_key = None if key_format == "bytes" else encoder(key_format, "key_format")
+        self._encode_value = (
+            None if value_format == "bytes" else encoder(value_format, "value_format")
+        )
+        cluster = Cluster(
+            bootstrap_servers, client_id=client_id, request_timeout_ms=request_timeout_ms
+        )
+        self._producer = CoreProducer(
+            cluster,
+            acks=acks_of(acks),
+            compression=compression_of(compression),
+            linger_ms=linger_ms,
+            batch_bytes=batch_bytes,
+            batch_records=batch_records,
+            buffer_bytes=buffer_bytes,
+            delivery_timeout_ms=delivery_timeout_ms,
+            partitioner=partitioner,
+            idempotent=idempotent,
+            auto_create=auto_create,
+            transactional_id=transactional_id,
+            transaction_timeout_ms=transaction_timeout_ms,
+        )
+        self._routes = self._producer.routes if partitioner is None else {}
+        self._core = ProducerCore(cluster, self._producer)
+        super().__init__(self._core)
+
+    def send(
+        self,
+        topic: str,
+        value: Any,
+        key: Any = None,
+        *,
+        headers: Sequence[Header] = (),
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> Sent:
+        """Queue a record, and return what stands for it until it is delivered.
+
+            sent = producer.send("greetings", b"hello")
+            delivery = sent.result()
+            print(delivery.offset)
+
+        It waits only while the buffer is full, and for a topic's first record until the topic is
+        known. A key or value of None is Kafka's null. Raises at once for what can never be
+        delivered. A failure later on is raised by `sent.result()`, or else by `flush` and the end.
+        """
+        if self._encode_value is not None:
+            value = self._encode_value(value)
+        if self._encode_key is not None:
+            key = self._encode_key(key)
+        # Most records find an open batch with room. All others, and the unusual, are declined.
+        route = self._routes.get(topic)
+        if route is not None and partition is None:
+            if key is None:
+                sent = route.keyless(timestamp_ms, None, value, headers)
+                if sent is not None:
+                    return sent
+            elif type(key) is bytes:
+                adds = route.adds
+                add = adds[partition_for_key(key, len(adds))]
+                sent = add(timestamp_ms, key, value, headers)
+                if sent is not None:
+                    return sent
+        self._seat.check()
+        sent = self._producer.try_send(topic, value, key, headers, partition, timestamp_ms)
+        if sent is not None:
+            return sent
+        return self._wait(self._core.send(topic, value, key, headers, partition, timestamp_ms))
+
+    def flush(self, timeout_s: float | None = None) -> None:
+        """Send all that is queued now, and wait until it is delivered or given up.
+
+        Raises `DeliveryFailed` if something was given up and nobody has asked for it, and
+        TimeoutError if it takes longer than `timeout_s`; then it goes on in the background.
+        """
+        self._wait(self._core.flush(timeout_s))
+
+    def transaction(self, consumer: Any = None) -> Transaction:
+        """All that is sent in a block is seen as a whole, or never.
+
+            with producer.transaction():
+                producer.send("invoices", b"...")
+                producer.send("stock", b"...")
+
+        Leaving the block commits; leaving it with an exception rolls back. What can't be committed
+        is rolled back and raises `TransactionAborted`; try again if that is `retriable`.
+
+        With the consumer whose messages are worked on, the offsets of all messages that it has
+        handed out are committed with the transaction: each is worked on exactly once. It has to be
+        made with commit="manual", and reads the messages again if the transaction is rolled back.
+
+        The producer needs a `transactional_id`; one transaction at a time.
+        """
+        marking = None if consumer is None else consumer.marking
+        return Transaction(self, self._core, self._producer.transaction(marking))
+
+    def __enter__(self) -> Self:
+        self._wait(self._core.start())
+        return self
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is not None and not isinstance(error, Exception):
+            self._core.goodbye_s = _GOODBYE_S
+        try:
+            self.close()
+        except BarnabasError as failure:
+            if error is None:
+                raise
+            error.add_note(f"Besides, closing the producer failed: {failure}")

@@ -1,0 +1,35 @@
+"""Records that are seen together, or never."""
+
+# Made from ../aio/transaction.py by `make sync`: change it there.
+
+from types import TracebackType
+from typing import Self
+
+from barnabas.client.producer_core import ProducerCore
+from barnabas.client.transaction import Transaction as CoreTransaction
+from barnabas.sync.waiting import Client
+
+
+class Transaction:
+    """Made by `Producer.transaction`, to be used as a context manager, once."""
+
+    def __init__(self, client: Client, core: ProducerCore, transaction: CoreTransaction) -> None:
+        self._client = client
+        self._core = core
+        self._transaction = transaction
+
+    def __enter__(self) -> Self:
+        self._client._wait(self._core.begin(self._transaction))
+        return self
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._client._wait(self._transaction.leave(error))
+
+    def roll_back(self) -> None:
+        """End it now, and let nobody see anything of it; leaving the block does no more then."""
+        self._client._wait(self._transaction.abort())
