@@ -179,3 +179,21 @@ def test_a_client_that_is_dropped_is_closed_in_the_background() -> None:
         time.sleep(0.01)
     assert core.said == ["closed"]
     assert not engines()
+
+
+def test_nobody_who_comes_while_it_is_closed_is_left_waiting() -> None:
+    def use(clock: Clock, gate: threading.Barrier) -> None:
+        gate.wait()
+        with pytest.raises(ClientClosed):
+            while True:
+                clock.age_s()
+
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(50):
+            clock, gate = Clock(), threading.Barrier(4)
+            users = [pool.submit(use, clock, gate) for _ in range(3)]
+            gate.wait()
+            clock.close()
+            for user in users:
+                user.result(10)
+    assert not engines()

@@ -5,7 +5,7 @@ from the files beside this one.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -28,7 +28,17 @@ class Client:
         except asyncio.CancelledError:
             if _is_being_cancelled():
                 raise
-            raise self._seat.closed_error() from None
+            raise self._seat.cut_short() from None
+
+    async def _breathe(self) -> None:
+        """Let other tasks run, where nothing has to be waited for."""
+        await asyncio.sleep(0)
+
+    async def _call(self, callback: Callable[[T], Awaitable[None] | None], argument: T) -> None:
+        """Call what the application has given, a function or a coroutine function."""
+        called = callback(argument)
+        if called is not None:
+            await called
 
     async def close(self) -> None:
         """Finish what was begun, and leave nothing behind. Once is enough, twice does no harm."""

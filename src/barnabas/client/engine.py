@@ -26,9 +26,10 @@ import threading
 import warnings
 from collections.abc import Coroutine
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from barnabas.client.errors import ClientClosed, UsedAfterFork, WaitsForItself
+from barnabas.errors import BarnabasError, ClientClosed, UsedAfterFork, WaitsForItself
 
 EXIT_TIMEOUT_S = 10.0
 """How long an exiting program waits for clients that were not closed."""
@@ -76,10 +77,19 @@ class Seat:
                 "parent: make a new one in the child"
             )
         if self._closed is not None:
-            raise self.closed_error()
+            raise self._closed_error()
 
-    def closed_error(self) -> ClientClosed:
+    def _closed_error(self) -> ClientClosed:
         return ClientClosed(f"this {self._name} is closed: make a new one")
+
+    def cut_short(self) -> ClientClosed:
+        """What to raise. Never returns while the program exits.
+
+        All that can still wait then is a daemon thread, and those end without a word.
+        """
+        if _exiting:
+            threading.Event().wait()
+        return ClientClosed(f"this {self._name} was closed meanwhile")
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> "Future[T]":
         """Run a coroutine in the engine. Cancelling the future cancels it.
@@ -88,12 +98,14 @@ class Seat:
         """
         try:
             self.check()
-        except BaseException:
+            future = asyncio.run_coroutine_threadsafe(coroutine, self._engine.loop)
+        except (BarnabasError, RuntimeError) as error:  # the latter of a loop that has just ended
             coroutine.close()
-            raise
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._engine.loop)
+            raise error if isinstance(error, BarnabasError) else self._closed_error() from None
         self._waiting.add(future)
         future.add_done_callback(self._waiting.discard)
+        if self._closed is not None:  # since the check, so perhaps nobody looks after it any more
+            future.cancel()
         return future
 
     def check_thread(self) -> None:
@@ -125,7 +137,8 @@ class Seat:
 
     def hurry(self) -> None:
         """Stop finishing: what a core that is being closed has not done by now stays undone."""
-        self._engine.loop.call_soon_threadsafe(self._cancel_closing)
+        with suppress(RuntimeError):  # it has come to its end meanwhile
+            self._engine.loop.call_soon_threadsafe(self._cancel_closing)
 
     def abandon(self, client: object) -> None:
         """The client was garbage collected. May be called at any point of any thread."""
@@ -200,6 +213,7 @@ class _Engine:
 
 _lock = threading.Lock()
 _engine: _Engine | None = None
+_exiting = False
 _of_parents: list[_Engine] = []  # their sockets are shared with the parent: never touched again
 
 
@@ -225,7 +239,9 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 
 def _close_all() -> None:
     """At exit: give those clients a chance that nobody closed, and end the thread."""
+    global _exiting  # noqa: PLW0603 - there is one for each process
     with _lock:
+        _exiting = True
         engine = _engine
         seats = [] if engine is None else list(engine.seats)
     if engine is None:
@@ -250,8 +266,9 @@ def _close_all() -> None:
 
 
 def _after_fork() -> None:
-    global _engine, _lock  # noqa: PLW0603 - there is one for each process
+    global _engine, _exiting, _lock  # noqa: PLW0603 - there is one for each process
     _lock = threading.Lock()
+    _exiting = False
     if _engine is not None:
         _engine.forked = True
         _of_parents.append(_engine)

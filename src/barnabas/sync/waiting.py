@@ -5,7 +5,7 @@ does that blocks. That is said in the documentation and not by a warning: a note
 such a thread.
 """
 
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import CancelledError
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -32,10 +32,21 @@ class Client:
         try:
             return future.result()
         except CancelledError:
-            raise self._seat.closed_error() from None
+            raise self._seat.cut_short() from None
         except BaseException:
             future.cancel()
             raise
+
+    def _breathe(self) -> None:
+        """Threads need no help to let others run."""
+
+    def _call(self, callback: Callable[[T], Awaitable[None] | None], argument: T) -> None:
+        """Call what the application has given."""
+        called = callback(argument)
+        if called is not None:
+            if isinstance(called, Coroutine):
+                called.close()
+            raise TypeError(f"{callback!r} is not for a blocking client: it has to be awaited")
 
     def close(self) -> None:
         """Finish what was begun, and leave nothing behind. Once is enough, twice does no harm."""

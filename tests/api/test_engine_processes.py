@@ -1,0 +1,175 @@
+"""The end of a program with clients that nobody closed, forks, and doing without uvloop."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+BEGIN = """
+import asyncio, os, signal, sys, threading, time
+from tests.api.clock import AioClock, Clock, Core
+
+class Loud(Core):
+    async def close(self):
+        await super().close()
+        print("closed", flush=True)
+"""
+
+
+def run(
+    program: str, *options: str, timeout_s: float = 30, status: int = 0
+) -> "subprocess.CompletedProcess[str]":
+    done = subprocess.run(
+        [sys.executable, *options, "-c", BEGIN + program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def test_a_client_that_was_forgotten_is_closed_at_exit_without_noise() -> None:
+    done = run("clock = Clock(Loud()); clock.age_s()")
+    assert done.stdout == "closed\n"
+    assert done.stderr == ""
+
+
+def test_whoever_asks_is_warned_of_it() -> None:
+    done = run("clock = Clock(Loud()); clock.age_s()", "-W", "default::ResourceWarning")
+    assert done.stdout == "closed\n"
+    assert "a Clock was not closed before the program's end: use it in a `with`" in done.stderr
+
+
+def test_a_client_that_a_dead_function_held_is_closed_too() -> None:
+    program = """
+def use():
+    core = Loud()
+    core.closing_s = 0.2
+    Clock(core).age_s()
+use()
+"""
+    done = run(program, "-W", "default::ResourceWarning")
+    assert done.stdout == "closed\n"
+    assert "a Clock was not closed: use it in a `with` block" in done.stderr
+
+
+def test_one_for_asyncio_is_closed_after_its_loop() -> None:
+    program = """
+async def main():
+    global clock
+    clock = AioClock(Loud())
+    await clock.age_s()
+asyncio.run(main())
+"""
+    done = run(program)
+    assert (done.stdout, done.stderr) == ("closed\n", "")
+
+
+def test_what_fails_at_exit_is_printed() -> None:
+    done = run("clock = Clock(Loud()); clock.core.failing = LookupError('3 records were lost')")
+    assert "LookupError: 3 records were lost" in done.stderr
+
+
+def test_a_client_that_does_not_come_to_its_end_holds_nobody_up_for_long() -> None:
+    started = time.monotonic()
+    program = """
+from barnabas.client import engine
+engine.EXIT_TIMEOUT_S = 0.2
+clock = Clock(Loud())
+clock.core.closing_s = 60
+"""
+    done = run(program)
+    assert time.monotonic() - started < 10
+    assert done.stdout == ""
+    assert "ClientClosed: closing this Clock was cut short" in done.stderr
+
+
+def test_an_exception_ends_the_program_and_is_the_only_one_shown() -> None:
+    done = run("clock = Clock(Loud()); clock.age_s(); raise LookupError('mine')", status=1)
+    assert done.stdout == "closed\n"
+    assert done.stderr.count("Traceback") == 1
+
+
+def test_a_daemon_thread_that_waits_does_not_speak_up_at_exit() -> None:
+    program = """
+clock = Clock(Loud())
+threading.Thread(target=clock.sleep, args=[60], daemon=True).start()
+while clock.core.said != ["sleeps"]:
+    time.sleep(0.001)
+"""
+    done = run(program)
+    assert (done.stdout, done.stderr) == ("closed\n", "")
+
+
+def test_ctrl_c_ends_a_program_that_waits() -> None:
+    program = """
+signal.signal(signal.SIGINT, signal.default_int_handler)
+threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT]).start()
+with Clock(Loud()) as clock:
+    clock.sleep(60)
+"""
+    done = run(program, status=-2)
+    assert done.stdout == "closed\n"
+    assert done.stderr.count("Traceback") == 1
+    assert done.stderr.rstrip().endswith("KeyboardInterrupt")
+
+
+def test_after_a_fork_the_child_has_an_engine_of_its_own() -> None:
+    program = """
+from barnabas.errors import UsedAfterFork
+clock = Clock(Loud())
+clock.age_s()
+child = os.fork()
+if not child:
+    try:
+        clock.age_s()
+    except UsedAfterFork as error:
+        print("told:", error, flush=True)
+    clock.close()
+    with Clock() as own:
+        print("own:", own.age_s() >= 0, flush=True)
+    sys.exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+print("parent's:", clock.age_s() >= 0, flush=True)
+clock.close()
+"""
+    done = run(program, "-W", "default::ResourceWarning")
+    told, *rest = done.stdout.splitlines()
+    assert "this Clock was made before the process was forked" in told
+    assert rest == ["own: True", "parent's: True", "closed"]
+    assert done.stderr == ""
+
+
+def test_a_forked_worker_that_inherits_a_client_ends_quietly() -> None:
+    program = """
+from multiprocessing import get_context
+clock = Clock(Loud())
+clock.age_s()
+def work():
+    with Clock() as own:
+        return own.age_s() >= 0
+with get_context("fork").Pool(2) as pool:
+    print([pool.apply(work) for _ in range(4)], flush=True)
+print(clock.age_s() >= 0, flush=True)
+clock.close()
+"""
+    done = run(program, "-W", "default::ResourceWarning")
+    assert done.stdout == "[True, True, True, True]\nTrue\nclosed\n"
+    assert done.stderr == ""
+
+
+def test_uvloop_is_used_if_it_is_there_and_not_missed_if_not() -> None:
+    program = """
+with Clock(Loud()) as clock:
+    clock.age_s()
+    print(type(clock._seat.loop).__module__, flush=True)
+"""
+    assert run(program).stdout == "uvloop\nclosed\n"
+    done = run("sys.modules['uvloop'] = None" + program)
+    assert done.stdout == "asyncio.unix_events\nclosed\n"
+    assert done.stderr == ""
