@@ -184,9 +184,11 @@ def test_a_client_that_is_dropped_is_closed_in_the_background() -> None:
 def test_nobody_who_comes_while_it_is_closed_is_left_waiting() -> None:
     def use(clock: Clock, gate: threading.Barrier) -> None:
         gate.wait()
-        with pytest.raises(ClientClosed):
+        try:
             while True:
                 clock.age_s()
+        except ClientClosed:
+            return
 
     with ThreadPoolExecutor(4) as pool:
         for _ in range(50):
