@@ -5,16 +5,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from barnabas.client.metadata import TopicPartition
+    from barnabas.client.sent import Delivery, Sent
     from barnabas.embedded.cluster import Cluster
     from barnabas.sync.admin import Admin
+    from barnabas.sync.producer import Producer
 
-__all__ = ["Admin", "Cluster", "TopicPartition", "__version__"]
+__all__ = ["Admin", "Cluster", "Delivery", "Producer", "Sent", "TopicPartition", "__version__"]
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Admin": "barnabas.sync.admin",
     "Cluster": "barnabas.embedded.cluster",
+    "Delivery": "barnabas.client.sent",
+    "Producer": "barnabas.sync.producer",
+    "Sent": "barnabas.client.sent",
     "TopicPartition": "barnabas.client.metadata",
 }
 """Where public names live. They are imported when they are first used: a broker needs none."""

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from barnabas.aio.admin import Admin
+    from barnabas.aio.producer import Producer
 
-__all__ = ["Admin"]
+__all__ = ["Admin", "Producer"]
 
-_HOMES = {"Admin": "barnabas.aio.admin"}
+_HOMES = {"Admin": "barnabas.aio.admin", "Producer": "barnabas.aio.producer"}
 
 
 def __getattr__(name: str) -> Any:
