@@ -91,9 +91,11 @@ class Producer:
         if batch_records is not None and batch_records < 1:
             raise InvalidArgument(f"batch_records={batch_records}: a batch has at least one")
         self.routes = Routes()
+        self.batch_bytes = batch_bytes
+        self.compression = compression
+        self.max_request_bytes = max_request_bytes
+        self.partitioner = partitioner
         self._cluster = cluster
-        self._max_request_bytes = max_request_bytes
-        self._partitioner = partitioner
         self._auto_create = auto_create
         self._accumulator = Accumulator(
             batch_bytes=batch_bytes,
@@ -296,9 +298,9 @@ class Producer:
         if timestamp_ms is None:
             timestamp_ms = time_ns() // _NS_PER_MS
         row = row_of(timestamp_ms, key, value, headers)
-        size = size_of(row, self._max_request_bytes)
-        if partition is None and self._partitioner is not None:
-            partition = self._partitioner(topic, row[1], row[2], len(route.adds))
+        size = size_of(row, self.max_request_bytes)
+        if partition is None and self.partitioner is not None:
+            partition = self.partitioner(topic, row[1], row[2], len(route.adds))
         keyless = False
         if partition is not None:
             where = route.partition(partition)

@@ -22,13 +22,18 @@ def row_of(timestamp_ms: int, key: object, value: object, headers: Iterable[obje
 def size_of(row: Row, max_request_bytes: int) -> int:
     """The most bytes a record can take; `RecordTooLarge` if no broker would read it."""
     size = max_record_size(row[1], row[2], row[3])
+    check_request_size(size, max_request_bytes)
+    return size
+
+
+def check_request_size(size: int, max_request_bytes: int) -> None:
+    """Raise `RecordTooLarge` if no broker would read a record of this size."""
     if size > max_request_bytes - _REQUEST_OVERHEAD_BYTES:
         raise RecordTooLarge(
             f"a record of {size} bytes makes a larger request than the {max_request_bytes} bytes "
             "that a broker reads (socket.request.max.bytes; one record is bounded by "
             "max.message.bytes as well)"
         )
-    return size
 
 
 def _bytes_of(data: object, name: str) -> bytes | None:

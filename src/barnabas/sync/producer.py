@@ -145,6 +145,27 @@ class Producer(Client):
             return sent
         return self._wait(self._core.send(topic, value, key, headers, partition, timestamp_ms))
 
+    def send_table(self, table: Any, *, topic: str | None = None) -> int:
+        """Queue all rows of an Arrow table as records; returns how many they are.
+
+            table = pyarrow.table({"key": ["de", "en"], "value": ["hallo", "hello"]})
+            producer.send_table(table, topic="greetings")
+
+        The columns are key, value, headers, timestamp, topic and partition, each of which may be
+        missing or null in places; `topic` goes before the column. Keys and values are binary or
+        strings: formats do not apply. Rows go to the same partitions as if they were sent one by
+        one. It returns when everything is queued, and waits meanwhile for room in the buffer; ask
+        `flush` whether it was delivered. Needs pyarrow: pip install 'barnabas[arrow]'.
+        """
+        from barnabas.client.table_sending import TableSending
+
+        sending = TableSending(self._producer, table, topic)
+        self._wait(self._core.start())
+        self._wait(sending.prepare())
+        for batch in sending.batches():
+            self._wait(sending.queue(batch))
+        return sending.rows
+
     def flush(self, timeout_s: float | None = None) -> None:
         """Send all that is queued now, and wait until it is delivered or given up.
 

@@ -8,6 +8,7 @@ by the compiled kernel if there is one, else by numpy and Arrow.
 from collections.abc import Iterator
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from barnabas.records.batch import HEADER_SIZE
 from barnabas.records.columns.numpy_rows import encode_rows
@@ -33,6 +34,12 @@ class ColumnEncoder:
             None if value is None else binary_column(value),
             None if headers is None else _headers_column(headers),
         )
+
+    @property
+    def min_timestamp_ms(self) -> int | None:
+        """The smallest timestamp; None without rows."""
+        smallest: int | None = pc.min(self._columns.timestamp).as_py()
+        return smallest
 
     def pack(
         self,

@@ -1,0 +1,144 @@
+"""Sending a table: its rows become batches without being Python's objects in between.
+
+    table -> blocks of one topic -> a partition for each row -> batches, packed -> the accumulator
+
+Everything up to the packed batch happens in the application's thread, most of it with others
+running; the producer's loop gets batches only. A row goes where the same record would go if it was
+sent alone: to its partition, else where its key belongs, else to the partition that records without
+a key go to now, which changes with every batch. Rows of one partition keep their order.
+
+Formats do not apply, nor does `batch_records`.
+"""
+
+from collections.abc import Iterator
+from time import time_ns
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from barnabas.client.errors import InvalidArgument
+from barnabas.client.metadata import TopicPartition
+from barnabas.client.producer import Producer
+from barnabas.client.routes import Route
+from barnabas.client.row import check_request_size
+from barnabas.client.table_columns import blocks_of, table_of, topics_of
+from barnabas.records.columns import schema
+from barnabas.records.columns.encoder import ColumnEncoder
+from barnabas.records.columns.partitioning import partitions_for_keys, rows_by_partition
+from barnabas.records.columns.row_columns import BYTES
+from barnabas.records.packed import PackedRecords
+
+_NS_PER_MS = 1_000_000
+_KEYLESS = -1  # stands for no partition
+
+
+class PackedRows(NamedTuple):
+    """Some rows of a table, and where they go."""
+
+    partition: TopicPartition
+    records: PackedRecords
+
+
+class TableSending:
+    """One table on its way. `prepare` and `queue` run in the producer's loop, `batches` elsewhere.
+
+    Making it raises for what can be seen at a glance; `batches` for what is wrong with a single
+    row, when those before it may be on their way.
+    """
+
+    def __init__(self, producer: Producer, data: object, topic: str | None) -> None:
+        self._producer = producer
+        self._table = table_of(data)
+        self._topics = topics_of(self._table, topic)
+        self._routes: dict[str, Route] = {}
+        self.rows: int = self._table.num_rows
+
+    async def prepare(self) -> None:
+        """Find out about the topics."""
+        for topic in self._topics:
+            self._routes[topic] = await self._producer.route(topic)
+
+    def batches(self) -> Iterator[PackedRows]:
+        """All rows."""
+        for topic, block in blocks_of(self._table, self._topics):
+            yield from self._pack(self._routes[topic], block)
+
+    async def queue(self, batch: PackedRows) -> None:
+        """Hand one over, as soon as there is room for it."""
+        await self._producer.send_packed(batch.partition, batch.records)
+
+    def _pack(self, route: Route, block: pa.RecordBatch) -> Iterator[PackedRows]:
+        encoder = ColumnEncoder(block, timestamp_ms=time_ns() // _NS_PER_MS)
+        earliest_ms = encoder.min_timestamp_ms
+        if earliest_ms is not None and earliest_ms < 0:
+            raise InvalidArgument("column timestamp: a time before 1970")
+        for number, rows in self._groups(route, block).items():
+            packed = encoder.pack(
+                rows, max_bytes=self._producer.batch_bytes, compression=self._producer.compression
+            )
+            for records in packed:
+                if records.record_count == 1:
+                    check_request_size(records.size, self._producer.max_request_bytes)
+                if number == _KEYLESS:
+                    partition = self._producer.routes.keyless_partition(route)
+                    self._producer.routes.closed(partition)
+                else:
+                    partition = TopicPartition(route.topic.name, number)
+                yield PackedRows(partition, records)
+
+    def _groups(self, route: Route, block: pa.RecordBatch) -> dict[int, pa.UInt64Array | None]:
+        """The rows of each partition; None stands for all."""
+        partitions = self._partitions(route, block)
+        if partitions is None:
+            return {_KEYLESS: None}
+        lowest, highest = pc.min_max(partitions).values()
+        if lowest == highest:
+            return {lowest.as_py(): None}
+        return dict(rows_by_partition(partitions))
+
+    def _partitions(self, route: Route, block: pa.RecordBatch) -> pa.Int32Array | None:
+        """Where each row goes; None if all go where those without a key do."""
+        count = len(route.adds)
+        partitions = _column(block, schema.PARTITION)
+        if partitions is not None:
+            lowest, highest = (each.as_py() for each in pc.min_max(partitions).values())
+            if lowest is not None:
+                route.partition(lowest)
+                route.partition(highest)
+            partitions = partitions.cast(pa.int32())
+            if not partitions.null_count:
+                return partitions
+        if self._producer.partitioner is not None:
+            chosen: pa.Int32Array | None = self._by_partitioner(route, block)
+        elif (keys := _column(block, schema.KEY)) is not None:
+            chosen = partitions_for_keys(keys, count)
+        else:
+            chosen = None
+        if partitions is None:
+            partitions = chosen
+        elif chosen is not None:
+            partitions = pc.coalesce(partitions, chosen)
+        return None if partitions is None else partitions.fill_null(_KEYLESS)
+
+    def _by_partitioner(self, route: Route, block: pa.RecordBatch) -> pa.Int32Array:
+        """What the application's own function says, which wants Python's objects."""
+        partitioner = self._producer.partitioner
+        assert partitioner is not None
+        topic, count = route.topic.name, len(route.adds)
+        nothing = [None] * block.num_rows
+        keys, values = (
+            nothing if column is None else column.cast(BYTES).to_pylist()
+            for column in (_column(block, schema.KEY), _column(block, schema.VALUE))
+        )
+        partitions = [
+            route.partition(partitioner(topic, key, value, count)).partition
+            for key, value in zip(keys, values, strict=True)
+        ]
+        return pa.array(partitions, pa.int32())
+
+
+def _column(block: pa.RecordBatch, name: str) -> pa.Array | None:
+    if name not in block.schema.names or block.column(name).type == pa.null():
+        return None
+    return block.column(name)
