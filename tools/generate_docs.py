@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from inspect import getmodule
 from pathlib import Path
 
+from barnabas import errors
 from barnabas.broker.routes import routes
 from barnabas.broker.settings import BROKER_CONFIGS
 from barnabas.metadata.config_values import ConfigDef, ConfigType
@@ -85,10 +86,27 @@ def apis() -> str:
     )
 
 
+def exceptions() -> str:
+    """The tree of exceptions, each after what it is a kind of."""
+    rows: list[tuple[str, ...]] = []
+
+    def add(kind: type[errors.BarnabasError]) -> None:
+        meaning = " ".join((kind.__doc__ or "").partition("\n\n")[0].split())
+        bases = ", ".join(f"`{base.__name__}`" for base in kind.__bases__)
+        rows.append((f"`{kind.__name__}`", bases, meaning))
+        for each in sorted(kind.__subclasses__(), key=lambda each: each.__name__):
+            if each.__bases__[0] is kind:
+                add(each)
+
+    add(errors.BarnabasError)
+    return _table(("Exception", "A kind of", "Meaning"), rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "broker-settings": broker_settings,
     "topic-settings": topic_settings,
     "apis": apis,
+    "exceptions": exceptions,
 }
 
 

@@ -51,6 +51,18 @@ class BarnabasError(Exception):
 
     retriable = False
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To be pickled as it is, whatever it was made from: worker processes send their errors."""
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(
+    kind: type[BarnabasError], args: tuple[Any, ...], state: dict[str, Any]
+) -> BarnabasError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
+
 
 class BrokerUnreachable(BarnabasError):
     """No connection could be made to the address the user gave, or to one that a broker gave."""
@@ -116,7 +128,7 @@ class ConnectionLost(BarnabasError):
 
 
 class RequestTimedOut(BarnabasError):
-    """A broker accepted a request and did not answer in time."""
+    """A broker accepted a request and did not answer in time (request_timeout_ms)."""
 
     retriable = True
 

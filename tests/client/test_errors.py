@@ -1,6 +1,7 @@
 """Errors say what is wrong with what, and how to mend it."""
 
 import inspect
+import pickle
 
 import pytest
 
@@ -123,3 +124,26 @@ def test_the_public_module_offers_every_exception_with_its_documentation() -> No
     assert defined == set(errors.__all__) - {"ErrorCode"}
     for name in defined:
         assert getattr(errors, name).__doc__, name
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        broker_error(ErrorCode.MESSAGE_TOO_LARGE, "topic t"),
+        DeliveryFailed(3, RequestTimedOut("too late")),
+        BrokerUnreachable.at_advertised(3, "x:9", "no route"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_errors_come_out_of_other_processes_as_they_were(error: BarnabasError) -> None:
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is type(error)
+    assert str(copy) == str(error)
+    assert copy.retriable is error.retriable
+    assert vars(copy).keys() == vars(error).keys()
+
+
+def test_a_broker_that_says_nothing_is_spoken_for() -> None:
+    said = str(broker_error(ErrorCode.MESSAGE_TOO_LARGE, "partition t-0"))
+    assert said.startswith("partition t-0: a record or batch is larger than the topic allows (")
+    assert "refused by the broker" in str(broker_error(ErrorCode.UNKNOWN_SERVER_ERROR, "it"))

@@ -80,10 +80,14 @@ __all__ = [
 
 
 class _Meaning(NamedTuple):
-    """What a code means to a user; without an explanation, the broker's own message stands."""
+    """What a code means to a user.
+
+    Without an explanation the broker's own message stands, and if it has none, what is `unsaid`.
+    """
 
     explanation: str | None
     fix: str | None = None
+    unsaid: str = "refused by the broker"
 
 
 _MEANINGS = {
@@ -97,6 +101,7 @@ _MEANINGS = {
     ErrorCode.MESSAGE_TOO_LARGE: _Meaning(
         None,
         "raise max.message.bytes with `barnabas configs set topic NAME max.message.bytes=N`",
+        "a record or batch is larger than the topic allows",
     ),
     ErrorCode.RECORD_LIST_TOO_LARGE: _Meaning(None, "send less at once, or raise segment.bytes"),
     ErrorCode.NOT_ENOUGH_REPLICAS: _Meaning(
@@ -195,7 +200,7 @@ def broker_error(error_code: int, what: str, message: str | None = None) -> Brok
     """
     code = code_of(error_code)
     meaning = _MEANINGS.get(code, _UNEXPLAINED)
-    explanation = meaning.explanation or (message or "refused by the broker").rstrip(".")
+    explanation = meaning.explanation or (message or meaning.unsaid).rstrip(".")
     name = code.name if code == error_code else str(error_code)
     told = meaning.explanation is None and _SETTING.search(explanation)
     fix = f"; {meaning.fix}" if meaning.fix and not told else ""
