@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from barnabas.aio.transaction import Transaction
 from barnabas.aio.waiting import Client
@@ -17,6 +17,9 @@ from barnabas.client.sent import Sent
 from barnabas.formats import Format, FormatName, encoder
 from barnabas.records.murmur2 import partition_for_key
 from barnabas.records.record import Header
+
+if TYPE_CHECKING:
+    from barnabas.aio.consumer import Consumer
 
 _GOODBYE_S = 5.0  # for whoever is interrupted or cancelled
 
@@ -140,6 +143,8 @@ class Producer(Client):
         self._seat.check()
         sent = self._producer.try_send(topic, value, key, headers, partition, timestamp_ms)
         if sent is not None:
+            if sent.index == 0:
+                await self._breathe()
             return sent
         return await self._wait(
             self._core.send(topic, value, key, headers, partition, timestamp_ms)
@@ -174,7 +179,7 @@ class Producer(Client):
         """
         await self._wait(self._core.flush(timeout_s))
 
-    def transaction(self, consumer: Any = None) -> Transaction:
+    def transaction(self, consumer: "Consumer | None" = None) -> Transaction:
         """All that is sent in a block is seen as a whole, or never.
 
             async with producer.transaction():
@@ -190,7 +195,7 @@ class Producer(Client):
 
         The producer needs a `transactional_id`; one transaction at a time.
         """
-        marking = None if consumer is None else consumer.marking
+        marking = None if consumer is None else consumer._core
         return Transaction(self, self._core, self._producer.transaction(marking))
 
     async def __aenter__(self) -> Self:

@@ -4,7 +4,7 @@
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.connection import DEFAULT_REQUEST_TIMEOUT_MS
@@ -19,6 +19,9 @@ from barnabas.records.murmur2 import partition_for_key
 from barnabas.records.record import Header
 from barnabas.sync.transaction import Transaction
 from barnabas.sync.waiting import Client
+
+if TYPE_CHECKING:
+    from barnabas.sync.consumer import Consumer
 
 _GOODBYE_S = 5.0  # for whoever is interrupted or cancelled
 
@@ -142,6 +145,8 @@ class Producer(Client):
         self._seat.check()
         sent = self._producer.try_send(topic, value, key, headers, partition, timestamp_ms)
         if sent is not None:
+            if sent.index == 0:
+                self._breathe()
             return sent
         return self._wait(self._core.send(topic, value, key, headers, partition, timestamp_ms))
 
@@ -174,7 +179,7 @@ class Producer(Client):
         """
         self._wait(self._core.flush(timeout_s))
 
-    def transaction(self, consumer: Any = None) -> Transaction:
+    def transaction(self, consumer: "Consumer | None" = None) -> Transaction:
         """All that is sent in a block is seen as a whole, or never.
 
             with producer.transaction():
@@ -190,7 +195,7 @@ class Producer(Client):
 
         The producer needs a `transactional_id`; one transaction at a time.
         """
-        marking = None if consumer is None else consumer.marking
+        marking = None if consumer is None else consumer._core
         return Transaction(self, self._core, self._producer.transaction(marking))
 
     def __enter__(self) -> Self:
