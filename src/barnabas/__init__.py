@@ -7,17 +7,31 @@ if TYPE_CHECKING:
     from barnabas.client.metadata import TopicPartition
     from barnabas.client.sent import Delivery, Sent
     from barnabas.embedded.cluster import Cluster
+    from barnabas.records.message import Message
     from barnabas.sync.admin import Admin
+    from barnabas.sync.consumer import Consumer
     from barnabas.sync.producer import Producer
 
-__all__ = ["Admin", "Cluster", "Delivery", "Producer", "Sent", "TopicPartition", "__version__"]
+__all__ = [
+    "Admin",
+    "Cluster",
+    "Consumer",
+    "Delivery",
+    "Message",
+    "Producer",
+    "Sent",
+    "TopicPartition",
+    "__version__",
+]
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Admin": "barnabas.sync.admin",
     "Cluster": "barnabas.embedded.cluster",
+    "Consumer": "barnabas.sync.consumer",
     "Delivery": "barnabas.client.sent",
+    "Message": "barnabas.records.message",
     "Producer": "barnabas.sync.producer",
     "Sent": "barnabas.client.sent",
     "TopicPartition": "barnabas.client.metadata",

@@ -11,6 +11,7 @@ from barnabas.client.brokers import describe_cluster
 from barnabas.client.cluster import Cluster
 from barnabas.client.consumer import Consumer
 from barnabas.client.errors import BrokerUnreachable
+from barnabas.client.fetch_request import FetchTuning
 from barnabas.client.group_offsets import commit_offsets
 from barnabas.client.metadata import Partition, Topic, TopicPartition, newer
 from barnabas.client.producer import Producer
@@ -173,7 +174,7 @@ def test_a_leader_that_hangs_is_left_as_soon_as_another_leads(
     async def main() -> None:
         brokers = FakeCluster()
         async with brokers, Cluster(brokers.bootstrap, connect_timeout_ms=200) as cluster:
-            consumer = Consumer(cluster, max_wait_ms=50)
+            consumer = Consumer(cluster, tuning=FetchTuning(max_wait_ms=50))
             consumer.assign({T0: 0})
             async with consumer, Producer(cluster) as producer:
                 await (await producer.send("t", b"before"))
@@ -213,7 +214,7 @@ def test_a_consumer_finds_the_new_leader() -> None:
     async def main() -> None:
         async with FakeCluster() as brokers, Cluster(brokers.bootstrap) as cluster:
             brokers.values = [b"%d" % i for i in range(10)]
-            async with Consumer(cluster, max_wait_ms=50) as consumer:
+            async with Consumer(cluster, tuning=FetchTuning(max_wait_ms=50)) as consumer:
                 consumer.assign({T0: 0})
                 (fetched,) = await consumer.poll()
                 assert len(fetched.records) == 10

@@ -47,7 +47,7 @@ class Member:
 
     @property
     def partitions(self) -> set[int]:
-        return {each.partition for each in self.source.consumer.positions}
+        return {each.partition for each in self.source.positions}
 
     async def stop(self) -> None:
         self._stopping.set()

@@ -3,8 +3,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barnabas.client.consumer import _decode
+from barnabas.client.chunk import Chunk, Reading, end_of, records_of
 from barnabas.client.isolation import AbortedTransactions
+from barnabas.client.ledger import Ledger
 from barnabas.client.metadata import TopicPartition
 from barnabas.records.batch import parse_header, patch_crc
 from barnabas.records.control import ControlType, encode_end_marker
@@ -100,8 +101,12 @@ def test_exactly_the_committed_records_are_shown(
     begin = parse_header(sent[0]).base_offset if sent else start
     end = parse_header(sent[-1]).next_offset if sent else start
     named = [each for each, marker in log.aborted if each.first_offset < end and marker >= begin]
-    aborted = AbortedTransactions(data.draw(st.permutations(named)))
-    records, following = _decode(PARTITION, start, b"".join(sent), aborted)
+    aborted = data.draw(st.permutations(named))
+    answer = b"".join(sent)
+    following = end_of(answer) if sent else start
+    assert following is not None
+    reading = Reading(PARTITION, Ledger(start))
+    records = records_of(Chunk(reading, 0, start, following, answer, aborted, log.end))
     assert [record.offset for record in records] == [
         offset for offset in sorted(log.committed) if start <= offset < end
     ]

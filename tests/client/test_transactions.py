@@ -24,6 +24,7 @@ from barnabas.client.errors import (
     ProducerFenced,
     TransactionAborted,
 )
+from barnabas.client.fetch_request import FetchTuning
 from barnabas.client.group_consumer import GroupConsumer
 from barnabas.client.group_offsets import fetch_committed
 from barnabas.client.isolation import IsolationLevel
@@ -261,11 +262,15 @@ def test_read_work_write_exactly_once(bootstrap: str) -> None:
             done = attempts = 0
             async with (
                 GroupConsumer(
-                    cluster, group, [source], commit_interval_ms=None, isolation=COMMITTED
+                    cluster,
+                    group,
+                    [source],
+                    commit_interval_ms=None,
+                    isolation=COMMITTED,
+                    tuning=FetchTuning(partition_max_bytes=500),
                 ) as consumer,
                 Producer(cluster, transactional_id=unique("id")) as producer,
             ):
-                consumer.consumer._partition_max_bytes = 500
                 while done < 100:
                     with suppress(KeyError):
                         async with producer.transaction(consumer):
@@ -369,7 +374,7 @@ def test_markers_are_no_lag(bootstrap: str) -> None:
             await until_seen(cluster, topic, 1)
             partition = TopicPartition(topic, 0)
             async with GroupConsumer(cluster, group, [topic]) as consumer:
-                while consumer.consumer.positions.get(partition) != 2:
+                while consumer.positions.get(partition) != 2:
                     for fetched in await consumer.poll(200):
                         consumer.mark(partition, fetched.records[-1].offset + 1)
             assert await fetch_committed(cluster, group) == {partition: 2}

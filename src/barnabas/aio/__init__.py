@@ -5,11 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from barnabas.aio.admin import Admin
+    from barnabas.aio.consumer import Consumer
     from barnabas.aio.producer import Producer
 
-__all__ = ["Admin", "Producer"]
+__all__ = ["Admin", "Consumer", "Producer"]
 
-_HOMES = {"Admin": "barnabas.aio.admin", "Producer": "barnabas.aio.producer"}
+_HOMES = {
+    "Admin": "barnabas.aio.admin",
+    "Consumer": "barnabas.aio.consumer",
+    "Producer": "barnabas.aio.producer",
+}
 
 
 def __getattr__(name: str) -> Any:

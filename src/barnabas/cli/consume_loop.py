@@ -53,7 +53,7 @@ class _Printer:
         timeout_s = self._limits.timeout_s
         return timeout_s is not None and monotonic() - self._last_at >= timeout_s
 
-    def raise_if_stuck(self, cluster: Cluster, consumer: Consumer) -> None:
+    def raise_if_stuck(self, cluster: Cluster, consumer: Consumer | GroupConsumer) -> None:
         """An end that was promised is not waited for forever if its partition has gone away."""
         if consumer.away and (monotonic() - self._last_at) * 1000 > cluster.retry_timeout_ms:
             raise next(iter(consumer.away.values()))
@@ -148,14 +148,14 @@ async def consume_group(
         assigned: frozenset[TopicPartition] | None = None
         while not printer.is_full:
             await source.join()
-            positions = source.consumer.positions
+            positions = source.positions
             if not limits.follow:
                 if assigned != frozenset(positions):
                     assigned = frozenset(positions)
                     printer.ends = await _ends(cluster, list(positions), isolation)
                 if _reached(positions, printer.ends):
                     break
-                printer.raise_if_stuck(cluster, source.consumer)
+                printer.raise_if_stuck(cluster, source)
             await printer.print(await source.poll(_poll_ms(limits)))
             if printer.is_overdue:
                 return printer.exit_code()

@@ -1,49 +1,26 @@
-"""The consumer: partitions with positions in, records out.
-
-One fetch is under way to every leader. When it answers, the next one goes out before the records
-are handed over, so the network works while the application does. An answer counts only if it was
-asked for from the position that the partition still has: seeking needs no other precaution.
-
-A partition that cannot be read, because it has no leader or is gone, does not keep the others from
-being read: it is set aside and tried again now and then. Only when none is left is that an error.
+"""Partitions with positions in, records out: a consumer for those who live in the core's loop.
 
 A batch may begin before the position, because a broker sends whole batches; the records before it
 are dropped. Control batches move the position and show no records. What aborted transactions wrote
-is shown unless only committed records are asked for. Fetch sessions are left out.
+is shown unless only committed records are asked for.
 """
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from time import monotonic
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from barnabas.client.backoff import pause_before
-from barnabas.client.cluster import Channel, Cluster
-from barnabas.client.errors import (
-    BarnabasError,
-    BrokerError,
-    CorruptRecords,
-    InvalidArgument,
-    check,
-)
-from barnabas.client.isolation import AbortedTransactions, IsolationLevel
+from barnabas.client.chunk import records_of
+from barnabas.client.cluster import Cluster
+from barnabas.client.errors import BarnabasError, InvalidArgument
+from barnabas.client.fetch_request import FetchTuning
+from barnabas.client.fetcher import Fetcher
+from barnabas.client.isolation import IsolationLevel
+from barnabas.client.ledger import Ledger
 from barnabas.client.metadata import TopicPartition
-from barnabas.client.offsets import list_offsets
-from barnabas.records.batch import Buffer
-from barnabas.records.decode import decode_batch, iter_batches
-from barnabas.records.errors import RecordsError
+from barnabas.client.subscription import check_offset
 from barnabas.records.record import Record
-from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.fetch import (
-    FetchPartition,
-    FetchRequest,
-    FetchTopic,
-    PartitionData,
-)
-
-_TOPICS_BY_NAME = 12  # from version 13 on, topics go by their ids
 
 
 class Fetched(NamedTuple):
@@ -57,28 +34,6 @@ class Fetched(NamedTuple):
     records: list[Record]
     high_watermark: int
     next_offset: int
-
-
-class _Answer(NamedTuple):
-    partition: TopicPartition
-    asked_offset: int
-    data: PartitionData
-
-
-class _Away(NamedTuple):
-    """A partition that cannot be read now: why, since when, and when it is tried again."""
-
-    error: BarnabasError
-    since: float
-    attempts: int
-    retry_at: float
-
-
-class _Fetch(NamedTuple):
-    """A request under way, and the positions it was made from."""
-
-    task: "asyncio.Task[list[_Answer]]"
-    offsets: Mapping[TopicPartition, int]
 
 
 class Consumer:
@@ -95,26 +50,16 @@ class Consumer:
         *,
         out_of_range: int | None = None,
         isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
-        max_wait_ms: int = 500,
-        min_bytes: int = 1,
-        max_bytes: int = 50 * 1024 * 1024,
-        partition_max_bytes: int = 1024 * 1024,
+        tuning: FetchTuning | None = None,
     ) -> None:
-        self._cluster = cluster
-        self._out_of_range = out_of_range
-        self._isolation = isolation
-        self._max_wait_ms = max_wait_ms
-        self._min_bytes = min_bytes
-        self._max_bytes = max_bytes
-        self._partition_max_bytes = partition_max_bytes
-        self._positions: dict[TopicPartition, int] = {}
-        self._paused: set[TopicPartition] = set()
-        self._away: dict[TopicPartition, _Away] = {}
-        self._fetches: dict[int, _Fetch] = {}
-        self._failure: BarnabasError | None = None
-        self._failures = 0
-        self._failing_since = 0.0
-        self._channel = Channel()
+        self._stirred = asyncio.Event()
+        self._fetcher = Fetcher(
+            cluster,
+            self._stirred.set,
+            out_of_range=out_of_range,
+            isolation=isolation,
+            tuning=tuning,
+        )
 
     async def __aenter__(self) -> Self:
         return self
@@ -129,231 +74,79 @@ class Consumer:
 
     async def close(self) -> None:
         """Stop fetching."""
-        tasks = [fetch.task for fetch in self._fetches.values()]
-        self._fetches.clear()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await self._cluster.close_channel(self._channel)
-
-    # -- positions -----------------------------------------------------------------------------
+        await self._fetcher.close()
 
     def assign(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Read exactly these partitions, each from its offset."""
         for partition, offset in offsets.items():
-            _check_offset(partition, offset)
-        self._positions = dict(offsets)
-        self._paused.clear()
-        self._away.clear()
-        self._failure = None
+            check_offset(partition, offset)
+        self._fetcher.assign({name: Ledger(offset) for name, offset in offsets.items()})
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Go on reading an assigned partition elsewhere."""
-        _check_offset(partition, offset)
-        if partition not in self._positions:
+        check_offset(partition, offset)
+        if partition not in self._fetcher.readings:
             raise InvalidArgument(f"partition {partition} is not assigned to this consumer")
-        self._positions[partition] = offset
+        self._fetcher.seek(partition, offset)
 
     def pause(self, partition: TopicPartition) -> None:
         """Fetch no more of a partition until partitions are assigned anew."""
-        self._paused.add(partition)
+        self._fetcher.pause(partition)
 
     @property
     def positions(self) -> Mapping[TopicPartition, int]:
         """The offset of the next record that `poll` will return, for each assigned partition."""
-        return self._positions
+        return positions_of(self._fetcher)
 
     @property
     def away(self) -> Mapping[TopicPartition, BarnabasError]:
         """Partitions that cannot be read now while others are, and why."""
-        return {partition: each.error for partition, each in self._away.items()}
-
-    # -- fetching ------------------------------------------------------------------------------
+        return self._fetcher.away
 
     async def poll(self, timeout_ms: int = 1_000) -> list[Fetched]:
         """Wait until there are records, at most about `timeout_ms`.
 
         Brokers that are away are tried again until the cluster's `retry_timeout_ms` is over.
         """
-        try:
-            if self._failure is not None:
-                raise self._failure
-            await self._start_fetches()
-            if not self._fetches:
-                await asyncio.sleep(timeout_ms / 1000)
-                return []
-            fetched = await self._finish_fetches(timeout_ms)
-            if fetched:
-                await self._start_fetches()
-        except BarnabasError as error:
-            await self._after_failure(error)
-            return []
-        return fetched
-
-    async def _start_fetches(self) -> None:
-        now = monotonic()
-        due = {name.topic for name, each in self._away.items() if each.retry_at <= now}
-        if due:
-            await self._cluster.look_around(due)
-        by_leader: defaultdict[int, dict[TopicPartition, int]] = defaultdict(dict)
-        for partition, offset in self._positions.items():
-            away = self._away.get(partition)
-            if partition in self._paused or (away is not None and away.retry_at > now):
-                continue
-            try:
-                by_leader[await self._cluster.leader(partition)][partition] = offset
-            except BrokerError as error:
-                self._set_aside(partition, error)
-        for node_id, offsets in by_leader.items():
-            if node_id not in self._fetches:
-                task = asyncio.create_task(self._fetch(node_id, offsets))
-                self._fetches[node_id] = _Fetch(task, offsets)
-        if self._away and not self._fetches:
-            first = next(iter(self._away.values()))
-            self._away.clear()
-            raise first.error
-
-    def _set_aside(self, partition: TopicPartition, error: BarnabasError) -> None:
-        """Go on with the other partitions, unless the error is for good."""
-        if not error.retriable:
-            raise error
-        now = monotonic()
-        known = self._away.get(partition)
-        since = now if known is None else known.since
-        attempts = 1 if known is None else known.attempts + 1
-        self._away[partition] = _Away(error, since, attempts, now + pause_before(attempts))
-        self._cluster.on_retry(error, now - since)
-
-    async def _finish_fetches(self, timeout_ms: int) -> list[Fetched]:
-        """Take in the answers that are there; an error is raised when they are handed over."""
-        done, _ = await asyncio.wait(
-            [fetch.task for fetch in self._fetches.values()],
-            timeout=timeout_ms / 1000,
-            return_when=asyncio.FIRST_COMPLETED,
-        )
-        fetched: list[Fetched] = []
-        failure: BarnabasError | None = None
-        for node_id, fetch in list(self._fetches.items()):
-            if fetch.task not in done:
-                continue
-            del self._fetches[node_id]
-            try:
-                for answer in self._answers_of(fetch):
-                    fetched += await self._accept_or_set_aside(answer)
-            except BarnabasError as error:
-                failure = error
-        if failure is not None:
-            if not fetched:
+        deadline = monotonic() + timeout_ms / 1000
+        while True:
+            self._stirred.clear()
+            failure = self._fetcher.failure()
+            if failure is not None:
                 raise failure
-            self._failure = failure
-        return fetched
+            fetched = take_all(self._fetcher)
+            left_s = deadline - monotonic()
+            if fetched or left_s <= 0:
+                await asyncio.sleep(0)  # who has much to read must not keep it from being fetched
+                return fetched
+            try:
+                async with asyncio.timeout(left_s):
+                    await self._stirred.wait()
+            except TimeoutError:
+                return []
 
-    def _answers_of(self, fetch: _Fetch) -> list[_Answer]:
-        """What a broker answered; all that it was asked for is set aside if it did not."""
+
+def positions_of(fetcher: Fetcher) -> Mapping[TopicPartition, int]:
+    """Where each partition is read next."""
+    return {name: reading.ledger.position for name, reading in fetcher.readings.items()}
+
+
+def take_all(fetcher: Fetcher, go_on: Callable[[], bool] = lambda: True) -> list[Fetched]:
+    """All that was fetched so far, as records, and handed out."""
+    fetched: list[Fetched] = []
+    while go_on() and (chunk := fetcher.take()) is not None:
         try:
-            return fetch.task.result()
-        except BarnabasError as error:
-            for partition in fetch.offsets.keys() & self._positions.keys():
-                self._set_aside(partition, error)
-            return []
-
-    async def _accept_or_set_aside(self, answer: _Answer) -> list[Fetched]:
-        try:
-            fetched = await self._accept(answer)
-        except BarnabasError as error:
-            self._set_aside(answer.partition, error)
-            return []
-        self._away.pop(answer.partition, None)
-        self._failures = 0
-        return fetched
-
-    async def _after_failure(self, error: BarnabasError) -> None:
-        """Pause and look around, or raise what cannot be helped."""
-        now = monotonic()
-        if self._failures == 0:
-            self._failing_since = now
-        self._failures += 1
-        failing_ms = (now - self._failing_since) * 1000
-        if not error.retriable or failing_ms > self._cluster.retry_timeout_ms:
-            raise error
-        self._cluster.on_retry(error, failing_ms / 1000)
-        await asyncio.sleep(pause_before(self._failures))
-        await self._cluster.look_around({each.topic for each in self._positions})
-
-    async def _fetch(self, node_id: int, offsets: Mapping[TopicPartition, int]) -> list[_Answer]:
-        topics: defaultdict[str, list[FetchPartition]] = defaultdict(list)
-        for (topic, partition), offset in offsets.items():
-            topics[topic].append(
-                FetchPartition(
-                    partition=partition,
-                    fetch_offset=offset,
-                    partition_max_bytes=self._partition_max_bytes,
-                )
-            )
-        request = FetchRequest(
-            max_wait_ms=self._max_wait_ms,
-            min_bytes=self._min_bytes,
-            max_bytes=self._max_bytes,
-            isolation_level=self._isolation,
-            topics=[FetchTopic(topic=name, partitions=each) for name, each in topics.items()],
-        )
-        connection = await self._cluster.connection(node_id, self._channel)
-        answer = connection.send(
-            request,
-            max_version=_TOPICS_BY_NAME,
-            timeout_ms=self._max_wait_ms + self._cluster.request_timeout_ms,
-        )
-        response = await self._cluster.while_leading(
-            node_id, offsets.keys(), answer, patience_ms=self._max_wait_ms
-        )
-        check(response.error_code, f"fetch from broker {node_id}")
-        named = [
-            (TopicPartition(answers.topic, answer.partition_index), answer)
-            for answers in response.responses
-            for answer in answers.partitions
-        ]
-        return [_Answer(name, offsets[name], data) for name, data in named if name in offsets]
-
-    async def _accept(self, answer: _Answer) -> list[Fetched]:
-        """Hand over what came for a position that still holds, and move the position behind it."""
-        partition, offset, data = answer
-        if self._positions.get(partition) != offset or partition in self._paused:
-            return []
-        if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and self._out_of_range is not None:
-            start = await list_offsets(
-                self._cluster, {partition: self._out_of_range}, self._isolation
-            )
-            self._positions[partition] = start[partition].offset
-            return []
-        check(data.error_code, f"partition {partition} at offset {offset}")
-        committed_only = self._isolation is IsolationLevel.READ_COMMITTED
-        aborted = AbortedTransactions(data.aborted_transactions if committed_only else None)
-        records, following = _decode(partition, offset, data.records or b"", aborted)
-        self._positions[partition] = following
-        return [Fetched(partition, records, data.high_watermark, following)] if records else []
-
-
-def _decode(
-    partition: TopicPartition, start: int, data: Buffer, aborted: AbortedTransactions
-) -> tuple[list[Record], int]:
-    """The records from `start` on, and the offset behind them."""
-    records: list[Record] = []
-    following = start
-    try:
-        for header, batch in iter_batches(data):
-            if not aborted.hide(header, batch) and not header.is_control:
-                decoded = decode_batch(batch)
-                if header.base_offset < start:
-                    decoded = [record for record in decoded if record.offset >= start]
-                records += decoded
-            following = max(following, header.next_offset)
-    except RecordsError as error:
-        raise CorruptRecords(
-            f"partition {partition}: the batch at offset {following} is damaged ({error})"
-        ) from error
-    return records, following
-
-
-def _check_offset(partition: TopicPartition, offset: int) -> None:
-    if offset < 0:
-        raise InvalidArgument(f"partition {partition}: offset {offset} is negative")
+            records = records_of(chunk)
+        except BarnabasError:
+            fetcher.put_back(chunk)
+            if fetched:
+                break  # and it is raised when these were taken
+            raise
+        ledger, following = chunk.reading.ledger, chunk.next_offset
+        if records:
+            ledger.hand_out(records[-1].offset + 1, following)
+            name = chunk.reading.partition
+            fetched.append(Fetched(name, records, chunk.high_watermark, following))
+        else:
+            ledger.pass_over(following)
+    return fetched

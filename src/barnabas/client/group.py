@@ -44,6 +44,7 @@ from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequest
 _PROTOCOL_TYPE = "consumer"
 _SINGLE_MEMBER_LEAVE = 2  # from version 3 on, one request may name several members
 _ANSWER_SLACK_MS = 5_000
+_HEARTBEAT_INTERVAL_MS = 3_000
 _HEARTBEATS_LOST = 3  # a coordinator that hangs is replaced before the session ends there
 
 # After these the member is still known, or will be under the same name.
@@ -65,7 +66,7 @@ class GroupMember:
         group_instance_id: str | None = None,
         session_timeout_ms: int = 45_000,
         rebalance_timeout_ms: int = 60_000,
-        heartbeat_interval_ms: int = 3_000,
+        heartbeat_interval_ms: int | None = None,
         metadata_max_age_ms: int = 60_000,
     ) -> None:
         unknown = set(assignors) - ASSIGNORS.keys()
@@ -82,6 +83,11 @@ class GroupMember:
         self._group_instance_id = group_instance_id
         self._session_timeout_ms = session_timeout_ms
         self._rebalance_timeout_ms = rebalance_timeout_ms
+        if heartbeat_interval_ms is None:
+            # Also so often that a rebalance is heard of long before it is over.
+            heartbeat_interval_ms = min(
+                _HEARTBEAT_INTERVAL_MS, session_timeout_ms // 3, rebalance_timeout_ms // 10
+            )
         self._heartbeat_interval_ms = heartbeat_interval_ms
         self._answer_timeout_ms = min(_HEARTBEATS_LOST * heartbeat_interval_ms, session_timeout_ms)
         self._metadata_max_age_ms = metadata_max_age_ms
@@ -95,6 +101,13 @@ class GroupMember:
     def membership(self) -> Membership:
         """In whose name to commit."""
         return Membership(self._member_id, self._generation_id, self._group_instance_id)
+
+    def patience_s(self, share: float) -> float:
+        """How long to wait for somebody with joining again, to be there in time.
+
+        That the group rebalances is heard of with a heartbeat, so up to an interval late.
+        """
+        return max(0, share * self._rebalance_timeout_ms - self._heartbeat_interval_ms) / 1000
 
     async def join(self) -> list[TopicPartition]:
         """Join, or join again, and return the partitions this member got."""

@@ -1,41 +1,27 @@
-"""A consumer whose partitions come from its group and whose positions are committed there.
+"""A consumer whose partitions come from its group, for those who live in the core's loop.
 
 Offsets are committed of records that were handed over and marked as done: `mark` says up to where.
 They are committed now and then, before a rebalance takes partitions away, and at the end; or by the
 transactions of a producer, with what was made of the records.
 """
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from time import monotonic
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Self
 
 from barnabas.client.cluster import Cluster
-from barnabas.client.consumer import Consumer, Fetched
-from barnabas.client.errors import BarnabasError, BrokerError
+from barnabas.client.commit_mode import CommitMode
+from barnabas.client.committer import Marked
+from barnabas.client.consumer import Fetched, positions_of, take_all
+from barnabas.client.errors import BarnabasError
+from barnabas.client.fetch_request import FetchTuning
 from barnabas.client.group import GroupMember
-from barnabas.client.group_offsets import NOBODY, Membership, commit_offsets, fetch_committed
 from barnabas.client.isolation import IsolationLevel
 from barnabas.client.metadata import TopicPartition
-from barnabas.client.offsets import EARLIEST, list_offsets
-from barnabas.wire.errors import ErrorCode
-
-# The group has moved on without this member: others read these records again.
-_FENCED = frozenset(
-    {
-        ErrorCode.REBALANCE_IN_PROGRESS,
-        ErrorCode.UNKNOWN_MEMBER_ID,
-        ErrorCode.ILLEGAL_GENERATION,
-        ErrorCode.FENCED_INSTANCE_ID,
-    }
-)
-
-
-class Marked(NamedTuple):
-    """Offsets that may be committed, in the name of the member that read up to them."""
-
-    offsets: dict[TopicPartition, int]
-    membership: Membership
+from barnabas.client.offsets import EARLIEST
+from barnabas.client.subscription import Subscription
 
 
 class GroupConsumer:
@@ -56,14 +42,9 @@ class GroupConsumer:
         isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
         session_timeout_ms: int = 45_000,
         group_instance_id: str | None = None,
+        tuning: FetchTuning | None = None,
     ) -> None:
         self.group_id = group_id
-        self.consumer = Consumer(cluster, out_of_range=start, isolation=isolation)
-        self._cluster = cluster
-        self._topics = list(topics)
-        self._start = start
-        self._isolation = isolation
-        self._commit_interval_ms = commit_interval_ms
         self._member = GroupMember(
             cluster,
             group_id,
@@ -71,13 +52,19 @@ class GroupConsumer:
             session_timeout_ms=session_timeout_ms,
             group_instance_id=group_instance_id,
         )
-        self._done: dict[TopicPartition, int] = {}
-        self._done_as = NOBODY
-        self._handed: dict[TopicPartition, int] = {}  # behind the last record handed over
-        self._marked: dict[TopicPartition, int] = {}  # the last mark
-        self._committed_at = monotonic()
-        self._partitions: list[TopicPartition] = []
-        self._astray = False  # whether the place to read them from has to be looked up
+        self._core = Subscription(
+            cluster,
+            topics,
+            group_id=group_id,
+            member=self._member,
+            start=start,
+            out_of_range=start,
+            mode=CommitMode.DONE,
+            commit_interval_ms=commit_interval_ms,
+            isolation=isolation,
+            tuning=tuning,
+        )
+        self._core.outbox.tracks = False  # `mark` says up to where, so they are done in order
 
     async def __aenter__(self) -> Self:
         return self
@@ -88,94 +75,54 @@ class GroupConsumer:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self.consumer.close()
-        try:
-            if self._commit_interval_ms is not None:
-                await self.commit()
-        finally:
-            await self._member.leave()
+        await self._core.leave()
+
+    @property
+    def positions(self) -> Mapping[TopicPartition, int]:
+        """The offset of the next record that `poll` will return, for each assigned partition."""
+        return positions_of(self._core.fetcher)
+
+    @property
+    def away(self) -> Mapping[TopicPartition, BarnabasError]:
+        """Partitions that cannot be read now while others are, and why."""
+        return self._core.fetcher.away
 
     async def poll(self, timeout_ms: int = 1_000) -> list[Fetched]:
         """Wait for records of this member's partitions, rejoining the group when it asks for it."""
-        await self.join()
-        interval_ms = self._commit_interval_ms
-        if interval_ms is not None and (monotonic() - self._committed_at) * 1000 >= interval_ms:
-            await self.commit()
-        fetched = await self.consumer.poll(timeout_ms)
-        for each in fetched:
-            self._handed[each.partition] = each.records[-1].offset + 1
-        return fetched
+        deadline = monotonic() + timeout_ms / 1000
+        outbox, fetcher = self._core.outbox, self._core.fetcher
+        while True:
+            left_ms = max(0, deadline - monotonic()) * 1000
+            news = await self._core.attend(left_ms)
+            if news is not None:
+                await self._core.heard()
+            fetched = take_all(fetcher, lambda: not outbox.wanted)
+            if fetched or (news is None and monotonic() >= deadline):
+                await asyncio.sleep(0)  # who has much to read must not keep it from being fetched
+                return fetched
 
     async def join(self) -> None:
         """Be a member with partitions and positions, unless that is so already."""
-        if self._member.rejoin_needed.is_set():
-            await self._rejoin()
-        elif self._astray:
-            await self._go_where_committed()
+        await self._core.join()
+
+    async def commit(self) -> None:
+        """Commit what was marked."""
+        await self._core.commit()
 
     def mark(self, partition: TopicPartition, next_offset: int) -> None:
         """Everything before `next_offset` is done, and may be committed."""
-        if not self._done:
-            self._done_as = self._member.membership
-        self._done[partition] = self._marked[partition] = next_offset
+        reading = self._core.fetcher.readings.get(partition)
+        if reading is not None:
+            reading.ledger.finish(next_offset)
 
     def take_marked(self) -> Marked:
         """Leave it to somebody else to commit what was marked.
 
-        They do it in the name of the member that marked the first of it. If the group has moved on
+        They do it in the name of the member that read the first of it. If the group has moved on
         since, that is refused: others may read these records.
         """
-        if self._done:
-            self._mark_passed_over()
-        offsets, self._done = self._done, {}
-        return Marked(offsets, self._done_as)
+        return self._core.take_marked()
 
     def rewind(self) -> None:
         """Forget what was marked, and read on from where the group has committed."""
-        self._done = {}
-        self._astray = True
-
-    async def commit(self) -> None:
-        """Commit what was marked. Being fenced is no error: it is read again by somebody else."""
-        self._committed_at = monotonic()
-        self._mark_passed_over()
-        if not self._done:
-            return
-        offsets, self._done = self._done, {}
-        try:
-            await commit_offsets(self._cluster, self.group_id, offsets, self._member.membership)
-        except BrokerError as error:
-            if error.code not in _FENCED:
-                self._done = {**offsets, **self._done}
-                raise
-            self._member.rejoin_needed.set()
-        except BarnabasError:
-            self._done = {**offsets, **self._done}
-            raise
-
-    def _mark_passed_over(self) -> None:
-        """Where all records are done, so is what came behind them and is not shown to anybody."""
-        for partition, position in self.consumer.positions.items():
-            marked = self._marked.get(partition, position)
-            if self._handed.get(partition, position) <= marked < position:
-                self.mark(partition, position)
-
-    async def _rejoin(self) -> None:
-        if self._commit_interval_ms is not None:
-            await self.commit()
-        self.consumer.assign({})
-        self._partitions = await self._member.join()
-        self._astray = True
-        await self._go_where_committed()
-
-    async def _go_where_committed(self) -> None:
-        committed = await fetch_committed(
-            self._cluster, self.group_id, self._partitions, stable=True
-        )
-        fresh = dict.fromkeys([p for p in self._partitions if p not in committed], self._start)
-        started = await list_offsets(self._cluster, fresh, self._isolation)
-        offsets = {each: found.offset for each, found in started.items()}
-        self.consumer.assign({**committed, **offsets})
-        self._handed = dict(self.consumer.positions)
-        self._marked = dict(self.consumer.positions)
-        self._astray = False
+        self._core.rewind()

@@ -1,0 +1,246 @@
+"""Reading messages."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
+from time import monotonic
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from barnabas.aio.positions import PositionsAndOffsets
+from barnabas.aio.streams import Stream
+from barnabas.client.consumer_settings import CommitName, DataLossName, IsolationName, core_of
+from barnabas.client.errors import ClientClosed, InvalidArgument
+from barnabas.client.fetch_request import FetchTuning
+from barnabas.client.metadata import TopicPartition
+from barnabas.client.moments import Where
+from barnabas.client.outbox import Outbox
+from barnabas.client.rebalancer import Change, News
+from barnabas.client.streams import By, Lot, Streams
+from barnabas.formats import Format, FormatName
+from barnabas.records.message import Message
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Callback = Callable[[list[TopicPartition]], Awaitable[None] | None]
+
+
+class Consumer(PositionsAndOffsets):
+    """Reads messages of topics, alone or as a member of a group.
+
+        async with barnabas.aio.Consumer("localhost:9092", "orders", group="billing") as consumer:
+            async for message in consumer:
+                print(message.key, message.value)
+
+    The loop waits for new messages and never ends by itself. A group shares the partitions among
+    its members, and keeps in committed offsets what is done:
+
+    - `commit="auto"`: a message is done when the next one is asked for, a list of them when the
+      next list is, and all when the block is left without an exception. A message whose handler
+      raised is read again.
+    - `commit="done"`: a message is done when `done(message)` was called, in any order, by any
+      thread. What is committed is the smallest offset that is not done.
+    - `commit="manual"`: nothing is committed but by `commit()`, or by a producer's transaction.
+
+    Whatever happens, a crash leads to messages being read again, never to their being passed over.
+    Without a group, all partitions are read from `start` on and nothing is committed.
+
+    A handler may take as long as it likes, and may block: membership is kept in another thread.
+    When the group rebalances meanwhile, that waits for the handler, and is done without it shortly
+    before `rebalance_timeout_ms` is over.
+
+    One task uses a consumer at a time, except for `done`; `streams` serves several.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str = "localhost:9092",
+        topics: str | Iterable[str] = (),
+        *,
+        group: str | None = None,
+        start: Where = "earliest",
+        on_data_loss: DataLossName = "raise",
+        commit: CommitName = "auto",
+        commit_interval_ms: int = 5_000,
+        isolation: IsolationName = "read_committed",
+        instance_id: str | None = None,
+        session_timeout_ms: int = 45_000,
+        rebalance_timeout_ms: int = 60_000,
+        assignors: Iterable[str] = ("range", "roundrobin"),
+        on_assigned: Callback | None = None,
+        on_revoked: Callback | None = None,
+        on_lost: Callback | None = None,
+        key_format: FormatName | Format = "bytes",
+        value_format: FormatName | Format = "bytes",
+        max_wait_ms: int = 500,
+        min_bytes: int = 1,
+        max_bytes: int = 50 * 1024 * 1024,
+        partition_max_bytes: int = 1024 * 1024,
+        client_id: str = "barnabas",
+    ) -> None:
+        """Nothing is connected before the first use.
+
+        - `start`: where to begin where nothing is committed: "earliest", "latest" or a datetime.
+        - `on_data_loss`: what to do when what comes next was deleted before it was read.
+        - `isolation`: "read_uncommitted" also shows what open and aborted transactions wrote.
+        - `instance_id` makes a static member: one that comes back in time under the same name gets
+          its partitions back, and nobody is disturbed.
+        - `on_revoked`: partitions are about to go, and may be committed; `on_assigned`: these are
+          here now; `on_lost`: these went without notice, and others may read them. They are called
+          while the application waits for messages, with a list of `TopicPartition`.
+        - `max_wait_ms`, `min_bytes`: a broker answers when it has so many bytes, or the time is
+          over. `max_bytes`, `partition_max_bytes`: how much it sends at most.
+        """
+        core = core_of(
+            bootstrap_servers,
+            topics,
+            group=group,
+            start=start,
+            on_data_loss=on_data_loss,
+            commit=commit,
+            commit_interval_ms=commit_interval_ms,
+            isolation=isolation,
+            instance_id=instance_id,
+            session_timeout_ms=session_timeout_ms,
+            rebalance_timeout_ms=rebalance_timeout_ms,
+            assignors=assignors,
+            key_format=key_format,
+            value_format=value_format,
+            tuning=FetchTuning(max_wait_ms, min_bytes, max_bytes, partition_max_bytes),
+            client_id=client_id,
+        )
+        self._callbacks = {
+            Change.ASSIGNED: on_assigned,
+            Change.REVOKED: on_revoked,
+            Change.LOST: on_lost,
+        }
+        self._has_streams = False
+        super().__init__(core)
+
+    async def close(self) -> None:
+        """Commit what is done, leave the group, and leave nothing behind."""
+        on_revoked = self._callbacks[Change.REVOKED]
+        if on_revoked is not None and not self._seat.closed and self._core.assignment:
+            await self._call(on_revoked, self._core.assignment)
+        await super().close()
+
+    async def __aexit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self._outbox.settle()
+        await super().__aexit__(error_type, error, traceback)
+
+    # -- reading -------------------------------------------------------------------------------
+
+    async def __aiter__(self) -> AsyncIterator[Message]:
+        """Message after message; ends only when somebody closes the consumer."""
+        outbox = self._begin_reading()
+        while True:
+            for message in outbox.rest:
+                outbox.current = message
+                yield message
+            outbox.settle()
+            await self._breathe()
+            while not outbox.refill():
+                try:
+                    await self._attend(None)
+                except ClientClosed:
+                    return
+
+    async def poll(self, timeout_s: float = 1.0, max_records: int | None = None) -> list[Message]:
+        """Messages as soon as there are any; an empty list if there are none in that time.
+
+        Those beyond `max_records` come next time.
+        """
+        outbox = self._begin_reading()
+        outbox.settle()
+        await self._breathe()
+        messages = outbox.take(max_records)
+        deadline = monotonic() + timeout_s
+        while not messages:
+            left_s = max(0.0, deadline - monotonic())
+            await self._attend(left_s)
+            messages = outbox.take(max_records)
+            if not left_s:
+                break
+        return messages
+
+    async def poll_table(
+        self, timeout_s: float = 1.0, columns: Collection[str] | None = None
+    ) -> "pa.Table":
+        """What `poll` would give, as an Arrow table: much faster, if there is much.
+
+            table = await consumer.poll_table(columns=["key", "value"])
+
+        There are key, value, headers, topic, partition, offset, timestamp and timestampType, as
+        Spark has them; keys and values are binary, formats do not apply. A table counts as one
+        list of messages does: it is done when the next one is asked for. Not for commit="done".
+        Needs pyarrow: pip install 'barnabas[arrow]'.
+        """
+        from barnabas.client.table_polling import TablePolling
+
+        outbox = self._begin_reading()
+        polling = TablePolling(outbox, columns)
+        outbox.settle()
+        await self._breathe()
+        polling.take()
+        deadline = monotonic() + timeout_s
+        while not polling.rows:
+            left_s = max(0.0, deadline - monotonic())
+            await self._attend(left_s)
+            polling.take()
+            if not left_s:
+                break
+        return polling.finish()
+
+    async def batches(self, max_records: int | None = None) -> AsyncIterator[list[Message]]:
+        """List after list, none of them empty; waits for new messages and never ends by itself."""
+        while True:
+            messages = await self.poll(3600.0, max_records)
+            if messages:
+                yield messages
+
+    def streams(self, count: int, *, by: By = "key") -> list[Stream]:
+        """Share the messages out to so many iterators, each for a thread or task of its own.
+
+            for stream in consumer.streams(8):
+                start(work, stream)
+
+        By key, messages with the same key come in one stream, in order, and there may be more
+        streams than partitions. By partition, each partition comes in one stream. With
+        `commit="auto"`, a message is done when its stream is asked for the next one.
+        """
+        self._begin_reading()
+        streams = Streams(self._core, count, by)
+        self._has_streams = True
+
+        async def attend(lot: Lot) -> None:
+            news = await self._wait(streams.attend(lot))
+            if news is not None:
+                await self._tell(news)
+
+        return [Stream(streams, lot, attend) for lot in streams.lots]
+
+    def _begin_reading(self) -> Outbox:
+        self._seat.check()
+        if self._has_streams:
+            raise InvalidArgument("this consumer is read by its streams")
+        return self._outbox
+
+    async def _attend(self, timeout_s: float | None) -> None:
+        """Wait for messages; callbacks run here."""
+        timeout_ms = None if timeout_s is None else timeout_s * 1000
+        news = await self._wait(self._core.attend(timeout_ms))
+        if news is not None:
+            await self._tell(news)
+
+    async def _tell(self, news: News) -> None:
+        try:
+            callback = self._callbacks[news.change]
+            if callback is not None:
+                await self._call(callback, news.partitions)
+        finally:
+            await self._wait(self._core.heard())

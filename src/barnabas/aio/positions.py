@@ -1,0 +1,93 @@
+"""Where a consumer reads, and what it commits."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from barnabas.aio.waiting import Client
+from barnabas.client.commit_mode import CommitMode
+from barnabas.client.errors import InvalidArgument
+from barnabas.client.metadata import TopicPartition
+from barnabas.client.moments import timestamp_of
+from barnabas.client.offsets import EARLIEST, LATEST
+from barnabas.client.subscription import Subscription
+from barnabas.records.message import Message
+
+
+class PositionsAndOffsets(Client):
+    """The part of a consumer that is not about reading."""
+
+    def __init__(self, core: Subscription) -> None:
+        self._core = core
+        self._outbox = core.outbox
+        super().__init__(core)
+
+    # -- positions -----------------------------------------------------------------------------
+
+    @property
+    def assignment(self) -> list[TopicPartition]:
+        """The partitions that are being read."""
+        return self._core.assignment
+
+    async def assign(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Read exactly these partitions, each from its offset: for consumers without topics."""
+        await self._wait(self._core.assign(offsets))
+
+    def position(self, partition: TopicPartition) -> int:
+        """The offset from which on a partition's messages come next."""
+        return self._core.position(partition)
+
+    async def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Go on reading a partition at an offset."""
+        await self._wait(self._core.seek({partition: offset}))
+
+    async def seek_to_beginning(self, *partitions: TopicPartition) -> None:
+        """Go back to the oldest message of these partitions, of all if none are named."""
+        await self._wait(self._core.seek_to_time(EARLIEST, partitions))
+
+    async def seek_to_end(self, *partitions: TopicPartition) -> None:
+        """Pass over everything that is there now."""
+        await self._wait(self._core.seek_to_time(LATEST, partitions))
+
+    async def seek_to_time(self, when: datetime, *partitions: TopicPartition) -> None:
+        """Go to the first message that is not older; to the end if there is none."""
+        await self._wait(self._core.seek_to_time(timestamp_of(when, "when"), partitions))
+
+    async def pause(self, *partitions: TopicPartition) -> None:
+        """Hand out nothing of these partitions, of all if none are named, until `resume`."""
+        await self._wait(self._core.pause(partitions))
+
+    async def resume(self, *partitions: TopicPartition) -> None:
+        """Go on with partitions that were paused."""
+        await self._wait(self._core.resume(partitions))
+
+    async def lag(self) -> dict[TopicPartition, int]:
+        """How far each partition's position is behind its end."""
+        return await self._wait(self._core.lag())
+
+    # -- committing ----------------------------------------------------------------------------
+
+    async def commit(self, offsets: Mapping[TopicPartition, int] | None = None) -> None:
+        """Commit what is done, with `commit="manual"` all that was handed out; or these offsets.
+
+        An offset is that of the message to read next.
+        """
+        await self._wait(self._core.commit(offsets))
+
+    async def committed(
+        self, partitions: Iterable[TopicPartition] | None = None
+    ) -> dict[TopicPartition, int]:
+        """What the group has committed; partitions without anything are left out."""
+        return await self._wait(self._core.committed(partitions))
+
+    def done(self, message: Message) -> None:
+        """This message is done, with `commit="done"`. Never waits; for any thread."""
+        self._core.done(message)
+
+    @property
+    def marking(self) -> Subscription:
+        """What a producer's transaction commits the offsets of."""
+        if self._outbox.mode is not CommitMode.MANUAL:
+            raise InvalidArgument(
+                'a transaction commits for its consumer: make that with commit="manual"'
+            )
+        return self._core

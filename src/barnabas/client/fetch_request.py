@@ -1,0 +1,66 @@
+"""One fetch from one broker."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from barnabas.client.cluster import Channel, Cluster
+from barnabas.client.errors import check
+from barnabas.client.isolation import IsolationLevel
+from barnabas.client.metadata import TopicPartition
+from barnabas.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
+
+_TOPICS_BY_NAME = 12  # from version 13 on, topics go by their ids
+
+
+@dataclass(slots=True)
+class FetchTuning:
+    """How long a broker waits for how many bytes, and how many it sends at most."""
+
+    max_wait_ms: int = 500
+    min_bytes: int = 1
+    max_bytes: int = 50 * 1024 * 1024
+    partition_max_bytes: int = 1024 * 1024
+
+
+async def fetch(
+    cluster: Cluster,
+    node_id: int,
+    channel: Channel,
+    offsets: Mapping[TopicPartition, int],
+    tuning: FetchTuning,
+    isolation: IsolationLevel,
+) -> list[tuple[TopicPartition, PartitionData]]:
+    """What the broker has of these partitions from these offsets on."""
+    topics: defaultdict[str, list[FetchPartition]] = defaultdict(list)
+    for (topic, partition), offset in offsets.items():
+        topics[topic].append(
+            FetchPartition(
+                partition=partition,
+                fetch_offset=offset,
+                partition_max_bytes=tuning.partition_max_bytes,
+            )
+        )
+    request = FetchRequest(
+        max_wait_ms=tuning.max_wait_ms,
+        min_bytes=tuning.min_bytes,
+        max_bytes=tuning.max_bytes,
+        isolation_level=isolation,
+        topics=[FetchTopic(topic=name, partitions=each) for name, each in topics.items()],
+    )
+    connection = await cluster.connection(node_id, channel)
+    answer = connection.send(
+        request,
+        max_version=_TOPICS_BY_NAME,
+        timeout_ms=tuning.max_wait_ms + cluster.request_timeout_ms,
+    )
+    response = await cluster.while_leading(
+        node_id, offsets.keys(), answer, patience_ms=tuning.max_wait_ms
+    )
+    check(response.error_code, f"fetch from broker {node_id}")
+    named = [
+        (TopicPartition(answers.topic, answer.partition_index), answer)
+        for answers in response.responses
+        for answer in answers.partitions
+    ]
+    return [(name, data) for name, data in named if name in offsets]

@@ -1,0 +1,214 @@
+"""Partitions from the group, whether the application is there or not.
+
+When the group rebalances, the application is called: it finishes the message that it is at work on,
+what is done is committed, its callback runs, and only then is the group joined again. An
+application that does not come is not waited for until the others throw it out: shortly before that,
+the group is joined again without it.
+
+A partition that this member has in one generation and in the very next was nobody else's meanwhile:
+it is read on from where it stands, and its ledger stays.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from barnabas.client.cluster import Cluster
+from barnabas.client.committer import Committer
+from barnabas.client.errors import BarnabasError
+from barnabas.client.fetcher import Fetcher
+from barnabas.client.group import GroupMember
+from barnabas.client.group_offsets import fetch_committed
+from barnabas.client.ledger import Ledger
+from barnabas.client.metadata import TopicPartition
+from barnabas.client.moments import offsets_at
+from barnabas.client.outbox import Outbox
+
+_PATIENCE = 0.8  # of the rebalance timeout
+
+
+class Change(Enum):
+    """What becomes of partitions."""
+
+    ASSIGNED = "assigned"
+    REVOKED = "revoked"
+    """They are given up in a moment: now is the time to finish."""
+    LOST = "lost"
+    """They were given to others already."""
+
+
+class News(NamedTuple):
+    """What the application is told."""
+
+    change: Change
+    partitions: list[TopicPartition]
+
+
+class Rebalancer:
+    """Of one member. `stir` is called when there is something for the application to do."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        member: GroupMember,
+        fetcher: Fetcher,
+        outbox: Outbox,
+        committer: Committer,
+        stir: Callable[[], None],
+        *,
+        start: int,
+    ) -> None:
+        self.member = member
+        self._cluster = cluster
+        self._fetcher = fetcher
+        self._outbox = outbox
+        self._committer = committer
+        self._stir = stir
+        self._start = start
+        self._news: deque[News] = deque()
+        self._partitions: list[TopicPartition] = []
+        self._astray = False  # whether the place to read them from has to be looked up
+        self._rewinding = False
+        self._told = False  # whether the application knows that its partitions go
+        self._telling = False  # whether it is being told something right now
+        self._settled = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._watch: asyncio.Task[None] | None = None
+        self._failure: BarnabasError | None = None
+
+    async def close(self) -> None:
+        """Leave the group."""
+        tasks = [task for task in (self._task, self._watch) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.member.leave()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the application gets nothing before something else has happened."""
+        return bool(self._news) or self._is_needed
+
+    @property
+    def _is_needed(self) -> bool:
+        return self.member.rejoin_needed.is_set() or self._astray
+
+    def rewind(self) -> None:
+        """Read on from where the group has committed."""
+        self._astray = self._rewinding = True
+        self._outbox.cut()
+        self._stir()
+
+    async def attend(self) -> News | None:
+        """The application is here: what it has to be told, if anything; it says when it `heard`.
+
+        If there is nothing, wait until `is_busy` is over.
+        """
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+        if self._news and not self._telling:
+            self._telling = True
+            return self._news.popleft()
+        if not self._is_needed or self._task is not None or self._telling:
+            return None
+        if self.member.rejoin_needed.is_set() and self._fetcher.readings and not self._told:
+            return await self._tell_that_partitions_go()
+        self._begin()
+        return None
+
+    async def _tell_that_partitions_go(self) -> News | None:
+        self._told = self._telling = True
+        partitions = list(self._fetcher.readings)
+        if not self.member.membership.member_id:
+            return News(Change.LOST, partitions)
+        await self._committer.commit_quietly()
+        return News(Change.REVOKED, partitions)
+
+    def heard(self) -> None:
+        """The application knows what it was told, and has done what it wanted to do about it."""
+        self._telling = False
+        self._stir()
+
+    def _begin(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._task = loop.create_task(self._rejoin())
+        if self._watch is None:
+            self._watch = loop.create_task(self._look_after())
+
+    async def _look_after(self) -> None:
+        """Call the application when the group rebalances, and do without it if it does not come."""
+        await self._settled.wait()
+        while True:
+            await self.member.rejoin_needed.wait()
+            self._settled.clear()
+            self._outbox.cut()
+            self._stir()
+            while not self._settled.is_set():
+                try:
+                    async with asyncio.timeout(self.member.patience_s(_PATIENCE)):
+                        await self._settled.wait()
+                except TimeoutError:
+                    if self._task is None:
+                        self._begin()
+
+    async def _rejoin(self) -> None:
+        try:
+            await self._join_and_find_places()
+        except BarnabasError as error:
+            self._failure = error
+        else:
+            self._failure = None
+            self._settled.set()
+        finally:
+            self._task = None
+            self._stir()
+
+    async def _join_and_find_places(self) -> None:
+        if self.member.rejoin_needed.is_set():
+            if not self._told and self.member.membership.member_id:
+                await self._committer.commit_quietly()
+            self._committer.before_rebalance()
+            self._partitions = await self.member.join()
+            self._astray = True
+        held = {name: each.ledger for name, each in self._fetcher.readings.items()}
+        kept = self._kept(held)
+        fresh = await self._places([each for each in self._partitions if each not in kept])
+        for ledger in kept.values():
+            self._outbox.drop(ledger)
+        self._committer.membership = self.member.membership
+        self._fetcher.assign({**kept, **{name: Ledger(offset) for name, offset in fresh.items()}})
+        self._outbox.mend()
+        if not self._rewinding:
+            self._report(held, kept)
+        self._astray = self._rewinding = self._told = False
+
+    def _kept(self, held: dict[TopicPartition, Ledger]) -> dict[TopicPartition, Ledger]:
+        before, now = self._committer.membership, self.member.membership
+        is_next = now.generation_id == before.generation_id + 1
+        if self._rewinding or not is_next or now.member_id != before.member_id:
+            return {}
+        return {name: held[name] for name in self._partitions if name in held}
+
+    def _report(
+        self, held: dict[TopicPartition, Ledger], kept: dict[TopicPartition, Ledger]
+    ) -> None:
+        """Who knows that all its partitions go is told all that it has; others what is new."""
+        gained = self._partitions
+        if not self._told:
+            lost = [name for name in held if name not in kept]
+            gained = [name for name in gained if name not in kept]
+            if lost:
+                self._news.append(News(Change.LOST, lost))
+        self._news.append(News(Change.ASSIGNED, list(gained)))
+
+    async def _places(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        if not partitions:
+            return {}
+        group_id = self.member.group_id
+        committed = await fetch_committed(self._cluster, group_id, partitions, stable=True)
+        fresh = [each for each in partitions if each not in committed]
+        isolation = self._fetcher.isolation
+        return {**committed, **await offsets_at(self._cluster, fresh, self._start, isolation)}

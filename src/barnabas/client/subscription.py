@@ -1,0 +1,321 @@
+"""The core of a consumer: what is read, handed out and committed, apart from all waiting.
+
+It stands in two threads. Coroutines run in the loop of the core; `outbox` belongs to the
+application's thread, which comes to `attend` when nothing is left there, or when it is wanted.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import monotonic
+
+from barnabas.client.cluster import Cluster
+from barnabas.client.commit_mode import CommitMode
+from barnabas.client.committer import Committer, Marked
+from barnabas.client.errors import InvalidArgument
+from barnabas.client.fetch_request import FetchTuning
+from barnabas.client.fetcher import Fetcher
+from barnabas.client.group import GroupMember
+from barnabas.client.group_offsets import Membership, fetch_committed
+from barnabas.client.isolation import IsolationLevel
+from barnabas.client.ledger import Ledger
+from barnabas.client.metadata import TopicPartition
+from barnabas.client.moments import offsets_at
+from barnabas.client.offsets import EARLIEST, LATEST, list_offsets
+from barnabas.client.outbox import Outbox
+from barnabas.client.rebalancer import News, Rebalancer
+from barnabas.records.message import Message
+
+
+class Subscription:
+    """Reads topics, all of them or a group's share, or partitions that are assigned by hand.
+
+    `start` is the time (EARLIEST, LATEST or milliseconds) where a partition begins that nobody has
+    committed. `member` is the one of the group, if there are topics and a group.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        topics: Sequence[str],
+        *,
+        group_id: str | None = None,
+        member: GroupMember | None = None,
+        start: int = EARLIEST,
+        out_of_range: int | None = None,
+        mode: CommitMode = CommitMode.AUTO,
+        commit_interval_ms: int | None = 5_000,
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+        tuning: FetchTuning | None = None,
+    ) -> None:
+        self.cluster = cluster
+        self.topics = list(topics)
+        self.fetcher = Fetcher(
+            cluster,
+            self.stir,
+            out_of_range=out_of_range,
+            isolation=isolation,
+            tuning=tuning,
+        )
+        self.outbox = Outbox(self.fetcher, mode)
+        self._start_at = start
+        self._stirred = asyncio.Event()
+        self.waiting = 0
+        """How many wait in `attend`."""
+        self.is_at_work: Callable[[], bool] = lambda: False
+        """Whether messages are being handled while somebody waits: streams know."""
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._started = False
+        self._starting = asyncio.Lock()
+        self._committing: asyncio.Task[None] | None = None
+        self._committer: Committer | None = None
+        self._rebalancer: Rebalancer | None = None
+        if group_id is None:
+            return
+        self._committer = Committer(
+            cluster, group_id, self.fetcher, self.outbox, commit_interval_ms, self._fenced
+        )
+        if member is not None:
+            self._rebalancer = Rebalancer(
+                cluster,
+                member,
+                self.fetcher,
+                self.outbox,
+                self._committer,
+                self.stir,
+                start=start,
+            )
+
+    async def close(self) -> None:
+        """Commit what is done, leave the group, and close every connection."""
+        try:
+            await self.leave()
+        finally:
+            await self.cluster.close()
+
+    async def leave(self) -> None:
+        """Commit what is done, and leave the group."""
+        if self._committing is not None:
+            self._committing.cancel()
+        try:
+            if self._committer is not None:
+                await self._committer.commit_at_end()
+        finally:
+            await self.fetcher.close()
+            if self._rebalancer is not None:
+                await self._rebalancer.close()
+
+    # -- waiting -------------------------------------------------------------------------------
+
+    def stir(self) -> None:
+        """Something has happened: whoever waits looks again."""
+        if self.fetcher.away or (self._committer is not None and self._committer.failure):
+            self.outbox.wanted = True
+        stirred, self._stirred = self._stirred, asyncio.Event()
+        stirred.set()
+
+    def stir_from_elsewhere(self) -> None:
+        """The same, for any thread."""
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(self.stir)
+
+    async def attend(
+        self, timeout_ms: float | None, is_ready: Callable[[], bool] | None = None
+    ) -> News | None:
+        """Wait until there are messages, at most so long, on behalf of the application.
+
+        If there is something to tell it first, that is returned, and it says when it `heard`.
+        """
+        deadline = None if timeout_ms is None else monotonic() + timeout_ms / 1000
+        await self._begin()
+        rebalancer, outbox = self._rebalancer, self.outbox
+        while True:
+            stirred = self._stirred
+            if rebalancer is not None and not self.is_at_work():
+                news = await rebalancer.attend()
+                if news is not None:
+                    return news
+            self._raise_failure()
+            if rebalancer is None or not rebalancer.is_busy:
+                outbox.wanted = False
+                if outbox.is_ready if is_ready is None else is_ready():
+                    return None
+            if not await self._wait_until(deadline, stirred):
+                return None
+
+    async def heard(self) -> None:
+        """The application knows what `attend` has told it."""
+        if self._rebalancer is not None:
+            self._rebalancer.heard()
+
+    async def join(self) -> None:
+        """Have partitions and positions, and tell nobody."""
+        await self._begin()
+        rebalancer = self._rebalancer
+        while rebalancer is not None and rebalancer.is_busy:
+            stirred = self._stirred
+            if await rebalancer.attend() is not None:
+                rebalancer.heard()
+            elif rebalancer.is_busy:
+                await stirred.wait()
+
+    async def _wait_until(self, deadline: float | None, stirred: asyncio.Event) -> bool:
+        """Wait for a stir; False when the time is over."""
+        left_s = None if deadline is None else deadline - monotonic()
+        if left_s is not None and left_s <= 0:
+            return False
+        self.waiting += 1
+        try:
+            async with asyncio.timeout(left_s):
+                await stirred.wait()
+        except TimeoutError:
+            return False
+        finally:
+            self.waiting -= 1
+        return True
+
+    def _raise_failure(self) -> None:
+        error = self.fetcher.failure()
+        if error is None and self._committer is not None:
+            error, self._committer.failure = self._committer.failure, None
+        if error is not None:
+            raise error
+
+    async def _begin(self) -> None:
+        """What waits for the first use: finding the topics, and where they begin."""
+        async with self._starting:
+            if self._started:
+                return
+            self._loop = asyncio.get_running_loop()
+            for topic in self.topics:
+                await self.cluster.topic(topic, auto_create=True)
+            if self.topics and self._rebalancer is None:
+                offsets = await offsets_at(
+                    self.cluster, await self._all(), self._start_at, self.fetcher.isolation
+                )
+                self.fetcher.assign({name: Ledger(each) for name, each in offsets.items()})
+            if self._committer is not None:
+                self._committing = self._loop.create_task(self._committer.run())
+            self._started = True
+
+    async def _all(self) -> list[TopicPartition]:
+        known = [await self.cluster.topic(name) for name in self.topics]
+        return [TopicPartition(each.name, p.partition) for each in known for p in each.partitions]
+
+    def _fenced(self, membership: Membership) -> None:
+        if self._rebalancer is not None and self._rebalancer.member.membership == membership:
+            self._rebalancer.member.rejoin_needed.set()
+
+    # -- positions -----------------------------------------------------------------------------
+
+    @property
+    def assignment(self) -> list[TopicPartition]:
+        return list(self.fetcher.readings)
+
+    async def assign(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Read exactly these partitions, each from its offset."""
+        if self.topics:
+            raise InvalidArgument("a consumer of topics cannot be assigned partitions as well")
+        for partition, offset in offsets.items():
+            check_offset(partition, offset)
+        await self._begin()
+        for reading in self.fetcher.readings.values():
+            self.outbox.drop(reading.ledger)
+        self.fetcher.assign({name: Ledger(offset) for name, offset in offsets.items()})
+
+    def position(self, partition: TopicPartition) -> int:
+        """The offset of the message that is handed out next."""
+        (partition,) = self.chosen([partition])
+        ledger = self.fetcher.readings[partition].ledger
+        message = self.outbox.at_work_on(ledger)
+        return ledger.position if message is None else max(ledger.position, message.offset + 1)
+
+    async def seek(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Go on reading elsewhere."""
+        for partition in self.chosen(offsets.keys()):
+            check_offset(partition, offsets[partition])
+            self.outbox.drop(self.fetcher.readings[partition].ledger)
+            self.fetcher.seek(partition, offsets[partition])
+
+    async def seek_to_time(self, timestamp: int, partitions: Iterable[TopicPartition]) -> None:
+        """Go on at a time, EARLIEST or LATEST; at the end if nothing is that young."""
+        chosen = self.chosen(partitions)
+        await self.seek(await offsets_at(self.cluster, chosen, timestamp, self.fetcher.isolation))
+
+    async def pause(self, partitions: Iterable[TopicPartition]) -> None:
+        """Hand out nothing of these partitions."""
+        for partition in self.chosen(partitions):
+            self.outbox.drop(self.fetcher.readings[partition].ledger)
+            self.fetcher.pause(partition)
+
+    async def resume(self, partitions: Iterable[TopicPartition]) -> None:
+        """Go on with partitions that were paused."""
+        for partition in self.chosen(partitions):
+            self.fetcher.resume(partition)
+
+    def chosen(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """These, or all if there are none; every one has to be assigned."""
+        readings = self.fetcher.readings
+        chosen = [TopicPartition(*each) for each in partitions] or list(readings)
+        for partition in chosen:
+            if partition not in readings:
+                raise InvalidArgument(f"partition {partition} is not assigned to this consumer")
+        return chosen
+
+    async def lag(self) -> dict[TopicPartition, int]:
+        """How many offsets each partition is behind its end."""
+        names = self.assignment
+        ends = await list_offsets(
+            self.cluster, dict.fromkeys(names, LATEST), self.fetcher.isolation
+        )
+        return {
+            name: max(0, end.offset - self.position(name))
+            for name, end in ends.items()
+            if name in self.fetcher.readings
+        }
+
+    # -- committing ----------------------------------------------------------------------------
+
+    async def commit(self, offsets: Mapping[TopicPartition, int] | None = None) -> None:
+        """Commit these offsets, or whatever may be committed."""
+        await self.needs_group().commit(offsets)
+
+    async def committed(
+        self, partitions: Iterable[TopicPartition] | None = None
+    ) -> dict[TopicPartition, int]:
+        """What the group has committed; partitions without anything are left out."""
+        names = self.assignment if partitions is None else partitions
+        return await fetch_committed(self.cluster, self.group_id, list(names))
+
+    @property
+    def group_id(self) -> str:
+        """The group whose offsets are committed."""
+        return self.needs_group().group_id
+
+    def needs_group(self) -> Committer:
+        if self._committer is None:
+            raise InvalidArgument("a consumer without a group commits nothing: give it a group")
+        return self._committer
+
+    def done(self, message: Message) -> None:
+        """A message that was handed out is done. For any thread."""
+        reading = self.fetcher.readings.get((message[0], message[1]))  # type: ignore[call-overload]
+        if reading is not None:
+            reading.ledger.done.add(message[2])
+
+    def take_marked(self) -> Marked:
+        """Leave it to a transaction to commit what was handed out, or is done."""
+        committer = self.needs_group()
+        if self._rebalancer is None:
+            raise InvalidArgument("transactions need a consumer that has topics and a group")
+        return committer.take()
+
+    def rewind(self) -> None:
+        """Forget what was handed out, and read on from where the group has committed."""
+        self.needs_group().forget()
+        if self._rebalancer is not None:
+            self._rebalancer.rewind()
+
+
+def check_offset(partition: TopicPartition, offset: int) -> None:
+    if offset < 0:
+        raise InvalidArgument(f"partition {partition}: offset {offset} is negative")
