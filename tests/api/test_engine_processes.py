@@ -70,6 +70,29 @@ asyncio.run(main())
     assert (done.stdout, done.stderr) == ("closed\n", "")
 
 
+def test_closing_that_is_cancelled_may_outlive_its_loop() -> None:
+    program = """
+class Stubborn(Core):
+    async def close(self):
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0.2)
+            print("closed", flush=True)
+async def main():
+    global clock
+    clock = AioClock(Stubborn())
+    async with asyncio.timeout(0.05):
+        await clock.close()
+try:
+    asyncio.run(main())
+except TimeoutError:
+    print("ended", flush=True)
+"""
+    done = run(program)
+    assert (done.stdout, done.stderr) == ("ended\nclosed\n", "")
+
+
 def test_what_fails_at_exit_is_printed() -> None:
     done = run("clock = Clock(Loud()); clock.core.failing = LookupError('3 records were lost')")
     assert "LookupError: 3 records were lost" in done.stderr

@@ -6,6 +6,7 @@ from the files beside this one.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -44,11 +45,20 @@ class Client:
         """Finish what was begun, and leave nothing behind. Once is enough, twice does no harm."""
         if self._seat.closed and self._seat.close().done():
             return
+        closed = self._seat.close()
+        loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake(_: object) -> None:
+            with suppress(RuntimeError):  # that loop has ended, and nobody waits there
+                loop.call_soon_threadsafe(done.set)
+
+        closed.add_done_callback(wake)
         try:
-            error = await asyncio.shield(asyncio.wrap_future(self._seat.close()))
+            await done.wait()
         except asyncio.CancelledError:
             self._seat.hurry()
             raise
+        error = closed.result()
         self._seat.join()
         if error is not None:
             raise error
