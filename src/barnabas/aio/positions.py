@@ -84,7 +84,7 @@ class PositionsAndOffsets(Client):
         self._core.done(message)
 
     @property
-    def marking(self) -> Subscription:
+    def _marking(self) -> Subscription:
         """What a producer's transaction commits the offsets of."""
         if self._outbox.mode is not CommitMode.MANUAL:
             raise InvalidArgument(

@@ -195,7 +195,7 @@ class Producer(Client):
 
         The producer needs a `transactional_id`; one transaction at a time.
         """
-        marking = None if consumer is None else consumer._core
+        marking = None if consumer is None else consumer._marking
         return Transaction(self, self._core, self._producer.transaction(marking))
 
     def __enter__(self) -> Self:
