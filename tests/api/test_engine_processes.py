@@ -4,6 +4,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from uuid import uuid4
+
+from barnabas import Admin
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,6 +36,23 @@ def run(
     return done
 
 
+def test_a_producer_that_was_forgotten_still_sends_what_it_has(bootstrap: str) -> None:
+    topic = f"topic-{uuid4()}"
+    with Admin(bootstrap) as admin:
+        admin.create_topic(topic)
+        program = f"""
+from barnabas import Producer
+producer = Producer({bootstrap!r}, linger_ms=60_000)
+for _ in range(100):
+    producer.send({topic!r}, b"value")
+"""
+        assert run(program).stderr == ""
+        assert list(admin.offsets(topic).values()) == [100]
+        done = run(program + f"producer.send({topic!r}, bytes(2_000_000))")
+        assert "DeliveryFailed: 1 record was not delivered" in done.stderr
+        assert list(admin.offsets(topic).values()) == [200]
+
+
 def test_a_client_that_was_forgotten_is_closed_at_exit_without_noise() -> None:
     done = run("clock = Clock(Loud()); clock.age_s()")
     assert done.stdout == "closed\n"
@@ -56,6 +76,7 @@ use()
     done = run(program, "-W", "default::ResourceWarning")
     assert done.stdout == "closed\n"
     assert "a Clock was not closed: use it in a `with` block" in done.stderr
+    assert done.stderr.count("was not closed") == 1
 
 
 def test_one_for_asyncio_is_closed_after_its_loop() -> None:

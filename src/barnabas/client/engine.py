@@ -54,10 +54,11 @@ class Seat:
     def __init__(self, engine: "_Engine", core: Core, name: str) -> None:
         self._engine = engine
         self._core = core
-        self._name = name
+        self.name = name
         self._waiting: set[Future[Any]] = set()
         self._closed: Closed | None = None
         self._closing: asyncio.Task[None] | None = None
+        self.warned = False
 
     @property
     def closed(self) -> bool:
@@ -73,14 +74,14 @@ class Seat:
         """Raise if this client can do nothing any more."""
         if self._engine.forked:
             raise UsedAfterFork(
-                f"this {self._name} was made before the process was forked, and belongs to the "
+                f"this {self.name} was made before the process was forked, and belongs to the "
                 "parent: make a new one in the child"
             )
         if self._closed is not None:
             raise self._closed_error()
 
     def _closed_error(self) -> ClientClosed:
-        return ClientClosed(f"this {self._name} is closed: make a new one")
+        return ClientClosed(f"this {self.name} is closed: make a new one")
 
     def cut_short(self) -> ClientClosed:
         """What to raise. Never returns while the program exits.
@@ -89,7 +90,7 @@ class Seat:
         """
         if _exiting:
             threading.Event().wait()
-        return ClientClosed(f"this {self._name} was closed meanwhile")
+        return ClientClosed(f"this {self.name} was closed meanwhile")
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> "Future[T]":
         """Run a coroutine in the engine. Cancelling the future cancels it.
@@ -112,7 +113,7 @@ class Seat:
         """Raise if the present thread is the engine's, which must never wait for itself."""
         if threading.get_ident() == self._engine.thread.ident:
             raise WaitsForItself(
-                f"a callback of this {self._name} called a method that waits for the thread in "
+                f"a callback of this {self.name} called a method that waits for the thread in "
                 "which callbacks run: let the callback only take note, and do this elsewhere"
             )
 
@@ -143,8 +144,9 @@ class Seat:
     def abandon(self, client: object) -> None:
         """The client was garbage collected. May be called at any point of any thread."""
         if self._closed is None and not self._engine.forked:
+            self.warned = True
             warnings.warn(
-                f"a {self._name} was not closed: use it in a `with` block, or call its close()",
+                f"a {self.name} was not closed: use it in a `with` block, or call its close()",
                 ResourceWarning,
                 source=client,
                 stacklevel=3,
@@ -163,7 +165,7 @@ class Seat:
         for future in list(self._waiting):
             future.cancel()
         error = (
-            ClientClosed(f"closing this {self._name} was cut short: what it had left is not done")
+            ClientClosed(f"closing this {self.name} was cut short: what it had left is not done")
             if closing.cancelled()
             else closing.exception()
         )
@@ -247,9 +249,9 @@ def _close_all() -> None:
     if engine is None:
         return
     for seat in seats:
-        if not seat.closed:
+        if not seat.closed and not seat.warned:
             warnings.warn(
-                f"a {seat._name} was not closed before the program's end: use it in a `with` "
+                f"a {seat.name} was not closed before the program's end: use it in a `with` "
                 "block, or call its close()",
                 ResourceWarning,
                 stacklevel=1,
