@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from time import time_ns
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -30,7 +31,6 @@ from barnabas.records.columns.row_columns import BYTES
 from barnabas.records.packed import PackedRecords
 
 _NS_PER_MS = 1_000_000
-_KEYLESS = -1  # stands for no partition
 
 
 class PackedRows(NamedTuple):
@@ -73,33 +73,19 @@ class TableSending:
         earliest_ms = encoder.min_timestamp_ms
         if earliest_ms is not None and earliest_ms < 0:
             raise InvalidArgument("column timestamp: a time before 1970")
-        for number, rows in self._groups(route, block).items():
+        partitions = self._partitions(route, block)
+        for number, rows in _groups(partitions):
             packed = encoder.pack(
                 rows, max_bytes=self._producer.batch_bytes, compression=self._producer.compression
             )
             for records in packed:
                 if records.record_count == 1:
                     check_request_size(records.size, self._producer.max_request_bytes)
-                if number == _KEYLESS:
-                    partition = self._producer.routes.keyless_partition(route)
-                    self._producer.routes.closed(partition)
-                else:
-                    partition = TopicPartition(route.topic.name, number)
-                yield PackedRows(partition, records)
-
-    def _groups(self, route: Route, block: pa.RecordBatch) -> dict[int, pa.UInt64Array | None]:
-        """The rows of each partition; None stands for all."""
-        partitions = self._partitions(route, block)
-        if partitions is None:
-            return {_KEYLESS: None}
-        lowest, highest = pc.min_max(partitions).values()
-        if lowest == highest:
-            return {lowest.as_py(): None}
-        return dict(rows_by_partition(partitions))
+                where = self._next_keyless(route) if number is None else number
+                yield PackedRows(TopicPartition(route.topic.name, where), records)
 
     def _partitions(self, route: Route, block: pa.RecordBatch) -> pa.Int32Array | None:
         """Where each row goes; None if all go where those without a key do."""
-        count = len(route.adds)
         partitions = _column(block, schema.PARTITION)
         if partitions is not None:
             lowest, highest = (each.as_py() for each in pc.min_max(partitions).values())
@@ -112,14 +98,35 @@ class TableSending:
         if self._producer.partitioner is not None:
             chosen: pa.Int32Array | None = self._by_partitioner(route, block)
         elif (keys := _column(block, schema.KEY)) is not None:
-            chosen = partitions_for_keys(keys, count)
+            chosen = partitions_for_keys(keys, len(route.adds))
         else:
             chosen = None
         if partitions is None:
             partitions = chosen
         elif chosen is not None:
             partitions = pc.coalesce(partitions, chosen)
-        return None if partitions is None else partitions.fill_null(_KEYLESS)
+        if partitions is None or partitions.null_count == len(partitions):
+            return None
+        return self._fill_keyless(route, block, partitions)
+
+    def _fill_keyless(
+        self, route: Route, block: pa.RecordBatch, partitions: pa.Int32Array
+    ) -> pa.Int32Array:
+        """Give rows without a key a partition among the others: runs of about a batch to each."""
+        if not partitions.null_count:
+            return partitions
+        missing = np.flatnonzero(partitions.is_null().to_numpy(zero_copy_only=False))
+        filled = partitions.fill_null(0).to_numpy().copy()
+        size = block.nbytes * len(missing) // len(partitions)
+        for rows in np.array_split(missing, 1 + size // self._producer.batch_bytes):
+            filled[rows] = self._next_keyless(route)
+        return pa.array(filled)
+
+    def _next_keyless(self, route: Route) -> int:
+        """Where a batch without keys goes; the next one goes elsewhere."""
+        partition = self._producer.routes.keyless_partition(route)
+        self._producer.routes.closed(partition)
+        return partition.partition
 
     def _by_partitioner(self, route: Route, block: pa.RecordBatch) -> pa.Int32Array:
         """What the application's own function says, which wants Python's objects."""
@@ -136,6 +143,20 @@ class TableSending:
             for key, value in zip(keys, values, strict=True)
         ]
         return pa.array(partitions, pa.int32())
+
+
+def _groups(
+    partitions: pa.Int32Array | None,
+) -> Iterator[tuple[int | None, pa.UInt64Array | None]]:
+    """The rows of each partition, where None stands for all rows, and for no partition."""
+    if partitions is None:
+        yield None, None
+        return
+    lowest, highest = pc.min_max(partitions).values()
+    if lowest == highest:
+        yield lowest.as_py(), None
+    else:
+        yield from rows_by_partition(partitions).items()
 
 
 def _column(block: pa.RecordBatch, name: str) -> pa.Array | None:
