@@ -189,6 +189,27 @@ clock.close()
     assert done.stderr == ""
 
 
+def test_a_child_that_sends_with_its_parents_producer_is_told(bootstrap: str) -> None:
+    topic = f"topic-{uuid4()}"
+    with Admin(bootstrap) as admin:
+        admin.create_topic(topic)
+        program = f"""
+from barnabas import Producer
+from barnabas.errors import UsedAfterFork
+with Producer({bootstrap!r}, linger_ms=60_000) as producer:
+    producer.send({topic!r}, b"first")  # so there is an open batch with room
+    if not (child := os.fork()):
+        try:
+            producer.send({topic!r}, b"second")
+        except UsedAfterFork:
+            os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    producer.send({topic!r}, b"second")
+"""
+        assert run(program).stderr == ""
+        assert list(admin.offsets(topic).values()) == [2]
+
+
 def test_a_forked_worker_that_inherits_a_client_ends_quietly() -> None:
     program = """
 from multiprocessing import get_context

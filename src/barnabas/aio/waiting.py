@@ -18,8 +18,8 @@ T = TypeVar("T")
 class Client:
     """The base of Producer, Consumer and Admin."""
 
-    def __init__(self, core: Core) -> None:
-        self._seat = take_seat(core, type(self).__name__)
+    def __init__(self, core: Core, on_fork: Callable[[], object] = lambda: None) -> None:
+        self._seat = take_seat(core, type(self).__name__, on_fork)
 
     async def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """What a coroutine of the core returns; cancelling cancels it there."""

@@ -24,7 +24,7 @@ import atexit
 import os
 import threading
 import warnings
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -51,10 +51,13 @@ class Core(Protocol):
 class Seat:
     """One client's place in the engine."""
 
-    def __init__(self, engine: "_Engine", core: Core, name: str) -> None:
+    def __init__(
+        self, engine: "_Engine", core: Core, name: str, on_fork: Callable[[], object]
+    ) -> None:
         self._engine = engine
         self._core = core
         self.name = name
+        self.on_fork = on_fork
         self._waiting: set[Future[Any]] = set()
         self._closed: Closed | None = None
         self._closing: asyncio.Task[None] | None = None
@@ -219,13 +222,16 @@ _exiting = False
 _of_parents: list[_Engine] = []  # their sockets are shared with the parent: never touched again
 
 
-def take_seat(core: Core, name: str) -> Seat:
-    """A place in the engine of this process, which is started if there is none."""
+def take_seat(core: Core, name: str, on_fork: Callable[[], object]) -> Seat:
+    """A place in the engine of this process, which is started if there is none.
+
+    `on_fork` is called in child processes: it bars the ways that don't ask the seat first.
+    """
     global _engine  # noqa: PLW0603 - there is one for each process
     with _lock:
         if _engine is None:
             _engine = _Engine()
-        seat = Seat(_engine, core, name)
+        seat = Seat(_engine, core, name, on_fork)
         _engine.seats.add(seat)
         return seat
 
@@ -273,6 +279,8 @@ def _after_fork() -> None:
     _exiting = False
     if _engine is not None:
         _engine.forked = True
+        for seat in _engine.seats:
+            seat.on_fork()
         _of_parents.append(_engine)
         _engine = None
 

@@ -103,7 +103,7 @@ class Producer(Client):
         )
         self._routes = self._producer.routes if partitioner is None else {}
         self._core = ProducerCore(cluster, self._producer)
-        super().__init__(self._core)
+        super().__init__(self._core, on_fork=self._routes.clear)
 
     def send(
         self,
