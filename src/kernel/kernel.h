@@ -19,7 +19,7 @@
 
 /* Goes up whenever a function changes what it takes or gives, together with INTERFACE in
  * barnabas/records/kernel.py: a stale build is then ignored instead of called. */
-#define INTERFACE 2
+#define INTERFACE 3
 
 /* What batch_length, an int32, leaves for the records; sizes of records never come near overflow. */
 #define MAX_PAYLOAD_BYTES (INT32_MAX - 61)
@@ -30,6 +30,7 @@ PyObject *encode_rows(PyObject *module, PyObject *args);
 PyObject *decode_columns(PyObject *module, PyObject *args);
 PyObject *encode_columns(PyObject *module, PyObject *args);
 PyObject *murmur2(PyObject *module, PyObject *args);
+PyObject *partition_for_key(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *partition_column(PyObject *module, PyObject *args);
 
 extern PyType_Spec receipt_spec;

@@ -8,6 +8,7 @@ static PyMethodDef methods[] = {
     {"decode_columns", decode_columns, METH_VARARGS, NULL},
     {"encode_columns", encode_columns, METH_VARARGS, NULL},
     {"murmur2", murmur2, METH_O, NULL},
+    {"partition_for_key", (PyCFunction)(void (*)(void))partition_for_key, METH_FASTCALL, NULL},
     {"partition_column", partition_column, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -45,6 +45,37 @@ PyObject *murmur2(PyObject *module, PyObject *object)
     return PyLong_FromUnsignedLong(h);
 }
 
+static int32_t partition_of(const uint8_t *key, Py_ssize_t size, int32_t partition_count)
+{
+    return (int32_t)((hash(key, size) & 0x7fffffffu) % (uint32_t)partition_count);
+}
+
+/* partition_for_key(buffer, partition_count) -> int */
+PyObject *partition_for_key(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    Py_buffer key;
+    long partitions;
+    int32_t partition;
+
+    (void)module;
+    if (count != 2) {
+        PyErr_Format(PyExc_TypeError, "partition_for_key() takes 2 arguments (%zd given)", count);
+        return NULL;
+    }
+    partitions = PyLong_AsLong(args[1]);
+    if (partitions == -1 && PyErr_Occurred())
+        return NULL;
+    if (partitions < 1 || partitions > INT32_MAX) {
+        PyErr_Format(PyExc_ValueError, "%ld partitions", partitions);
+        return NULL;
+    }
+    if (PyObject_GetBuffer(args[0], &key, PyBUF_SIMPLE) < 0)
+        return NULL;
+    partition = partition_of(key.buf, key.len, (int32_t)partitions);
+    PyBuffer_Release(&key);
+    return PyLong_FromLong(partition);
+}
+
 /* partition_column(ends, data | None, first, rows, partition_count) -> bytearray of int32
  *
  * The first four are those of an Arrow large_binary; null rows count as empty.
@@ -77,8 +108,8 @@ PyObject *partition_column(PyObject *module, PyObject *args)
             malformed = range[0] < 0 || range[1] < range[0] || range[1] > data.len;
             if (!malformed) {
                 const uint8_t *key = data.buf != NULL ? (uint8_t *)data.buf + range[0] : nothing;
-                uint32_t h = hash(key, (Py_ssize_t)(range[1] - range[0])) & 0x7fffffffu;
-                int32_t partition = (int32_t)(h % (uint32_t)partition_count);
+                Py_ssize_t size = (Py_ssize_t)(range[1] - range[0]);
+                int32_t partition = partition_of(key, size, partition_count);
                 memcpy(out + 4 * i, &partition, sizeof partition);
             }
         }

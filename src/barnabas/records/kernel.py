@@ -17,7 +17,7 @@ from barnabas.records.batch import Buffer
 from barnabas.records.message import Message
 from barnabas.records.record import Record, Row
 
-INTERFACE = 2
+INTERFACE = 3
 """Goes up, here and in kernel.h, whenever a function takes or gives something else."""
 
 # Buffers of an Arrow array: bitmap of what is not null, ends, data, and where the array begins.
@@ -101,6 +101,10 @@ class Kernel(Protocol):
 
     def murmur2(self, data: Buffer, /) -> int:
         """The hash of a key."""
+        ...
+
+    def partition_for_key(self, key: Buffer, partition_count: int, /) -> int:
+        """The partition of a key."""
         ...
 
     def partition_column(

@@ -24,9 +24,11 @@ def plain_murmur2(data: Buffer) -> int:
     return h ^ (h >> 15)
 
 
-murmur2 = plain_murmur2 if kernel is None else kernel.murmur2
-
-
-def partition_for_key(key: Buffer, partition_count: int) -> int:
+def plain_partition_for_key(key: Buffer, partition_count: int) -> int:
     """The partition of a key, the same as Java's default partitioner chooses."""
-    return (murmur2(key) & 0x7FFFFFFF) % partition_count
+    if partition_count < 1:
+        raise ValueError(f"{partition_count} partitions")
+    return (plain_murmur2(key) & 0x7FFFFFFF) % partition_count
+
+
+partition_for_key = plain_partition_for_key if kernel is None else kernel.partition_for_key
