@@ -7,7 +7,7 @@ import sys
 
 from rich.console import Console
 
-from barnabas.client.errors import BarnabasError
+from barnabas.errors import BarnabasError
 from examples.demo.play import Play
 from examples.demo.processes import ProcessCrashedError
 

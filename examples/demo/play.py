@@ -18,8 +18,8 @@ from typing import Any, Protocol, Self
 from rich.console import Console
 
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import BarnabasError
 from barnabas.client.topics import create_topic
+from barnabas.errors import BarnabasError
 from examples.demo.counting import GROUP as COUNTING
 from examples.demo.counting import Counting
 from examples.demo.ledger import Check, Reader

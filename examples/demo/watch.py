@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 
 from barnabas.client.brokers import describe_cluster
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import BrokerError
 from barnabas.client.group_offsets import fetch_committed
 from barnabas.client.groups import describe_group
 from barnabas.client.metadata import NO_LEADER, TopicPartition
 from barnabas.client.offsets import LATEST, list_offsets
 from barnabas.client.quorum import describe_quorum
+from barnabas.errors import BrokerError
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from threading import Timer
 
 import pytest
 
-from barnabas.client.errors import ClientClosed, WaitsForItself
+from barnabas.errors import ClientClosed, WaitsForItself
 from tests.api.clock import AioClock, Clock, Core
 
 

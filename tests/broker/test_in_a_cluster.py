@@ -11,7 +11,7 @@ import pytest
 
 from barnabas.broker.peers import peer_client_id
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import BrokerUnreachable
+from barnabas.errors import BrokerUnreachable
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.framing import decode_response, encode_request
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse

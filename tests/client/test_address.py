@@ -3,7 +3,7 @@
 import pytest
 
 from barnabas.client.address import parse_address, parse_addresses
-from barnabas.client.errors import InvalidArgument
+from barnabas.errors import InvalidArgument
 
 
 @pytest.mark.parametrize(

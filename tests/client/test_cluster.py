@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from barnabas.client.cluster import Channel, Cluster
-from barnabas.client.errors import BrokerError, BrokerUnreachable, ConnectionLost, broker_error
+from barnabas.client.errors import broker_error
 from barnabas.client.metadata import TopicPartition
+from barnabas.errors import BrokerError, BrokerUnreachable, ConnectionLost
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from barnabas.wire.messages.metadata import (

@@ -8,7 +8,7 @@ import pytest
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.connection import Connection
-from barnabas.client.errors import (
+from barnabas.errors import (
     BrokerUnreachable,
     ConnectionLost,
     InvalidArgument,

@@ -8,9 +8,9 @@ import pytest
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.consumer import Consumer
-from barnabas.client.errors import BrokerError, CorruptRecords, DataLost, InvalidArgument
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.offsets import EARLIEST
+from barnabas.errors import BrokerError, CorruptRecords, DataLost, InvalidArgument
 from barnabas.records.encode import encode_batch
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import (

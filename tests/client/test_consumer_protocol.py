@@ -12,8 +12,8 @@ from barnabas.client.consumer_protocol import (
     encode_assignment,
     encode_subscription,
 )
-from barnabas.client.errors import ProtocolMismatch
 from barnabas.client.metadata import TopicPartition
+from barnabas.errors import ProtocolMismatch
 from barnabas.wire.messages.consumer_protocol import ConsumerProtocolSubscription, OwnedPartition
 from barnabas.wire.primitives import INT16, Writer
 

@@ -10,11 +10,11 @@ import pytest
 from barnabas.client.brokers import describe_cluster
 from barnabas.client.cluster import Cluster
 from barnabas.client.consumer import Consumer
-from barnabas.client.errors import BrokerUnreachable
 from barnabas.client.fetch_request import FetchTuning
 from barnabas.client.group_offsets import commit_offsets
 from barnabas.client.metadata import Partition, Topic, TopicPartition, newer
 from barnabas.client.producer import Producer
+from barnabas.errors import BrokerUnreachable
 from barnabas.records.decode import decode_records
 from barnabas.records.encode import encode_batch
 from barnabas.wire.errors import ErrorCode

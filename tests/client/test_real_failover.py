@@ -10,13 +10,13 @@ import pytest
 from barnabas.client.brokers import describe_cluster
 from barnabas.client.cluster import Cluster
 from barnabas.client.consumer import Consumer
-from barnabas.client.errors import CommitUncertain, ProducerFenced, TransactionAborted
 from barnabas.client.group_consumer import GroupConsumer
 from barnabas.client.isolation import IsolationLevel
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.offsets import LATEST, list_offsets
 from barnabas.client.producer import Producer
 from barnabas.client.topics import create_topic
+from barnabas.errors import CommitUncertain, ProducerFenced, TransactionAborted
 from tests.support.supervised import Supervised
 
 PARTITIONS = 3

@@ -18,12 +18,6 @@ from barnabas.client.active_producers import (
 from barnabas.client.cluster import Cluster
 from barnabas.client.connection import Connection
 from barnabas.client.consumer import Consumer
-from barnabas.client.errors import (
-    BrokerError,
-    InvalidArgument,
-    ProducerFenced,
-    TransactionAborted,
-)
 from barnabas.client.fetch_request import FetchTuning
 from barnabas.client.group_consumer import GroupConsumer
 from barnabas.client.group_offsets import fetch_committed
@@ -33,6 +27,7 @@ from barnabas.client.offsets import LATEST, list_offsets
 from barnabas.client.producer import Producer
 from barnabas.client.topics import create_topic
 from barnabas.client.transactions import describe_transaction, fence_producer, list_transactions
+from barnabas.errors import BrokerError, InvalidArgument, ProducerFenced, TransactionAborted
 from barnabas.wire.errors import ErrorCode
 
 COMMITTED = IsolationLevel.READ_COMMITTED

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from barnabas.aio.positions import PositionsAndOffsets
 from barnabas.aio.streams import Stream
 from barnabas.client.consumer_settings import CommitName, DataLossName, IsolationName, core_of
-from barnabas.client.errors import ClientClosed, InvalidArgument
 from barnabas.client.fetch_request import FetchTuning
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.moments import Where
 from barnabas.client.outbox import Outbox
 from barnabas.client.rebalancer import Change, News
 from barnabas.client.streams import By, Lot, Streams
+from barnabas.errors import ClientClosed, InvalidArgument
 from barnabas.formats import Format, FormatName
 from barnabas.records.message import Message
 

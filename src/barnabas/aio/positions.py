@@ -5,11 +5,11 @@ from datetime import datetime
 
 from barnabas.aio.waiting import Client
 from barnabas.client.commit_mode import CommitMode
-from barnabas.client.errors import InvalidArgument
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.moments import timestamp_of
 from barnabas.client.offsets import EARLIEST, LATEST
 from barnabas.client.subscription import Subscription
+from barnabas.errors import InvalidArgument
 from barnabas.records.message import Message
 
 

@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator
 from typing import Protocol
 
-from barnabas.client.errors import ClientClosed
 from barnabas.client.streams import Lot, Streams
+from barnabas.errors import ClientClosed
 from barnabas.records.message import Message
 
 

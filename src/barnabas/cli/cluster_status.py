@@ -11,10 +11,10 @@ from barnabas.cli.no_controller import why_no_controller
 from barnabas.client.brokers import BrokerDescription, ClusterDescription, describe_cluster
 from barnabas.client.cluster import Cluster
 from barnabas.client.configs import ResourceType, describe_configs
-from barnabas.client.errors import BarnabasError, BrokerError, ProtocolMismatch
 from barnabas.client.metadata import NO_LEADER, Partition, Topic, TopicPartition
 from barnabas.client.quorum import QuorumDescription, QuorumReplica, describe_quorum
 from barnabas.client.reassignments import Reassignment, list_reassignments
+from barnabas.errors import BarnabasError, BrokerError, ProtocolMismatch
 from barnabas.wire.errors import ErrorCode
 
 UP = "up"

@@ -146,7 +146,7 @@ def common_options(ctx: typer.Context) -> CommonOptions:
 
 def exit_with(call: Callable[[], int | None], *, verbose: bool) -> NoReturn:
     """Run something and leave the process with the exit code that fits what happened."""
-    from barnabas.client.errors import BarnabasError, BrokerUnreachable, InvalidArgument
+    from barnabas.errors import BarnabasError, BrokerUnreachable, InvalidArgument
 
     try:
         raise_on_interrupt()

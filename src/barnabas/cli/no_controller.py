@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Collection
 
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import BarnabasError
 from barnabas.client.quorum import voters_known_to
+from barnabas.errors import BarnabasError
 
 _ANSWER_MS = 1_000
 

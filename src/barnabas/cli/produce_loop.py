@@ -10,9 +10,9 @@ from time import monotonic
 from barnabas.cli.blocking import read_lines
 from barnabas.cli.command import CommandError
 from barnabas.cli.output import print_json, say
-from barnabas.client.errors import RecordTooLarge
 from barnabas.client.producer import Producer
 from barnabas.client.settling import DeliveryCount
+from barnabas.errors import RecordTooLarge
 from barnabas.records.record import Headers
 
 _PROGRESS_INTERVAL_S = 0.5

@@ -8,11 +8,11 @@ from barnabas.cli.command import CommandError, UsageError
 from barnabas.cli.partition_names import named_partitions
 from barnabas.cli.times import parse_time
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import BrokerError
 from barnabas.client.group_offsets import commit_offsets, fetch_committed
 from barnabas.client.groups import describe_group
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.offsets import NOT_FOUND, beginning_and_end, list_offsets
+from barnabas.errors import BrokerError
 from barnabas.wire.errors import ErrorCode
 
 

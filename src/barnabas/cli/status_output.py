@@ -14,8 +14,8 @@ from barnabas.cli.cluster_status import (
 from barnabas.cli.command import Session
 from barnabas.cli.output import Cell, print_json, print_line, print_table, say
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import BarnabasError
 from barnabas.client.metadata import NO_LEADER, TopicPartition
+from barnabas.errors import BarnabasError
 
 _SHOWN = 20
 

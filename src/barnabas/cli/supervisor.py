@@ -17,7 +17,7 @@ from barnabas.cli.node_process import NodeProcess
 from barnabas.cli.output import say
 from barnabas.client.brokers import describe_cluster
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import BarnabasError
+from barnabas.errors import BarnabasError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOOK_EVERY_S = 0.1

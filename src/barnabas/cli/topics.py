@@ -62,8 +62,8 @@ async def create(
     ] = False,
 ) -> None:
     """Create a topic."""
-    from barnabas.client.errors import BrokerError
     from barnabas.client.topics import BROKER_DEFAULT, create_topic
+    from barnabas.errors import BrokerError
     from barnabas.wire.errors import ErrorCode
 
     configs = parse_pairs(config or [], "--config")
@@ -211,8 +211,8 @@ async def _offsets(
     cluster: "Cluster", partitions: "list[TopicPartition]"
 ) -> "dict[TopicPartition, tuple[int, int]]":
     """Where logs begin and end; those of a leader that is away are left out."""
-    from barnabas.client.errors import BarnabasError
     from barnabas.client.offsets import beginning_and_end
+    from barnabas.errors import BarnabasError
 
     found: dict[TopicPartition, tuple[int, int]] = {}
     for led in (await cluster.by_leader(partitions)).values():

@@ -10,13 +10,14 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import BrokerError, check
+from barnabas.client.errors import check
 from barnabas.client.metadata import NO_LEADER, TopicPartition
 from barnabas.client.transactions import (
     TransactionDescription,
     describe_transaction,
     list_transactions,
 )
+from barnabas.errors import BrokerError
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_producers import (
     DescribeProducersRequest,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from barnabas.client.errors import InvalidArgument
+from barnabas.errors import InvalidArgument
 
 DEFAULT_PORT = 9092
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from barnabas.client.backoff import pause_before
 from barnabas.client.chunk import Reading
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import BarnabasError
 from barnabas.client.metadata import TopicPartition
+from barnabas.errors import BarnabasError
 
 
 class _Away(NamedTuple):

@@ -8,11 +8,11 @@ soon as it is settled.
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from barnabas.client.errors import BarnabasError
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.packer import MAX_BATCH_BYTES, RowPacker, pack_rows
 from barnabas.client.sent import Sent
 from barnabas.client.settlement import Outcome, Settlement
+from barnabas.errors import BarnabasError
 from barnabas.records.compression import Compression
 from barnabas.records.decode import decode_batch
 from barnabas.records.packed import PackedRecords

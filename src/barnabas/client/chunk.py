@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import NamedTuple
 
-from barnabas.client.errors import CorruptRecords
 from barnabas.client.isolation import AbortedTransactions
 from barnabas.client.ledger import Ledger
 from barnabas.client.metadata import TopicPartition
+from barnabas.errors import CorruptRecords
 from barnabas.records.batch import (
     HEADER_SIZE,
     LENGTH_PREFIX,

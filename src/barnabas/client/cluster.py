@@ -17,17 +17,7 @@ from typing import Any, Self, TypeVar
 from barnabas.client.address import Address, parse_addresses
 from barnabas.client.backoff import BUSY_PAUSE_MS, FIRST_PAUSE_MS, pause_before, pauses
 from barnabas.client.connection import DEFAULT_REQUEST_TIMEOUT_MS, Connection
-from barnabas.client.errors import (
-    BarnabasError,
-    BrokerUnreachable,
-    ConnectionLost,
-    HostUnknown,
-    RequestTimedOut,
-    broker_error,
-    check,
-    is_busy,
-    worth_retrying,
-)
+from barnabas.client.errors import broker_error, check, is_busy, worth_retrying
 from barnabas.client.metadata import (
     NO_LEADER,
     Broker,
@@ -36,6 +26,13 @@ from barnabas.client.metadata import (
     TopicPartition,
     image_of,
     newer,
+)
+from barnabas.errors import (
+    BarnabasError,
+    BrokerUnreachable,
+    ConnectionLost,
+    HostUnknown,
+    RequestTimedOut,
 )
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request, Response

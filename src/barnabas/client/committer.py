@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.commit_mode import CommitMode
-from barnabas.client.errors import BarnabasError, BrokerError
 from barnabas.client.fetcher import Fetcher
 from barnabas.client.group_offsets import NOBODY, Membership, commit_offsets
 from barnabas.client.ledger import Ledger
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.outbox import Outbox
+from barnabas.errors import BarnabasError, BrokerError
 from barnabas.wire.errors import ErrorCode
 
 # The group has moved on without this member: others read these records again.

@@ -6,7 +6,8 @@ from typing import NamedTuple, TypeAlias, overload
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.connection import Connection
-from barnabas.client.errors import InvalidArgument, check
+from barnabas.client.errors import check
+from barnabas.errors import InvalidArgument
 from barnabas.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,

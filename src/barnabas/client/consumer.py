@@ -13,13 +13,13 @@ from typing import NamedTuple, Self
 
 from barnabas.client.chunk import records_of
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import BarnabasError, InvalidArgument
 from barnabas.client.fetch_request import FetchTuning
 from barnabas.client.fetcher import Fetcher
 from barnabas.client.isolation import IsolationLevel
 from barnabas.client.ledger import Ledger
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.subscription import check_offset
+from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.records.record import Record
 
 

@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from barnabas.client.errors import ProtocolMismatch
 from barnabas.client.metadata import TopicPartition
+from barnabas.errors import ProtocolMismatch
 from barnabas.wire.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,

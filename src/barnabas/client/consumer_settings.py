@@ -5,13 +5,13 @@ from typing import Any, Literal, TypeAlias
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.commit_mode import CommitMode
-from barnabas.client.errors import InvalidArgument
 from barnabas.client.fetch_request import FetchTuning
 from barnabas.client.group import GroupMember
 from barnabas.client.isolation import IsolationLevel
 from barnabas.client.moments import Where, timestamp_of
 from barnabas.client.offsets import EARLIEST, LATEST
 from barnabas.client.subscription import Subscription
+from barnabas.errors import InvalidArgument
 from barnabas.formats import BYTES, Format, FormatName, decoder, format_of
 
 CommitName: TypeAlias = Literal["auto", "done", "manual"]

@@ -23,12 +23,13 @@ from typing import NamedTuple
 from barnabas.client.away import Absences
 from barnabas.client.chunk import Chunk, Reading, end_of
 from barnabas.client.cluster import Channel, Cluster
-from barnabas.client.errors import BarnabasError, CorruptRecords, DataLost, check
+from barnabas.client.errors import check
 from barnabas.client.fetch_request import FetchTuning, fetch
 from barnabas.client.isolation import IsolationLevel
 from barnabas.client.ledger import Ledger
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.offsets import list_offsets
+from barnabas.errors import BarnabasError, CorruptRecords, DataLost
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import PartitionData
 

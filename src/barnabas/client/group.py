@@ -22,15 +22,10 @@ from barnabas.client.consumer_protocol import (
     encode_assignment,
     encode_subscription,
 )
-from barnabas.client.errors import (
-    BarnabasError,
-    BrokerError,
-    InvalidArgument,
-    ProtocolMismatch,
-    check,
-)
+from barnabas.client.errors import check
 from barnabas.client.group_offsets import Membership
 from barnabas.client.metadata import TopicPartition
+from barnabas.errors import BarnabasError, BrokerError, InvalidArgument, ProtocolMismatch
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.heartbeat import HeartbeatRequest
 from barnabas.wire.messages.join_group import (

@@ -15,13 +15,13 @@ from barnabas.client.cluster import Cluster
 from barnabas.client.commit_mode import CommitMode
 from barnabas.client.committer import Marked
 from barnabas.client.consumer import Fetched, positions_of, take_all
-from barnabas.client.errors import BarnabasError
 from barnabas.client.fetch_request import FetchTuning
 from barnabas.client.group import GroupMember
 from barnabas.client.isolation import IsolationLevel
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.offsets import EARLIEST
 from barnabas.client.subscription import Subscription
+from barnabas.errors import BarnabasError
 
 
 class GroupConsumer:

@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.consumer_protocol import decode_assignment
-from barnabas.client.errors import BarnabasError, broker_error, check
+from barnabas.client.errors import broker_error, check
 from barnabas.client.metadata import TopicPartition
+from barnabas.errors import BarnabasError
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.delete_groups import DeleteGroupsRequest
 from barnabas.wire.messages.describe_groups import DescribedGroupMember, DescribeGroupsRequest

@@ -16,9 +16,9 @@ from typing import Any
 
 from barnabas.client.chunk import ChunkReader
 from barnabas.client.commit_mode import CommitMode
-from barnabas.client.errors import BarnabasError, UndecodableRecord
 from barnabas.client.fetcher import Fetcher
 from barnabas.client.ledger import Ledger
+from barnabas.errors import BarnabasError, UndecodableRecord
 from barnabas.records.message import Message
 
 Decode = Callable[[bytes | None], Any]

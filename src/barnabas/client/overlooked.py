@@ -2,8 +2,8 @@
 
 from collections import deque
 
-from barnabas.client.errors import BarnabasError, DeliveryFailed
 from barnabas.client.settlement import Outcome
+from barnabas.errors import BarnabasError, DeliveryFailed
 
 _REMEMBERED = 1_000
 

@@ -10,8 +10,9 @@ from typing import Protocol
 
 from barnabas.client.batch import ANONYMOUS, ProducerIdentity
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import BarnabasError, BrokerError, check
+from barnabas.client.errors import check
 from barnabas.client.lane import Lane
+from barnabas.errors import BarnabasError, BrokerError
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 

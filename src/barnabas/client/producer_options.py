@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from barnabas.client.errors import InvalidArgument
 from barnabas.client.producer import ACKS_ALL
+from barnabas.errors import InvalidArgument
 from barnabas.records.compression import Compression
 
 Acks = Literal["all", 1, 0]

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import BrokerError, broker_error, check
+from barnabas.client.errors import broker_error, check
 from barnabas.client.metadata import TopicPartition
+from barnabas.errors import BrokerError
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,

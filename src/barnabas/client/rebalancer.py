@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.committer import Committer
-from barnabas.client.errors import BarnabasError
 from barnabas.client.fetcher import Fetcher
 from barnabas.client.group import GroupMember
 from barnabas.client.group_offsets import fetch_committed
@@ -25,6 +24,7 @@ from barnabas.client.ledger import Ledger
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.moments import offsets_at
 from barnabas.client.outbox import Outbox
+from barnabas.errors import BarnabasError
 
 _PATIENCE = 0.8  # of the rebalance timeout
 

@@ -8,10 +8,10 @@ declines, and whoever is declined takes the longer way, which brings the route u
 from collections.abc import Callable, Collection, Sequence
 
 from barnabas.client.batch import Batch
-from barnabas.client.errors import InvalidArgument
 from barnabas.client.metadata import Topic, TopicPartition
 from barnabas.client.partitioner import StickyPartitioner
 from barnabas.client.sent import Sent
+from barnabas.errors import InvalidArgument
 from barnabas.records.record import Header
 
 Add = Callable[[int | None, bytes | None, bytes | None, Sequence[Header]], Sent | None]

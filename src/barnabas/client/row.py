@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from operator import index
 
-from barnabas.client.errors import InvalidArgument, RecordTooLarge
+from barnabas.errors import InvalidArgument, RecordTooLarge
 from barnabas.records.encode import max_record_size
 from barnabas.records.record import Header, Headers, Row
 

@@ -7,9 +7,9 @@ index in it and its timestamp.
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from barnabas.client.errors import BarnabasError
 from barnabas.client.packer import Receipt
 from barnabas.client.settlement import Outcome
+from barnabas.errors import BarnabasError
 
 if TYPE_CHECKING:
     from barnabas.client.batch import Batch

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from threading import Event, Lock
 from typing import Any
 
-from barnabas.client.errors import BarnabasError
+from barnabas.errors import BarnabasError
 
 
 class Outcome:

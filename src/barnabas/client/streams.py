@@ -16,11 +16,11 @@ from collections.abc import Callable
 from typing import Literal
 
 from barnabas.client.commit_mode import CommitMode
-from barnabas.client.errors import InvalidArgument, UndecodableRecord
 from barnabas.client.ledger import Ledger
 from barnabas.client.outbox import decode_message
 from barnabas.client.rebalancer import News
 from barnabas.client.subscription import Subscription
+from barnabas.errors import InvalidArgument, UndecodableRecord
 from barnabas.records.message import Message
 
 ROOM = 1_000

@@ -11,7 +11,6 @@ from time import monotonic
 from barnabas.client.cluster import Cluster
 from barnabas.client.commit_mode import CommitMode
 from barnabas.client.committer import Committer, Marked
-from barnabas.client.errors import InvalidArgument
 from barnabas.client.fetch_request import FetchTuning
 from barnabas.client.fetcher import Fetcher
 from barnabas.client.group import GroupMember
@@ -23,6 +22,7 @@ from barnabas.client.moments import offsets_at
 from barnabas.client.offsets import EARLIEST, LATEST, list_offsets
 from barnabas.client.outbox import Outbox
 from barnabas.client.rebalancer import News, Rebalancer
+from barnabas.errors import InvalidArgument
 from barnabas.records.message import Message
 
 

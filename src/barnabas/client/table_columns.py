@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from barnabas.client.errors import InvalidArgument
+from barnabas.errors import InvalidArgument
 from barnabas.records.columns import schema
 
 _SENT = (schema.KEY, schema.VALUE, schema.HEADERS)

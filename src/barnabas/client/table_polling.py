@@ -11,8 +11,8 @@ from collections.abc import Collection
 import pyarrow as pa
 
 from barnabas.client.chunk import ChunkReader, damaged
-from barnabas.client.errors import BarnabasError, InvalidArgument
 from barnabas.client.outbox import Outbox
+from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.records.columns import schema
 from barnabas.records.columns.decoder import ColumnDecoder
 from barnabas.records.errors import RecordsError

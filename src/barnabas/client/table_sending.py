@@ -18,12 +18,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from barnabas.client.errors import InvalidArgument
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.producer import Producer
 from barnabas.client.routes import Route
 from barnabas.client.row import check_request_size
 from barnabas.client.table_columns import blocks_of, table_of, topics_of
+from barnabas.errors import InvalidArgument
 from barnabas.records.columns import schema
 from barnabas.records.columns.encoder import ColumnEncoder
 from barnabas.records.columns.partitioning import partitions_for_keys, rows_by_partition

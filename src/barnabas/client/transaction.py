@@ -25,16 +25,12 @@ from enum import Enum
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
-from barnabas.client.errors import (
-    BarnabasError,
-    InvalidArgument,
-    TransactionAborted,
-)
 from barnabas.client.group_offsets import NOBODY, Membership
 from barnabas.client.lane import Lane
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.producer_identities import TOPICS_BY_NAME
 from barnabas.client.transactional_id import TransactionalId
+from barnabas.errors import BarnabasError, InvalidArgument, TransactionAborted
 
 if TYPE_CHECKING:
     from barnabas.client.producer import Producer

@@ -18,16 +18,10 @@ from typing import NoReturn
 from barnabas.client.batch import ProducerIdentity
 from barnabas.client.cluster import Channel, Cluster
 from barnabas.client.connection import Connection
-from barnabas.client.errors import (
-    BarnabasError,
-    BrokerError,
-    CommitUncertain,
-    ProducerFenced,
-    broker_error,
-    check,
-)
+from barnabas.client.errors import broker_error, check
 from barnabas.client.group_offsets import Membership
 from barnabas.client.metadata import TopicPartition
+from barnabas.errors import BarnabasError, BrokerError, CommitUncertain, ProducerFenced
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.wire.messages.add_partitions_to_txn import (

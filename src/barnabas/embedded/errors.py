@@ -1,6 +1,6 @@
 """What goes wrong with a cluster under test, in words that name the fix."""
 
-from barnabas.client.errors import BarnabasError
+from barnabas.errors import BarnabasError
 
 
 class ClusterError(BarnabasError):

@@ -10,7 +10,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from barnabas.client.connection import Connection
-from barnabas.client.errors import BarnabasError
+from barnabas.errors import BarnabasError
 from barnabas.sim.history import History, Place
 from barnabas.sim.machine import PORT
 from barnabas.sim.network import Network

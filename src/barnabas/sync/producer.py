@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.connection import DEFAULT_REQUEST_TIMEOUT_MS
-from barnabas.client.errors import BarnabasError
 from barnabas.client.producer import Partitioner
 from barnabas.client.producer import Producer as CoreProducer
 from barnabas.client.producer_core import ProducerCore
 from barnabas.client.producer_options import Acks, CompressionName, acks_of, compression_of
 from barnabas.client.sent import Sent
+from barnabas.errors import BarnabasError
 from barnabas.formats import Format, FormatName, encoder
 from barnabas.records.murmur2 import partition_for_key
 from barnabas.records.record import Header

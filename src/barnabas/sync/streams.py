@@ -5,8 +5,8 @@
 from collections.abc import Iterator
 from typing import Protocol
 
-from barnabas.client.errors import ClientClosed
 from barnabas.client.streams import Lot, Streams
+from barnabas.errors import ClientClosed
 from barnabas.records.message import Message
 
 
