@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import (
+from barnabas.client.group_offsets import Membership
+from barnabas.client.metadata import TopicPartition
+from barnabas.client.producer import Producer
+from barnabas.errors import (
     BarnabasError,
     BrokerError,
     CommitUncertain,
@@ -17,9 +20,6 @@ from barnabas.client.errors import (
     ProducerFenced,
     TransactionAborted,
 )
-from barnabas.client.group_offsets import Membership
-from barnabas.client.metadata import TopicPartition
-from barnabas.client.producer import Producer
 from barnabas.records.batch import parse_header
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.add_offsets_to_txn import (

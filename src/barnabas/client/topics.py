@@ -5,16 +5,15 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import (
+from barnabas.client.errors import broker_error, check
+from barnabas.client.metadata import TopicPartition
+from barnabas.errors import (
     BarnabasError,
     BrokerError,
     BrokerUnreachable,
     ConnectionLost,
     RequestTimedOut,
-    broker_error,
-    check,
 )
-from barnabas.client.metadata import TopicPartition
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.create_partitions import (
     CreatePartitionsRequest,
