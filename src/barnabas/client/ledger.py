@@ -98,4 +98,4 @@ class Ledger:
             spans.popleft()
             self._at = 0
         self._low = low
-        return reach[1] if low >= reach[0] else low
+        return max(low, reach[1]) if low >= reach[0] else low
