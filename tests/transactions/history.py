@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from barnabas.coordination.decision import Record
 from barnabas.transactions import MarkersToWrite, TopicPartition
-from barnabas.transactions.image import TransactionImage
+from barnabas.transactions.image import Identity, TransactionImage
 from barnabas.transactions.records import decode_image
 from barnabas.transactions.state import TxnState
 
@@ -68,15 +68,16 @@ class History:
         assert state in FOLLOWERS[before and before.state], f"{before} -> {image}"
         if before is None or image is None:
             return
-        if image.producer_id == before.producer_id:
-            assert image.producer_epoch >= before.producer_epoch
-        else:
-            assert image.producer_epoch == 0
-            assert before.producer_epoch >= 32_766
+        if not image.state.is_prepared:
+            _check_identities(before.identity_given_out, image.identity_given_out)
         if image.state is S.ONGOING:
             assert before.identity == image.identity
             assert before.partitions <= image.partitions
+            if image.is_kept:
+                assert before.partitions == image.partitions, "more is written to what is kept"
         elif image.state.is_prepared:
+            assert image.producer_id == before.producer_id
+            assert image.producer_epoch - before.producer_epoch in (0, 1)
             assert image.partitions == before.partitions
             committed = image.state is S.PREPARE_COMMIT
             self.ends.append(End(*image.identity, committed, image.partitions))
@@ -84,6 +85,12 @@ class History:
             end = self.ends[-1]
             assert end.marked == end.partitions, "complete, and not everybody knows"
             end.is_complete = True
+
+    @property
+    def waits(self) -> bool:
+        """Whether a transaction goes on that has no timeout."""
+        image = self.image
+        return image is not None and image.state is S.ONGOING and not image.has_timeout
 
     def announce(self, markers: MarkersToWrite) -> None:
         """A coordinator sends these: the end must be decided, and not be complete."""
@@ -106,3 +113,12 @@ class History:
             end.marked.add(partition)
         elif self.image is not None and self.image.identity == markers[1:3]:
             assert partition not in self.image.partitions, "a late marker tears the next one"
+
+
+def _check_identities(before: Identity, after: Identity) -> None:
+    """Epochs only grow, and another producer id comes when they have run out."""
+    if after[0] == before[0]:
+        assert after[1] >= before[1]
+    else:
+        assert after[1] == 0
+        assert before[1] >= 32_766

@@ -160,11 +160,18 @@ class Shell:
         *,
         name: str = ID,
         timeout_ms: int = TIMEOUT_MS,
-        version: int = 5,
+        version: int = 6,
+        keep: bool = False,
+        waits: bool = False,
     ) -> int:
-        """The token under which the answer is or will be found."""
+        """The token under which the answer is or will be found.
+
+        `keep` has a transaction that goes on kept, and `waits` wants transactions without timeout.
+        """
         token = self.token()
-        request = InitProducerIdRequest(name, timeout_ms, *expected)
+        request = InitProducerIdRequest(
+            name, timeout_ms, *expected, enable2_pc=waits, keep_prepared_txn=keep
+        )
         self.carry_out(
             self.shard.init_producer_id(
                 request, token=token, api_version=version, now_ms=self.now_ms
@@ -256,6 +263,13 @@ class Shell:
         assert answer.error_code == ErrorCode.NONE
         return answer.producer_id, answer.producer_epoch
 
+    def kept(self, token: int) -> Identity:
+        """What the answer says of the transaction that goes on."""
+        answer = self.answers[token]
+        assert isinstance(answer, InitProducerIdResponse)
+        assert answer.error_code == ErrorCode.NONE
+        return answer.ongoing_txn_producer_id, answer.ongoing_txn_producer_epoch
+
     def state(self, name: str = ID) -> str:
         return self.shard.describe(name).transaction_state
 
@@ -267,18 +281,21 @@ class Shell:
 
     # -- scenarios ------------------------------------------------------------------------------
 
-    def begin(self, *partitions: TopicPartition, version: int = 3) -> Identity:
+    def begin(self, *partitions: TopicPartition, version: int = 3, waits: bool = False) -> Identity:
         """A new instance with a transaction that goes on."""
-        identity = self.identity(self.init())
+        identity = self.identity(self.init(waits=waits))
         assert self.error(self.add(identity, *(partitions or [T0]), version=version)) == 0
         return identity
 
 
 def _encode_in_all_versions(response: Response) -> None:
-    """A result of one transaction is put into another answer up to version 3."""
+    """A result of one transaction is put into another answer up to version 3.
+
+    Who asks in a version before 6 can't have a transaction kept, and is told of none.
+    """
     for version in range(response.MIN_VERSION, response.MAX_VERSION + 1):
         try:
             response.encode(Writer(), version)
         except UnsupportedFieldError:
-            assert isinstance(response, AddPartitionsToTxnResponse)
-            assert version <= 3
+            assert isinstance(response, AddPartitionsToTxnResponse | InitProducerIdResponse)
+            assert version <= (5 if isinstance(response, InitProducerIdResponse) else 3)

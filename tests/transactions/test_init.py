@@ -60,11 +60,6 @@ def test_no_producer_id_at_hand() -> None:
         (InitProducerIdRequest("a", 1, -1, 5), ErrorCode.INVALID_REQUEST),
         (InitProducerIdRequest("a", 0), ErrorCode.INVALID_TRANSACTION_TIMEOUT),
         (InitProducerIdRequest("a", 900_001), ErrorCode.INVALID_TRANSACTION_TIMEOUT),
-        (
-            InitProducerIdRequest("a", 1, enable2_pc=True),
-            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-        ),
-        (InitProducerIdRequest("a", 1, keep_prepared_txn=True), ErrorCode.UNSUPPORTED_VERSION),
     ],
 )
 def test_requests_that_make_no_sense(request_: InitProducerIdRequest, error: ErrorCode) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.coordination.stored import CorruptRecord, encode
-from barnabas.transactions.image import TransactionImage
+from barnabas.transactions.image import NO_TIMEOUT_MS, TransactionImage
 from barnabas.transactions.records import (
     decode_image,
     decode_key,
@@ -50,6 +50,20 @@ def test_a_transaction_that_goes_on() -> None:
     )
 
 
+def test_a_transaction_that_another_instance_has_kept() -> None:
+    kept = ONGOING.kept((258, 4), NO_TIMEOUT_MS, 2_000)
+    value = encode_image(kept)
+    assert value[12:16] == b"\x7f\xff\xff\xff"
+    assert value.endswith(
+        b"\x04"
+        b"\x00\x08\x00\x00\x00\x00\x00\x00\x01\x02"
+        b"\x01\x08\x00\x00\x00\x00\x00\x00\x01\x02"
+        b"\x02\x02\x00\x02"
+        b"\x03\x02\x00\x04"
+    )
+    assert decode_image(value) == kept
+
+
 def test_an_empty_one_has_no_partitions() -> None:
     empty = TransactionImage(1, 0, 60_000, TxnState.EMPTY, 2_000)
     value = encode_image(empty)
@@ -64,7 +78,9 @@ def test_a_tombstone_has_a_key_only() -> None:
 
 def test_the_version_without_tags_is_read() -> None:
     value = encode(
-        TransactionLogValue(258, -1, -1, 3, 60_000, 1, [PartitionsSchema("t", [1])], 2_000, 1_000),
+        TransactionLogValue(
+            258, -1, -1, 3, -1, 60_000, 1, [PartitionsSchema("t", [1])], 2_000, 1_000
+        ),
         0,
     )
     assert decode_image(value) == replace(
@@ -102,7 +118,9 @@ def test_corrupt_values(value: bytes) -> None:
 
 
 steps = st.lists(
-    st.sampled_from(["init", "add", "commit", "abort", "classic commit", "complete", "rotate"]),
+    st.sampled_from(
+        ["init", "add", "keep", "commit", "abort", "classic commit", "complete", "rotate"]
+    ),
     max_size=12,
 )
 
@@ -128,14 +146,18 @@ def _step(image: TransactionImage, name: str, now_ms: int) -> TransactionImage:
         return image.with_identity(identity, image.producer_epoch, 60_000, now_ms)
     if name == "rotate" and image.state is not TxnState.ONGOING:
         return image.with_identity((image.producer_id + 1, 0), -1, 60_000, now_ms)
-    if name == "add":
+    if name == "keep" and image.state is TxnState.ONGOING:
+        producer_id, epoch = image.identity_given_out
+        owner = (producer_id + 1, 0) if image.is_exhausted else (producer_id, epoch + 1)
+        return image.kept(owner, 70_000, now_ms)
+    if name == "add" and not image.is_kept:
         return image.with_partitions(frozenset({("t", now_ms)}), 2, now_ms)
     if name in ("commit", "abort", "classic commit"):
         version = 0 if name == "classic commit" else 2
         return image.prepared(
             committed=name != "abort",
             client_transaction_version=version,
-            next_producer_id=image.producer_id + 1 if version and image.is_exhausted else -1,
+            new_producer_id=image.producer_id + 1 if version and image.is_exhausted else None,
             now_ms=now_ms,
         )
     return image

@@ -73,13 +73,25 @@ class TransactionMachine(RuleBasedStateMachine):
 
     # -- producers ------------------------------------------------------------------------------
 
-    @rule(who=instances, goes_on=st.booleans(), hears=st.booleans())
-    def init(self, who: int, goes_on: bool, hears: bool) -> None:
-        """A process starts, or goes on after an error."""
+    @rule(
+        who=instances,
+        goes_on=st.booleans(),
+        hears=st.booleans(),
+        keeps=st.booleans(),
+        waits=st.booleans(),
+    )
+    def init(
+        self, who: int, goes_on: bool, hears: bool, keeps: bool = False, waits: bool = False
+    ) -> None:
+        """A process starts, or goes on after an error. What goes on may be kept."""
         instance = self.instances[who]
         expected = instance.identity if goes_on else NOBODY
         is_new = expected == NOBODY or self.history.image is None  # when it has expired
-        token = self.ask(instance, lambda: self.shell.init(expected), may_change=is_new)
+        token = self.ask(
+            instance,
+            lambda: self.shell.init(expected, keep=keeps, waits=waits),
+            may_change=is_new,
+        )
         if token is None or self.shell.error(token) is not ErrorCode.NONE:
             return
         if is_new:
@@ -90,7 +102,9 @@ class TransactionMachine(RuleBasedStateMachine):
             assert not instance.is_fenced
         if hears:
             instance.identity = self.shell.identity(token)
-            instance.added = set()
+            instance.added = set(self.history.ongoing)
+            is_kept = self.shell.kept(token) != NOBODY
+            assert is_kept == bool(instance.added) == (keeps and bool(instance.added))
         elif is_new:
             instance.is_fenced = True  # that process never learns who it is
 
@@ -104,6 +118,8 @@ class TransactionMachine(RuleBasedStateMachine):
         if token is not None and self.shell.error(token) is ErrorCode.NONE:
             assert not instance.is_fenced
             assert these <= self.history.ongoing
+            assert self.history.image is not None
+            assert not self.history.image.is_kept
             instance.added |= these
 
     @rule(who=instances)
@@ -251,7 +267,10 @@ class TransactionMachine(RuleBasedStateMachine):
 
     @rule(ms=st.sampled_from([RETRY_MS, TIMEOUT_MS // 2, TIMEOUT_MS, 6 * TIMEOUT_MS]))
     def time_passes(self, ms: int) -> None:
+        waits = self.history.waits and not self.shell.in_flight
         self.shell.advance(ms)
+        if waits:
+            assert not self.shell.in_flight, "somebody waits, and is not waited for"
         if self.disk_works:
             while self.shell.in_flight:
                 self.persist_next()

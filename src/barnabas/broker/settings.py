@@ -306,6 +306,14 @@ _OWN = (
         low=1,
     ),
     ConfigDef(
+        "transaction.two.phase.commit.enable",
+        _BOOLEAN,
+        "false",
+        "Whether producers may have transactions without a timeout, whose end somebody else "
+        "decides; one that is left alone holds up readers of committed records until it is fenced",
+        dynamic=True,
+    ),
+    ConfigDef(
         "transactional.id.expiration.ms",
         _INT,
         "604800000",

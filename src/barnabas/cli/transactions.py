@@ -95,9 +95,11 @@ def _print_transaction(transaction: "TransactionDescription", now_ms: int) -> No
     since = ""
     if transaction.is_open and transaction.start_time_ms is not None:
         since = f" for {max(0, now_ms - transaction.start_time_ms) / 1000:.1f} s"
+    timeout = "no timeout"
+    if transaction.has_timeout:
+        timeout = f"timeout {transaction.timeout_ms / 1000:g} s"
     print_line(
-        f"transactional id {transaction.transactional_id}: {transaction.state}{since}, "
-        f"timeout {transaction.timeout_ms / 1000:g} s, "
+        f"transactional id {transaction.transactional_id}: {transaction.state}{since}, {timeout}, "
         f"producer {transaction.producer_id} epoch {transaction.producer_epoch}"
     )
     if transaction.partitions:

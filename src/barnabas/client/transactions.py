@@ -12,6 +12,8 @@ from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest
 
 ANY_DURATION = -1
+NO_TIMEOUT_MS = 2**31 - 1
+_FENCING_TIMEOUT_MS = 60_000
 
 
 class TransactionListing(NamedTuple):
@@ -33,6 +35,11 @@ class TransactionDescription(NamedTuple):
     timeout_ms: int
     start_time_ms: int | None
     partitions: list[TopicPartition]
+
+    @property
+    def has_timeout(self) -> bool:
+        """Whether it is rolled back in time, or waits until somebody decides."""
+        return self.timeout_ms != NO_TIMEOUT_MS
 
     @property
     def is_open(self) -> bool:
@@ -103,8 +110,9 @@ async def fence_producer(cluster: Cluster, transactional_id: str) -> ProducerIde
     Raises `BrokerError` if there is no such id: asking would make it.
     """
     known = await describe_transaction(cluster, transactional_id)
+    timeout_ms = known.timeout_ms if known.has_timeout else _FENCING_TIMEOUT_MS
     request = InitProducerIdRequest(
-        transactional_id=transactional_id, transaction_timeout_ms=known.timeout_ms
+        transactional_id=transactional_id, transaction_timeout_ms=timeout_ms
     )
 
     async def attempt() -> ProducerIdentity:

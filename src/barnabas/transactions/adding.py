@@ -9,7 +9,7 @@ what they are about to write to.
 from collections.abc import Callable, Collection
 
 from barnabas.transactions.decision import TopicPartition, TransactionDecision
-from barnabas.transactions.fencing import in_version
+from barnabas.transactions.fencing import check_identity, in_version
 from barnabas.transactions.image import CLASSIC, EPOCH_BUMPED, Identity, TransactionImage
 from barnabas.transactions.records import partitions_by_topic
 from barnabas.transactions.state import TxnState
@@ -96,7 +96,7 @@ def _add(
         # Before who it is: a producer whose epochs ran out has been given the next producer id
         # already, and that one becomes known here when the end is complete.
         return ErrorCode.CONCURRENT_TRANSACTIONS
-    error = _check_identity(image, identity)
+    error = _check_writer(image, identity)
     if error is not ErrorCode.NONE:
         return error
     if image.state is TxnState.ONGOING and partitions <= image.partitions:
@@ -127,7 +127,7 @@ def verify(
     elif transaction is None or transaction.image is None:
         error = ErrorCode.INVALID_PRODUCER_ID_MAPPING
     else:
-        error = _check_identity(transaction.image, identity)
+        error = _check_writer(transaction.image, identity)
         if error is ErrorCode.NONE and transaction.image.state.is_prepared:
             error = ErrorCode.CONCURRENT_TRANSACTIONS
         members = transaction.image.partitions
@@ -143,12 +143,12 @@ def verify(
     decision.reply(token, _result(transactional_id, partitions, of, api_version))
 
 
-def _check_identity(image: TransactionImage, identity: Identity) -> ErrorCode:
-    if identity == image.identity:
-        return ErrorCode.NONE
-    if identity[0] != image.producer_id:
-        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    return ErrorCode.PRODUCER_FENCED
+def _check_writer(image: TransactionImage, identity: Identity) -> ErrorCode:
+    """Whether it may write: not while a transaction of an instance before it waits to be ended."""
+    error = check_identity(image, identity)
+    if error is ErrorCode.NONE and image.is_kept:
+        return ErrorCode.INVALID_TXN_STATE
+    return error
 
 
 def _result(

@@ -27,7 +27,7 @@ instance did, the one before it is fenced and gets no valid epoch again.
 from collections.abc import Callable
 
 from barnabas.transactions.decision import TransactionDecision
-from barnabas.transactions.fencing import in_version
+from barnabas.transactions.fencing import check_identity, in_version
 from barnabas.transactions.image import (
     CLASSIC,
     EPOCH_BUMPED,
@@ -107,14 +107,15 @@ def _prepare(
     decision: TransactionDecision,
     now_ms: int,
 ) -> ErrorCode:
-    exhausted = version == EPOCH_BUMPED and image.is_exhausted
-    next_producer_id = new_producer_id() if exhausted else NO_PRODUCER_ID
-    if next_producer_id is None:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    producer_id: int | None = None
+    if version == EPOCH_BUMPED and image.is_exhausted:
+        producer_id = new_producer_id()
+        if producer_id is None:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
     following = image.prepared(
         committed=committed,
         client_transaction_version=version,
-        next_producer_id=next_producer_id,
+        new_producer_id=producer_id,
         now_ms=now_ms,
     )
     transaction.propose(following, decision)
@@ -125,10 +126,9 @@ def _check_classic(
     transaction: Transaction, image: TransactionImage, request: EndTxnRequest
 ) -> ErrorCode | None:
     """What to answer at once; None if the transaction is to be ended."""
-    if request.producer_id != image.producer_id:
-        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    if request.producer_epoch != image.producer_epoch:
-        return ErrorCode.PRODUCER_FENCED
+    error = check_identity(image, (request.producer_id, request.producer_epoch))
+    if error is not ErrorCode.NONE:
+        return error
     if transaction.is_busy:
         return ErrorCode.CONCURRENT_TRANSACTIONS
     if image.state is TxnState.ONGOING:
@@ -150,10 +150,9 @@ def _check_bumped(
         if image.state is _complete(request.committed):
             return ErrorCode.NONE
         return ErrorCode.INVALID_TXN_STATE
-    if request.producer_id != image.producer_id:
-        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    if request.producer_epoch != image.producer_epoch:
-        return ErrorCode.PRODUCER_FENCED
+    error = check_identity(image, identity)
+    if error is not ErrorCode.NONE:
+        return error
     if image.state is TxnState.ONGOING or not request.committed:
         return None
     return ErrorCode.INVALID_TXN_STATE

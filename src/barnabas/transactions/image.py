@@ -13,6 +13,9 @@ NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 MAX_PRODUCER_EPOCH = 2**15 - 1
 
+NO_TIMEOUT_MS = 2**31 - 1
+"""The timeout of a transaction that waits for somebody else's decision, however long it takes."""
+
 CLASSIC = 0
 """The epoch belongs to an instance of the producer, and all its transactions have the same."""
 EPOCH_BUMPED = 2
@@ -37,6 +40,8 @@ class TransactionImage:
     """The producer id before the last step, most often the same."""
     next_producer_id: int = NO_PRODUCER_ID
     """The one to go on with, given out already, when the markers of this one are written."""
+    next_producer_epoch: int = NO_PRODUCER_EPOCH
+    """The epoch that goes with it; none stands for 0."""
     last_producer_epoch: int = NO_PRODUCER_EPOCH
     """The epoch that the same instance had before. As in Kafka, records have no room for it."""
 
@@ -48,13 +53,22 @@ class TransactionImage:
     def identity_given_out(self) -> Identity:
         """What a producer that has been answered goes on with."""
         if self.next_producer_id != NO_PRODUCER_ID:
-            return self.next_producer_id, 0
+            return self.next_producer_id, max(self.next_producer_epoch, 0)
         return self.identity
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the ongoing transaction is that of an instance before: it can only be ended."""
+        return self.state is TxnState.ONGOING and self.next_producer_id != NO_PRODUCER_ID
+
+    @property
+    def has_timeout(self) -> bool:
+        return self.timeout_ms != NO_TIMEOUT_MS
 
     @property
     def is_exhausted(self) -> bool:
         """No further epoch may be given out: the last one is kept for fencing its owner."""
-        return is_exhausted(self.producer_epoch)
+        return is_exhausted(self.identity_given_out[1])
 
     def with_identity(
         self, identity: Identity, last_producer_epoch: int, timeout_ms: int, now_ms: int
@@ -84,18 +98,38 @@ class TransactionImage:
             previous_producer_id=self.producer_id,
         )
 
+    def kept(self, owner: Identity, timeout_ms: int, now_ms: int) -> "TransactionImage":
+        """A new instance owns the ongoing transaction, which stays what it is."""
+        return replace(
+            self,
+            next_producer_id=owner[0],
+            next_producer_epoch=owner[1],
+            timeout_ms=timeout_ms,
+            last_update_ms=now_ms,
+        )
+
     def prepared(
         self,
         *,
         committed: bool,
         client_transaction_version: int,
-        next_producer_id: int,
+        new_producer_id: int | None,
         now_ms: int,
     ) -> "TransactionImage":
-        """It is decided how the transaction ends."""
+        """It is decided how the transaction ends; the producer goes on with the new id, if given.
+
+        Markers have the id and the epoch of the transaction, or the next one. A kept one has been
+        written by another instance than the one that ends it and whose epochs go on.
+        """
+        owner_id, owner_epoch = self.identity_given_out
         epoch, last_epoch = self.producer_epoch, self.last_producer_epoch
+        next_id, next_epoch = self.next_producer_id, self.next_producer_epoch
         if client_transaction_version == EPOCH_BUMPED:
-            epoch, last_epoch = min(epoch + 1, MAX_PRODUCER_EPOCH), epoch
+            epoch, last_epoch = min(epoch + 1, MAX_PRODUCER_EPOCH), owner_epoch
+            if self.is_kept:
+                next_epoch = owner_epoch + 1
+        if new_producer_id is not None:
+            next_id, next_epoch = new_producer_id, 0
         return replace(
             self,
             state=TxnState.PREPARE_COMMIT if committed else TxnState.PREPARE_ABORT,
@@ -104,8 +138,9 @@ class TransactionImage:
             start_ms=self.start_ms if self.state is TxnState.ONGOING else now_ms,
             last_update_ms=now_ms,
             client_transaction_version=client_transaction_version,
-            previous_producer_id=self.producer_id,
-            next_producer_id=next_producer_id,
+            previous_producer_id=owner_id,
+            next_producer_id=next_id,
+            next_producer_epoch=next_epoch,
         )
 
     def completed(self, now_ms: int) -> "TransactionImage":
@@ -119,8 +154,8 @@ class TransactionImage:
             producer_epoch=producer_epoch,
             partitions=frozenset(),
             last_update_ms=now_ms,
-            previous_producer_id=self.producer_id,
             next_producer_id=NO_PRODUCER_ID,
+            next_producer_epoch=NO_PRODUCER_EPOCH,
         )
 
     def expired(self) -> "TransactionImage":

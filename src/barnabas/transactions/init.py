@@ -9,7 +9,14 @@ A transaction that goes on is aborted first; whoever asks is told CONCURRENT_TRA
 asks again. There Kafka looks only at the producer id of an instance that goes on; here also at
 the epoch, because otherwise a fenced instance could abort its successor's transaction.
 
-Left out: two-phase commit (Enable2Pc, KeepPreparedTxn), refused as by a broker where it is off.
+Transactions can be one part of something larger, whose outcome somebody else decides (two-phase
+commit). With Enable2Pc an instance says that its transactions are to wait for that, without a
+timeout. With KeepPreparedTxn it says that a transaction which goes on is not to be aborted: the
+instance becomes its owner, with an epoch of its own that fences whoever wrote it, is told which it
+is, and ends it. Until then it can write nothing.
+
+A kept transaction gets the timeout that its new owner asks for, or none, and its time begins anew.
+Whether Enable2Pc is allowed is not asked here.
 """
 
 from collections.abc import Callable
@@ -21,6 +28,7 @@ from barnabas.transactions.fencing import in_version
 from barnabas.transactions.image import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
+    NO_TIMEOUT_MS,
     Identity,
     TransactionImage,
     is_exhausted,
@@ -38,11 +46,8 @@ def check_request(request: InitProducerIdRequest, config: TransactionConfig) -> 
         return ErrorCode.INVALID_REQUEST
     if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
         return ErrorCode.INVALID_REQUEST
-    if request.enable2_pc:
-        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    if request.keep_prepared_txn:
-        return ErrorCode.UNSUPPORTED_VERSION
-    if not 0 < request.transaction_timeout_ms <= config.transaction_max_timeout_ms:
+    asked_for_ms, longest_ms = request.transaction_timeout_ms, config.transaction_max_timeout_ms
+    if not request.enable2_pc and not 0 < asked_for_ms <= longest_ms:
         return ErrorCode.INVALID_TRANSACTION_TIMEOUT
     return ErrorCode.NONE
 
@@ -69,9 +74,11 @@ def init(
         decision.reply(token, refused(outcome, api_version))
         return
     answer = refused(ErrorCode.CONCURRENT_TRANSACTIONS, api_version)
-    if outcome.state is TxnState.EMPTY:
-        producer_id, epoch = outcome.identity
+    if not outcome.state.is_prepared:
+        producer_id, epoch = outcome.identity_given_out
         answer = InitProducerIdResponse(producer_id=producer_id, producer_epoch=epoch)
+    if outcome.is_kept:
+        answer.ongoing_txn_producer_id, answer.ongoing_txn_producer_epoch = outcome.identity
     decision.hold(token, committed=answer, failed=lambda error: refused(error, api_version))
 
 
@@ -90,14 +97,43 @@ def _step(
     if transaction.is_busy:
         return ErrorCode.CONCURRENT_TRANSACTIONS
     if image is not None and image.state is TxnState.ONGOING:
-        if expected not in (None, image.identity):
+        if expected not in (None, image.identity_given_out):
             return ErrorCode.PRODUCER_FENCED
+        if request.keep_prepared_txn:
+            return _keep(transaction, image, request, new_producer_id, decision, now_ms)
         error = abort_and_fence(transaction, new_producer_id, decision, now_ms)
         return transaction.proposed or error
     following = _next_image(image, expected, request, new_producer_id, now_ms)
     if isinstance(following, TransactionImage):
         transaction.propose(following, decision)
     return following
+
+
+def _keep(
+    transaction: Transaction,
+    image: TransactionImage,
+    request: InitProducerIdRequest,
+    new_producer_id: NewProducerId,
+    decision: TransactionDecision,
+    now_ms: int,
+) -> TransactionImage | ErrorCode:
+    producer_id, epoch = image.identity_given_out
+    owner: Identity = (producer_id, epoch + 1)
+    if is_exhausted(epoch):
+        another = new_producer_id()
+        if another is None:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        owner = (another, 0)
+    following = image.kept(owner, timeout_ms(request), now_ms)
+    transaction.propose(following, decision)
+    return following
+
+
+def timeout_ms(request: InitProducerIdRequest) -> int:
+    """How long its transactions may take. The number that stands for ever is not to be had else."""
+    if request.enable2_pc:
+        return NO_TIMEOUT_MS
+    return min(request.transaction_timeout_ms, NO_TIMEOUT_MS - 1)
 
 
 def _next_image(
@@ -108,24 +144,24 @@ def _next_image(
     now_ms: int,
 ) -> TransactionImage | ErrorCode:
     """What it becomes while no transaction goes on, or why it can't."""
-    timeout_ms = request.transaction_timeout_ms
+    duration_ms = timeout_ms(request)
     if image is None:
         producer_id = new_producer_id()
         if producer_id is None:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        return TransactionImage(producer_id, 0, timeout_ms, TxnState.EMPTY, now_ms)
+        return TransactionImage(producer_id, 0, duration_ms, TxnState.EMPTY, now_ms)
     if expected is not None and _had_the_one_before(image, expected):
-        return image.with_identity(image.identity, image.last_producer_epoch, timeout_ms, now_ms)
+        return image.with_identity(image.identity, image.last_producer_epoch, duration_ms, now_ms)
     if expected not in (None, image.identity):
         return ErrorCode.PRODUCER_FENCED
     last_epoch = NO_PRODUCER_EPOCH if expected is None else image.producer_epoch
     if not image.is_exhausted:
         identity = image.producer_id, image.producer_epoch + 1
-        return image.with_identity(identity, last_epoch, timeout_ms, now_ms)
+        return image.with_identity(identity, last_epoch, duration_ms, now_ms)
     producer_id = new_producer_id()
     if producer_id is None:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    return image.with_identity((producer_id, 0), last_epoch, timeout_ms, now_ms)
+    return image.with_identity((producer_id, 0), last_epoch, duration_ms, now_ms)
 
 
 def _had_the_one_before(image: TransactionImage, expected: Identity) -> bool:

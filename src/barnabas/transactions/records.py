@@ -47,6 +47,7 @@ def encode_image(image: TransactionImage) -> bytes:
         previous_producer_id=image.previous_producer_id,
         next_producer_id=image.next_producer_id,
         producer_epoch=image.producer_epoch,
+        next_producer_epoch=image.next_producer_epoch,
         transaction_timeout_ms=image.timeout_ms,
         transaction_status=image.state,
         transaction_partitions=None
@@ -103,6 +104,7 @@ def decode_image(value: bytes) -> TransactionImage:
         client_transaction_version=stored.client_transaction_version,
         previous_producer_id=stored.previous_producer_id,
         next_producer_id=stored.next_producer_id,
+        next_producer_epoch=stored.next_producer_epoch,
         last_producer_epoch=_last_producer_epoch(stored, state),
     )
 
@@ -112,7 +114,10 @@ def _last_producer_epoch(stored: TransactionLogValue, state: TxnState) -> int:
     moved_on = stored.client_transaction_version == EPOCH_BUMPED and state is not TxnState.EMPTY
     if not moved_on or state is TxnState.ONGOING:
         return NO_PRODUCER_EPOCH
-    return (stored.producer_epoch or MAX_PRODUCER_EPOCH) - 1
+    epoch = stored.producer_epoch
+    if stored.next_producer_epoch != NO_PRODUCER_EPOCH:
+        epoch = stored.next_producer_epoch
+    return (epoch or MAX_PRODUCER_EPOCH) - 1
 
 
 def partitions_by_topic(partitions: frozenset[TopicPartition]) -> dict[str, list[int]]:

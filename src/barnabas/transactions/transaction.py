@@ -56,7 +56,11 @@ class Transaction:
 
     def adopt(self, image: TransactionImage, now_ms: int, *, starts: bool = False) -> None:
         """This is persisted. If it `starts`, time runs from now on, as it does after loading."""
-        starts = starts or self.image is None or self.image.state is not TxnState.ONGOING
+        before = self.image
+        if before is None or before.state is not TxnState.ONGOING:
+            starts = True
+        elif before.timeout_ms != image.timeout_ms:
+            starts = True  # a new instance has kept it, and says how long it may take
         self.image = image
         self.proposed = None
         self.not_before_ms = 0
@@ -83,6 +87,8 @@ class Transaction:
         if image is None or self.proposed is not None or self.unmarked:
             return None
         if image.state is TxnState.ONGOING:
+            if not image.has_timeout:
+                return None
             due_ms = self.deadline_ms
         elif image.state.is_prepared:
             due_ms = 0

@@ -1,4 +1,8 @@
-"""InitProducerId, versions 0-6: an id and an epoch, new or for a transactional id the next ones."""
+"""InitProducerId, versions 0-6: an id and an epoch, new or for a transactional id the next ones.
+
+Who wants transactions without a timeout (Enable2Pc) is not authorized to where they are turned off;
+keeping one that goes on (KeepPreparedTxn) is allowed everywhere.
+"""
 
 from barnabas.broker.controller_calls import ControllerUnavailable
 from barnabas.broker.dispatch import RequestContext
@@ -36,6 +40,8 @@ async def _idempotent(node: Node, request: InitProducerIdRequest) -> InitProduce
 async def _transactional(
     node: Node, request: InitProducerIdRequest, transactional_id: str, context: RequestContext
 ) -> InitProducerIdResponse:
+    if request.enable2_pc and not node.config.flag("transaction.two.phase.commit.enable"):
+        return _refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     await node.producer_ids.at_hand()
     return await decided_by_coordinator(
         node,

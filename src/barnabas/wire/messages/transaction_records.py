@@ -84,6 +84,7 @@ class TransactionLogValue(Message):
         "previous_producer_id",
         "next_producer_id",
         "producer_epoch",
+        "next_producer_epoch",
         "transaction_timeout_ms",
         "transaction_status",
         "transaction_partitions",
@@ -98,6 +99,7 @@ class TransactionLogValue(Message):
         previous_producer_id: int = -1,
         next_producer_id: int = -1,
         producer_epoch: int = 0,
+        next_producer_epoch: int = -1,
         transaction_timeout_ms: int = 0,
         transaction_status: int = 0,
         transaction_partitions: list[PartitionsSchema] | None = EMPTY,
@@ -109,6 +111,7 @@ class TransactionLogValue(Message):
         self.previous_producer_id = previous_producer_id
         self.next_producer_id = next_producer_id
         self.producer_epoch = producer_epoch
+        self.next_producer_epoch = next_producer_epoch
         self.transaction_timeout_ms = transaction_timeout_ms
         self.transaction_status = transaction_status
         self.transaction_partitions = (
@@ -132,6 +135,7 @@ class TransactionLogValue(Message):
         transaction_last_update_timestamp_ms, transaction_start_timestamp_ms = r.run(_RUN_QQ)
         previous_producer_id: int = -1
         next_producer_id: int = -1
+        next_producer_epoch: int = -1
         client_transaction_version: int = 0
         if version >= 1:
             for _ in range(r.uvarint()):
@@ -141,6 +145,9 @@ class TransactionLogValue(Message):
                     r.end_tag(stop)
                 elif tag == 1:
                     (next_producer_id,) = r.run(_RUN_Q)
+                    r.end_tag(stop)
+                elif tag == 3:
+                    (next_producer_epoch,) = r.run(_RUN_H)
                     r.end_tag(stop)
                 elif tag == 2:
                     (client_transaction_version,) = r.run(_RUN_H)
@@ -152,6 +159,7 @@ class TransactionLogValue(Message):
             previous_producer_id,
             next_producer_id,
             producer_epoch,
+            next_producer_epoch,
             transaction_timeout_ms,
             transaction_status,
             transaction_partitions,
@@ -194,4 +202,8 @@ class TransactionLogValue(Message):
                 field_2 = Writer()
                 field_2.buffer += _RUN_H.pack(self.client_transaction_version)
                 tagged.append((2, field_2))
+            if self.next_producer_epoch != -1:
+                field_3 = Writer()
+                field_3.buffer += _RUN_H.pack(self.next_producer_epoch)
+                tagged.append((3, field_3))
             w.tagged(tagged)
