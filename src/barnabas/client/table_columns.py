@@ -46,7 +46,17 @@ def table_of(data: Any) -> pa.Table:
         raise InvalidArgument(f"nothing to send: there is none of the columns {', '.join(_SENT)}")
     _check_type(data, schema.TOPIC, "a string", _is_text)
     _check_type(data, schema.PARTITION, "an integer", pa.types.is_integer)
-    return data
+    return _without_views(data.drop_columns([each for each in _LOOKED_OVER if each in names]))
+
+
+def _without_views(table: pa.Table) -> pa.Table:
+    """Views as what they look at: they can't be taken apart otherwise."""
+    for at, field in enumerate(table.schema):
+        if pa.types.is_string_view(field.type):
+            table = table.set_column(at, field.name, table.column(at).cast(pa.large_string()))
+        elif pa.types.is_binary_view(field.type):
+            table = table.set_column(at, field.name, table.column(at).cast(pa.large_binary()))
+    return table
 
 
 def _is_text(type_: pa.DataType) -> bool:
