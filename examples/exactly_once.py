@@ -1,101 +1,72 @@
-"""Read, work, write, exactly once: every order becomes one invoice, although work fails half-way.
+"""Read, work, write, exactly once: every order becomes one invoice, though the work fails midway.
 
     barnabas server &
-    python examples/exactly_once.py [BOOTSTRAP] [ORDERS]
+    python examples/exactly_once.py [BOOTSTRAP]
 
-The invoices and how far the orders were read are committed together, or not at all. So whoever
-starts this anew, after a `kill -9` too, goes on where the last transaction ended. Invoices that
-were written in vain stay in the log, and readers with `read_committed` never see them.
-
-Written with confluent-kafka, as for any Kafka.
+The invoices, and how far the orders were read, are committed together or not at all. So whoever
+starts this anew, after a `kill -9` too, goes on where the last transaction ended.
 """
 
 import sys
+from collections.abc import Iterable
 
-from confluent_kafka import Consumer, KafkaException, Message, Producer
+from barnabas import Consumer, Message, Producer
 
+ORDERS = 500
 WORKER = "billing-1"  # names a place in the work: it stays the same when the process starts anew
 
 
-def open_consumer(bootstrap: str, group: str, topic: str) -> Consumer:
-    """A reader that sees only what was committed."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": group,
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,  # the transactions commit
-            "isolation.level": "read_committed",
-        }
-    )
-    consumer.subscribe([topic])
-    return consumer
+def order(bootstrap: str) -> None:
+    with Producer(bootstrap, key_format="str", value_format="str") as producer:
+        for number in range(ORDERS):
+            producer.send("orders", f"order {number}", key=f"user-{number % 7}")
 
 
-def read(consumer: Consumer) -> list[Message]:
-    """Some records, or none if none come."""
-    return [each for each in consumer.consume(100, timeout=1) if not each.error()]
-
-
-def write_invoices(producer: Producer, orders: list[Message], *, fails: bool) -> None:
+def write_invoices(producer: Producer, orders: Iterable[Message], *, fails: bool) -> int:
     """The work. A printer that is on fire is a good reason to fail."""
-    for number, order in enumerate(orders):
-        if fails and number == len(orders) // 2:
+    count = 0
+    for each in orders:
+        if fails and count == 50:
             raise OSError("lp0 on fire")
-        producer.produce("invoices", b"to pay: " + (order.value() or b""), order.key())
+        producer.send("invoices", f"to pay: {each.value}")
+        count += 1
+    return count
 
 
-def work(bootstrap: str, count: int) -> None:
-    """One transaction after the other; the first one fails."""
-    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": WORKER})
-    producer.init_transactions(30)  # shuts out an older billing-1, and rolls back what it left
-    consumer = open_consumer(bootstrap, "billing", "orders")
+def work(bootstrap: str) -> None:
     done = transactions = 0
-    while done < count:
-        orders = read(consumer)
-        if not orders:
-            continue
-        transactions += 1
-        producer.begin_transaction()
-        try:
-            write_invoices(producer, orders, fails=transactions == 1)
-            producer.send_offsets_to_transaction(
-                consumer.position(consumer.assignment()), consumer.consumer_group_metadata()
-            )
-            producer.commit_transaction(30)
-            done += len(orders)
-        except (OSError, KafkaException) as problem:
-            if isinstance(problem, KafkaException) and not problem.args[0].txn_requires_abort():
-                raise  # fenced, or worse: end this process and start anew
-            print(f"rolled back: {problem}")
-            producer.abort_transaction(30)
-            for partition in consumer.committed(consumer.assignment()):
-                consumer.seek(partition)  # read the same orders again
-    consumer.close()
+    with (
+        Consumer(
+            bootstrap, "orders", group="billing", commit="manual", value_format="str"
+        ) as consumer,
+        Producer(bootstrap, transactional_id=WORKER, value_format="str") as producer,
+    ):
+        while done < ORDERS:
+            orders = consumer.poll(max_records=100)
+            if not orders:
+                continue
+            transactions += 1
+            try:
+                with producer.transaction(consumer):
+                    done += write_invoices(producer, orders, fails=transactions == 2)
+            except OSError as problem:
+                print(f"rolled back: {problem}")  # the next poll has the same orders again
     print(f"{done} orders worked on, in {transactions} transactions")
 
 
-def main(bootstrap: str, count: int) -> None:
-    """Send the orders, work on them, and look at the invoices."""
-    shop = Producer({"bootstrap.servers": bootstrap})
-    for number in range(count):
-        shop.produce("orders", f"order {number}", key=f"user-{number % 7}")
-    if shop.flush(30):
-        sys.exit("not all orders could be sent")
-    work(bootstrap, count)
-    consumer = open_consumer(bootstrap, "archive", "invoices")
-    invoices: list[bytes | None] = []
-    while len(invoices) < count:
-        invoices += [each.value() for each in read(consumer)]
-    invoices += [each.value() for each in read(consumer)]  # there should be no more
-    consumer.commit(asynchronous=False)
-    consumer.close()
+def main(bootstrap: str) -> None:
+    order(bootstrap)
+    work(bootstrap)
+    with Consumer(bootstrap, "invoices", value_format="str") as consumer:
+        invoices = [each.value for each in read_all(consumer)]
     print(f"{len(invoices)} invoices, {len(invoices) - len(set(invoices))} of them twice")
 
 
+def read_all(consumer: Consumer) -> Iterable[Message]:
+    """Until nothing comes for a second."""
+    while messages := consumer.poll(timeout_s=1):
+        yield from messages
+
+
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    main(
-        arguments[0] if arguments else "localhost:9092",
-        int(arguments[1]) if len(arguments) > 1 else 500,
-    )
+    main(*sys.argv[1:2] or ["localhost:9092"])

@@ -1,43 +1,24 @@
-"""Hello, world: one record in, one record out, with a stock Kafka client.
+"""Hello, world: one message in, one message out.
 
-    barnabas server &
-    python examples/hello.py [BOOTSTRAP]
-
-Nothing here is special to Barnabas: confluent-kafka is used as with any Kafka.
+barnabas server &
+python examples/hello.py [BOOTSTRAP]
 """
 
 import sys
 
-from confluent_kafka import Consumer, KafkaError, Message, Producer
-
-
-def report(error: KafkaError | None, message: Message) -> None:
-    """The broker has answered."""
-    if error is not None:
-        sys.exit(f"not delivered: {error}")
-    print(f"stored in {message.topic()}-{message.partition()} at offset {message.offset()}")
+from barnabas import Consumer, Producer
 
 
 def main(bootstrap: str) -> None:
-    """Produce a greeting, then read it back."""
-    producer = Producer({"bootstrap.servers": bootstrap})
-    producer.produce("greetings", "hello, world", key="en", on_delivery=report)
-    producer.flush(10)
+    with Producer(bootstrap, value_format="str") as producer:
+        stored = producer.send("greetings", "hello, world").result()
+        print(f"stored in {stored.topic}-{stored.partition} at offset {stored.offset}")
 
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "hello",
-            "auto.offset.reset": "earliest",  # a new group starts at the oldest record
-        }
-    )
-    consumer.subscribe(["greetings"])
-    message = consumer.poll(30)
-    if message is None or message.error() is not None:
-        sys.exit("nothing came")
-    print(f"read {(message.value() or b'').decode()!r}")
-    consumer.close()  # commits, and leaves the group
+    with Consumer(bootstrap, "greetings", value_format="str") as consumer:
+        for message in consumer:
+            print(f"read {message.value!r}")
+            break  # there may be more greetings, and a consumer waits for them for ever
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "localhost:9092")
+    main(*sys.argv[1:2] or ["localhost:9092"])

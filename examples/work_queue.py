@@ -1,106 +1,64 @@
-"""A work queue: several workers compete for jobs, and each job is done by one of them.
+"""A work queue: workers compete for jobs, and every job gets done, though a worker falls over.
 
     barnabas server &
-    python examples/work_queue.py [BOOTSTRAP] [JOBS] [WORKERS]
+    python examples/work_queue.py [BOOTSTRAP]
 
-Workers are members of one consumer group. A partition belongs to one of them at a time, so there
-can be as many workers as there are partitions. A worker commits after its jobs are done: if it
-dies before that, another one does them again (at least once).
-
-Written with confluent-kafka, as for any Kafka. Here the workers are threads; they could as well be
-processes on different machines.
+Workers are members of one group: each partition is with one of them at a time. Here they are
+threads; they could as well be processes on different machines.
 """
 
-import json
 import sys
-import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
-from confluent_kafka import Consumer, KafkaException, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from barnabas import Admin, Consumer, Producer
 
-TOPIC = "jobs"
-
-
-def create_topic(bootstrap: str, partitions: int) -> None:
-    """A partition for each worker."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    for created in admin.create_topics([NewTopic(TOPIC, partitions)]).values():
-        created.result()
+JOBS = 600
+WORKERS = ("ada", "bob", "eve")
 
 
-def enqueue(bootstrap: str, jobs: int) -> None:
-    """The key decides the partition: jobs with the same key are done in order."""
-    producer = Producer({"bootstrap.servers": bootstrap})
-    for number in range(jobs):
-        producer.produce(TOPIC, json.dumps({"square": number}), key=str(number))
-    if producer.flush(30):
-        sys.exit("not all jobs could be queued")
+def enqueue(bootstrap: str) -> None:
+    with Admin(bootstrap) as admin:
+        admin.create_topic("jobs", partitions=6)  # so there may be up to six workers
+    with Producer(bootstrap, value_format="json") as producer:
+        for number in range(JOBS):
+            producer.send("jobs", {"square": number}, partition=number % 6)
 
 
-class Worker(threading.Thread):
-    """Does jobs until it is told to stop."""
-
-    def __init__(self, name: str, bootstrap: str, done: "Counter[int]") -> None:
-        super().__init__(name=name)
-        self._servers = bootstrap
-        self._done = done
-        self.count = 0
-        self.stopping = threading.Event()
-
-    def run(self) -> None:
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self._servers,
-                "group.id": "workers",
-                "auto.offset.reset": "earliest",
-                "enable.auto.commit": False,
-                "heartbeat.interval.ms": 500,  # how soon a worker notices that another one came
-            }
-        )
-        # With a callback, partitions are taken away only while this worker asks for more jobs,
-        # and not in the middle of one.
-        consumer.subscribe([TOPIC], on_revoke=lambda *_: None)
-        while not self.stopping.is_set():
-            messages = consumer.consume(10, timeout=0.1)
-            for message in messages:
-                problem = message.error()
-                if problem is not None:
-                    raise KafkaException(problem)
-                self._do(json.loads(message.value() or b"{}")["square"])
-            if messages:
-                consumer.commit(asynchronous=False)  # a job leaves the queue when it is done
-        consumer.close()
-
-    def _do(self, number: int) -> None:
-        time.sleep(0.01)  # hard work
-        self.count += 1
-        self._done[number] += 1
+def work(name: str, bootstrap: str, done: Counter[int], stop: Event) -> str:
+    count = 0
+    with Consumer(
+        bootstrap,
+        "jobs",
+        group="workers",
+        value_format="json",
+        rebalance_timeout_ms=5_000,  # a job is short: nobody has to wait for longer for a worker
+    ) as jobs:
+        while not stop.is_set():
+            for job in jobs.poll(timeout_s=0.1, max_records=1):
+                if name == "bob" and count == 20:
+                    raise RuntimeError("bob has fallen off his chair")  # with a job in his hands
+                time.sleep(0.01)  # hard work
+                done[job.value["square"]] += 1
+                count += 1
+    return f"{name} did {count} jobs"
 
 
-def main(bootstrap: str, jobs: int, workers: int) -> None:
-    """Queue the jobs, let the workers loose, and wait until all is done."""
-    create_topic(bootstrap, workers)
-    enqueue(bootstrap, jobs)
+def main(bootstrap: str) -> None:
+    enqueue(bootstrap)
     done: Counter[int] = Counter()
-    crew = [Worker(f"worker-{number}", bootstrap, done) for number in range(workers)]
+    stop = Event()
+    with ThreadPoolExecutor() as pool:
+        crew = [pool.submit(work, name, bootstrap, done, stop) for name in WORKERS]
+        while len(done) < JOBS:
+            time.sleep(0.05)
+        stop.set()
     for worker in crew:
-        worker.start()
-    while len(done) < jobs and all(worker.is_alive() for worker in crew):
-        time.sleep(0.05)
-    for worker in crew:
-        worker.stopping.set()
-    for worker in crew:
-        worker.join()
-        print(f"{worker.name} did {worker.count} jobs")
-    print(f"{len(done)} of {jobs} jobs done, {sum(done.values()) - len(done)} of them twice")
+        print(worker.exception() or worker.result())
+    print(f"{len(done)} of {JOBS} jobs done, {done.total() - len(done)} of them twice")
 
 
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    main(
-        arguments[0] if arguments else "localhost:9092",
-        int(arguments[1]) if len(arguments) > 1 else 600,
-        int(arguments[2]) if len(arguments) > 2 else 3,
-    )
+    main(*sys.argv[1:2] or ["localhost:9092"])

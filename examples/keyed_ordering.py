@@ -1,0 +1,56 @@
+"""Keyed ordering: many hands at work, and yet the movements of each account in their order.
+
+    barnabas server &
+    python examples/keyed_ordering.py [BOOTSTRAP]
+
+What has the same key keeps its order: in the topic, because a key always has the same partition,
+and among threads, because `streams` gives a key always to the same one.
+"""
+
+import random
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from barnabas import Admin, Consumer, Message, Producer
+
+ACCOUNTS, MOVEMENTS, THREADS = 50, 20, 8
+
+
+def move_money(bootstrap: str) -> None:
+    """The movements of every account are numbered, and mixed with those of others."""
+    with Admin(bootstrap) as admin:
+        admin.create_topic("movements", partitions=3)
+    with Producer(bootstrap, key_format="str", value_format="int") as producer:
+        for number in range(MOVEMENTS):
+            for account in range(ACCOUNTS):
+                producer.send("movements", number, key=f"account-{account}")
+
+
+def book(movements: Iterator[Message], ledger: dict[str, list[int]]) -> None:
+    for movement in movements:
+        time.sleep(random.uniform(0, 0.002))  # some take longer than others
+        ledger.setdefault(movement.key, []).append(movement.value)
+
+
+def main(bootstrap: str) -> None:
+    move_money(bootstrap)
+    ledger: dict[str, list[int]] = {}
+    with (
+        ThreadPoolExecutor(THREADS) as pool,
+        Consumer(
+            bootstrap, "movements", group="bookkeeping", key_format="str", value_format="int"
+        ) as consumer,
+    ):
+        for stream in consumer.streams(THREADS, by="key"):
+            pool.submit(book, stream, ledger)
+        while sum(map(len, ledger.values())) < ACCOUNTS * MOVEMENTS:
+            time.sleep(0.05)
+    # Closing the consumer has ended the streams, and so the threads.
+    in_order = sum(numbers == list(range(MOVEMENTS)) for numbers in ledger.values())
+    print(f"{THREADS} threads, 3 partitions: {in_order} of {ACCOUNTS} accounts are in order")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2] or ["localhost:9092"])
