@@ -4,6 +4,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from barnabas import aio, errors, formats
+    from barnabas.client.brokers import ClusterDescription
+    from barnabas.client.configs import ConfigEntry
+    from barnabas.client.descriptions import GroupDescription, TopicDescription
     from barnabas.client.metadata import TopicPartition
     from barnabas.client.sent import Delivery, Sent
     from barnabas.embedded.cluster import Cluster
@@ -15,13 +19,20 @@ if TYPE_CHECKING:
 __all__ = [
     "Admin",
     "Cluster",
+    "ClusterDescription",
+    "ConfigEntry",
     "Consumer",
     "Delivery",
+    "GroupDescription",
     "Message",
     "Producer",
     "Sent",
+    "TopicDescription",
     "TopicPartition",
     "__version__",
+    "aio",
+    "errors",
+    "formats",
 ]
 
 __version__ = "0.1.0"
@@ -29,25 +40,30 @@ __version__ = "0.1.0"
 _HOMES = {
     "Admin": "barnabas.sync.admin",
     "Cluster": "barnabas.embedded.cluster",
+    "ClusterDescription": "barnabas.client.brokers",
+    "ConfigEntry": "barnabas.client.configs",
     "Consumer": "barnabas.sync.consumer",
     "Delivery": "barnabas.client.sent",
+    "GroupDescription": "barnabas.client.descriptions",
     "Message": "barnabas.records.message",
     "Producer": "barnabas.sync.producer",
     "Sent": "barnabas.client.sent",
+    "TopicDescription": "barnabas.client.descriptions",
     "TopicPartition": "barnabas.client.metadata",
 }
 """Where public names live. They are imported when they are first used: a broker needs none."""
 
 _MODULES = ("aio", "errors", "formats")
 
+if not TYPE_CHECKING:  # a type checker shall know the names above, and no others
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f"{__name__}.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    def __getattr__(name: str) -> Any:
+        if name in _MODULES:
+            return import_module(f"{__name__}.{name}")
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted((*__all__, *_MODULES))
+    return sorted(__all__)
