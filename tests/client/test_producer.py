@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import (
+from barnabas.client.lane import Lane
+from barnabas.client.metadata import TopicPartition
+from barnabas.client.producer import Producer
+from barnabas.errors import (
     BrokerError,
     DeliveryTimedOut,
     InvalidArgument,
     ProducerBroken,
     RecordTooLarge,
 )
-from barnabas.client.lane import Lane
-from barnabas.client.metadata import TopicPartition
-from barnabas.client.producer import Producer
 from barnabas.records.compression import Compression
 from barnabas.records.decode import decode_records, iter_batches
 from barnabas.records.murmur2 import partition_for_key

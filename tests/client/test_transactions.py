@@ -65,7 +65,8 @@ async def read(
     ]
     values: dict[int, list[bytes]] = {each.partition: [] for each in partitions}
     ends = await list_offsets(cluster, dict.fromkeys(partitions, LATEST), isolation)
-    async with Consumer(cluster, isolation=isolation, max_wait_ms=50) as consumer:
+    tuning = FetchTuning(max_wait_ms=50)
+    async with Consumer(cluster, isolation=isolation, tuning=tuning) as consumer:
         consumer.assign(dict.fromkeys(partitions, 0))
         while any(consumer.positions[each] < ends[each].offset for each in partitions):
             for fetched in await consumer.poll():
@@ -134,7 +135,9 @@ def test_readers_of_committed_records_wait_before_an_open_transaction(bootstrap:
             async with (
                 Producer(cluster, transactional_id=unique("id")) as slow,
                 Producer(cluster) as plain,
-                Consumer(cluster, isolation=COMMITTED, max_wait_ms=50) as consumer,
+                Consumer(
+                    cluster, isolation=COMMITTED, tuning=FetchTuning(max_wait_ms=50)
+                ) as consumer,
             ):
                 consumer.assign({TopicPartition(topic, 0): 0})
                 transaction = slow.transaction()

@@ -13,12 +13,12 @@ from threading import Lock, get_ident
 from time import monotonic
 
 from barnabas.client.batch import Batch
-from barnabas.client.errors import WaitsForItself
 from barnabas.client.lane import Lane
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.packer import MAX_BATCH_BYTES
 from barnabas.client.send_buffer import SendBuffer
 from barnabas.client.sent import Sent
+from barnabas.errors import WaitsForItself
 from barnabas.records.batch import HEADER_SIZE
 from barnabas.records.packed import PackedRecords
 from barnabas.records.record import Row
@@ -38,10 +38,12 @@ class Accumulator:
         batch_records: int | None,
         buffer_bytes: int,
         linger_ms: float,
+        delivery_timeout_ms: int,
         gate: Callable[[], None],
         on_close: Callable[[TopicPartition], None],
     ) -> None:
         self.linger_s = linger_ms / 1000
+        self.delivery_timeout_s = delivery_timeout_ms / 1000
         self.buffer = SendBuffer(buffer_bytes)
         self._batch_bytes = batch_bytes
         self._batch_records = MAX_BATCH_BYTES if batch_records is None else batch_records
@@ -201,14 +203,14 @@ class Accumulator:
 
     def _next_ready_at(self) -> float | None:
         with self._lock:
-            return min(
-                (
-                    max(lane.retry_at, self._ready_at(lane))
-                    for lane in self._busy.values()
-                    if not lane.in_flight
-                ),
-                default=None,
-            )
+            return min(map(self._due_at, self._busy.values()), default=None)
+
+    def _due_at(self, lane: Lane) -> float:
+        """When there is something to do about the first batch by time alone."""
+        expires_at = lane.first.created_at + self.delivery_timeout_s
+        if lane.flying is not None:
+            return expires_at
+        return min(expires_at, max(lane.retry_at, self._ready_at(lane)))
 
     def _ready_at(self, lane: Lane) -> float:
         """When the first batch has lingered long enough, apart from pauses."""
@@ -218,25 +220,29 @@ class Accumulator:
         return batch.created_at + self.linger_s
 
     def take_ready(self, now: float) -> list[Lane]:
-        """Lanes whose first batch leaves now: full, old enough, or wanted. They are in flight."""
+        """Lanes whose first batch leaves now: full, old enough, or wanted. They are flying."""
         with self._lock:
             ready = [
                 lane
                 for lane in self._busy.values()
-                if not lane.in_flight and lane.retry_at <= now and self._ready_at(lane) <= now
+                if lane.flying is None and lane.retry_at <= now and self._ready_at(lane) <= now
             ]
             for lane in ready:
-                lane.in_flight = True
+                lane.flying = lane.first
                 if lane.first is lane.open:
                     self._close(lane, lane.first)
         if ready:
             self.buffer.call_next()
         return ready
 
-    def resting(self) -> list[Lane]:
-        """Lanes with batches, none of which is on its way."""
+    def expired(self, now: float) -> list[Lane]:
+        """Lanes whose first batch has had its time, whether it is under way or not."""
         with self._lock:
-            return [lane for lane in self._busy.values() if not lane.in_flight]
+            return [
+                lane
+                for lane in self._busy.values()
+                if lane.first.created_at + self.delivery_timeout_s <= now
+            ]
 
     def close_all(self) -> list[Batch]:
         """Let all that was added leave now; the batches that are not settled yet."""
@@ -252,7 +258,6 @@ class Accumulator:
         """Take the first batch out, to settle it."""
         with self._lock:
             batch = self._pop(lane)
-            lane.in_flight = False
         self.buffer.call_next()
         return batch
 
@@ -261,7 +266,7 @@ class Accumulator:
         taken: list[Batch] = []
         with self._lock:
             for lane in list(self._busy.values()):
-                under_way = [lane.batches.popleft()] if lane.in_flight else []
+                under_way = [lane.batches.popleft()] if lane.is_under_way else []
                 while lane.batches:
                     taken.append(self._pop(lane))
                 if under_way:
@@ -273,17 +278,16 @@ class Accumulator:
     def take_all(self) -> list[Batch]:
         """Take out everything, when nobody sends any more."""
         for lane in self._busy.values():
-            lane.in_flight = False
+            lane.flying = None
         return self.take_resting()
 
     def split_first(self, lane: Lane) -> None:
-        """Put two halves in the place of the first batch, which is not on its way any more."""
+        """Put two halves in the place of the first batch."""
         halves = lane.first.split()
         with self._lock:
             whole = lane.batches.popleft()
             lane.batches.extendleft(reversed(halves))
             self.buffer.give_back(whole.granted - sum(half.granted for half in halves))
-            lane.in_flight = False
 
     def _pop(self, lane: Lane) -> Batch:
         batch = lane.batches.popleft()

@@ -13,7 +13,10 @@ _MAX_SEQUENCE = (1 << 31) - 1
 
 
 class Lane:
-    """Only the first batch may be on its way; only the last may be open.
+    """Only the first batch may be on its way, and only the last may be open.
+
+    `flying` is the batch whose attempt has not ended. It may have been given up meanwhile, and is
+    not the first any more then; the next one waits for the end of the attempt all the same.
 
     `next_sequence` counts the records that were delivered under the lane's identity, so it is the
     sequence number of the first batch's first record.
@@ -23,8 +26,8 @@ class Lane:
 
     __slots__ = (
         "batches",
+        "flying",
         "identity",
-        "in_flight",
         "next_sequence",
         "open",
         "partition",
@@ -35,7 +38,7 @@ class Lane:
         self.partition = partition
         self.batches: deque[Batch] = deque()
         self.open: Batch | None = None
-        self.in_flight = False
+        self.flying: Batch | None = None
         self.retry_at = 0.0
         self.identity: ProducerIdentity | None = None
         self.next_sequence = 0
@@ -43,6 +46,11 @@ class Lane:
     @property
     def first(self) -> Batch:
         return self.batches[0]
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether the first batch is flying."""
+        return bool(self.batches) and self.batches[0] is self.flying
 
     def encode(self, compression: Compression) -> bytearray:
         """The first batch on the wire."""

@@ -102,6 +102,7 @@ class Producer:
             batch_records=batch_records,
             buffer_bytes=buffer_bytes,
             linger_ms=linger_ms,
+            delivery_timeout_ms=delivery_timeout_ms,
             gate=self._check_open,
             on_close=self.routes.closed,
         )
@@ -111,7 +112,6 @@ class Producer:
             self._accumulator,
             self.routes,
             ProducerIdentities(cluster, anonymous=anonymous),
-            delivery_timeout_ms=delivery_timeout_ms,
         )
         self._sending = Sending(
             cluster,
@@ -229,13 +229,23 @@ class Producer:
 
     # -- sending -------------------------------------------------------------------------------
 
-    async def route(self, topic: str) -> Route:
-        """What is known of a topic, which is asked for once."""
+    async def route(self, topic: str, partition: int | None = None) -> Route:
+        """What is known of a topic, which is asked for once.
+
+        For a partition that is not known it is asked again, as it may be new.
+        """
         route = self.routes.get(topic)
         if route is None:
             self._check_open()
-            known = await self._cluster.topic(topic, auto_create=self._auto_create)
-            route = self.routes.learn(known)
+            route = self.routes.learn(
+                await self._cluster.retrying(
+                    lambda: self._cluster.topic(topic, auto_create=self._auto_create)
+                )
+            )
+        elif partition is not None and partition >= len(route.adds):
+            route = self.routes.learn((await self._cluster.topics([topic]))[topic])
+        if partition is not None:
+            route.partition(partition)
         return route
 
     async def send(
@@ -255,7 +265,7 @@ class Producer:
         """
         waited = False
         while True:
-            await self.route(topic)
+            await self.route(topic, partition)
             sent = self.try_send(topic, value, key, headers, partition, timestamp_ms, waited)
             if sent is not None:
                 if waited:
@@ -293,7 +303,7 @@ class Producer:
         Who has waited is `in_turn`, and comes before those who did not.
         """
         route = self.routes.get(topic)
-        if route is None:
+        if route is None or (partition is not None and partition >= len(route.adds)):
             return None
         if timestamp_ms is None:
             timestamp_ms = time_ns() // _NS_PER_MS

@@ -11,11 +11,12 @@ from time import monotonic
 
 from barnabas.client.accumulator import Accumulator
 from barnabas.client.cluster import Channel, Cluster
-from barnabas.client.errors import BarnabasError, ProducerBroken, broker_error
+from barnabas.client.errors import broker_error
 from barnabas.client.lane import Lane, requests_of
 from barnabas.client.metadata import NO_LEADER, TopicPartition
 from barnabas.client.routes import Routes
-from barnabas.client.settling import Settling
+from barnabas.client.settling import Settling, still_under_way
+from barnabas.errors import BarnabasError, ProducerBroken
 from barnabas.records.compression import Compression
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -130,6 +131,9 @@ class Sending:
         try:
             connection = await self._cluster.connection(node_id, self._channel)
             await identities.introduce(lanes)
+            lanes = still_under_way(lanes)
+            if not lanes:
+                return
             request = self._produce_request(lanes)
             if self._acks == 0:
                 await connection.post(request, max_version=identities.produce_version)

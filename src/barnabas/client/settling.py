@@ -4,7 +4,7 @@ What fails and may pass is tried again, with fresh metadata, until its time is o
 finds too large is cut in halves, down to single records.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from time import monotonic
 
@@ -12,18 +12,13 @@ from barnabas.client.accumulator import Accumulator
 from barnabas.client.backoff import BUSY_PAUSE_MS, FIRST_PAUSE_MS, pause_before
 from barnabas.client.batch import Batch
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import (
-    BarnabasError,
-    BrokerError,
-    DeliveryTimedOut,
-    broker_error,
-    is_busy,
-)
+from barnabas.client.errors import broker_error, is_busy
 from barnabas.client.lane import Lane
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.overlooked import Overlooked
 from barnabas.client.producer_identities import Identities
 from barnabas.client.routes import Routes
+from barnabas.errors import BarnabasError, BrokerError, DeliveryTimedOut
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.produce import ProduceResponse
 
@@ -39,6 +34,17 @@ class DeliveryCount:
     first_error: BarnabasError | None = None
 
 
+def still_under_way(lanes: Iterable[Lane]) -> list[Lane]:
+    """Those whose batch was not given up meanwhile; the others are free for the next one."""
+    under_way: list[Lane] = []
+    for lane in lanes:
+        if lane.is_under_way:
+            under_way.append(lane)
+        else:
+            lane.flying = None
+    return under_way
+
+
 class Settling:
     """Made by `Producer`. `identities` may be exchanged when nothing is under way."""
 
@@ -48,8 +54,6 @@ class Settling:
         accumulator: Accumulator,
         routes: Routes,
         identities: Identities,
-        *,
-        delivery_timeout_ms: int,
     ) -> None:
         self.identities = identities
         self.count = DeliveryCount()
@@ -58,7 +62,6 @@ class Settling:
         self._cluster = cluster
         self._accumulator = accumulator
         self._routes = routes
-        self._delivery_timeout_ms = delivery_timeout_ms
 
     async def settle(self, lanes: list[Lane], response: ProduceResponse) -> None:
         """A broker has answered about the first batches of these lanes."""
@@ -68,7 +71,7 @@ class Settling:
             for partition in topic.partition_responses
         }
         failures: list[tuple[Lane, BarnabasError]] = []
-        for lane in lanes:
+        for lane in still_under_way(lanes):
             answer = answers.get(lane.partition)
             if answer is None:
                 error = broker_error(-1, f"partition {lane.partition}", "the broker left it out")
@@ -77,6 +80,7 @@ class Settling:
                 self.delivered(lane, answer.base_offset, answer.log_append_time_ms)
             elif answer.error_code in _TOO_LARGE and lane.first.count > 1:
                 self._accumulator.split_first(lane)
+                lane.flying = None
             else:
                 error = broker_error(
                     answer.error_code, f"partition {lane.partition}", answer.error_message
@@ -87,6 +91,7 @@ class Settling:
     def delivered(self, lane: Lane, base_offset: int, log_append_time_ms: int) -> None:
         """The first batch of a lane has arrived."""
         batch = self._accumulator.take_first(lane)
+        lane.flying = None
         count = batch.count
         lane.count_delivered(count)
         self.count.delivered += count
@@ -95,38 +100,39 @@ class Settling:
     async def fail(self, failures: list[tuple[Lane, BarnabasError]]) -> None:
         """Give first batches up, or put them off for another attempt, with fresh metadata."""
         self._accumulator.wake()  # others of the same request may go on
+        errors = dict(failures)
         again: list[Lane] = []
-        for lane, error in failures:
-            batch = lane.first
-            if self.identities.may_retry(lane, error) and not self._is_expired(lane, monotonic()):
+        for lane in still_under_way(errors):
+            batch, error = lane.first, errors[lane]
+            if self.identities.may_retry(lane, error):
                 batch.attempts += 1
                 batch.last_error = error
                 again.append(lane)
                 self._cluster.on_retry(error, monotonic() - batch.created_at)
             else:
                 self._give_up(lane, error)
+                lane.flying = None
         if again:
-            busy = all(is_busy(error) for lane, error in failures if lane in again)
-            await self._put_off(again, busy)
+            await self._put_off(again, all(is_busy(errors[lane]) for lane in again))
 
     async def _put_off(self, lanes: list[Lane], busy: bool) -> None:
         """Let these wait a little; nobody takes them meanwhile, they count as under way."""
+        fatal: BarnabasError | None = None
         try:
             if not busy:
                 await self._cluster.look_around({lane.partition.topic for lane in lanes})
         except BarnabasError as error:
-            for lane in lanes:
-                self._give_up(lane, error)
-            return
+            fatal = error
         self.learn({lane.partition.topic for lane in lanes})
-        for lane in lanes:
-            if self._discarding is not None:
-                self._give_up(lane, self._discarding)
+        for lane in still_under_way(lanes):
+            lane.flying = None
+            final = fatal or self._discarding
+            if final is not None:
+                self._give_up(lane, final)
                 continue
             lane.retry_at = monotonic() + pause_before(
                 lane.first.attempts, BUSY_PAUSE_MS if busy else FIRST_PAUSE_MS
             )
-            lane.in_flight = False
         self._accumulator.wake()
 
     def learn(self, topics: Collection[str]) -> None:
@@ -138,18 +144,16 @@ class Settling:
 
     def expire(self, now: float) -> None:
         """Give up what has waited for too long."""
-        for lane in self._accumulator.resting():
-            if self._is_expired(lane, now):
-                message = (
-                    f"partition {lane.partition}: not delivered in {self._delivery_timeout_ms} ms"
-                )
+        timeout_ms = self._accumulator.delivery_timeout_s * 1000
+        while lanes := self._accumulator.expired(now):
+            for lane in lanes:
+                message = f"partition {lane.partition}: not delivered in {timeout_ms:.0f} ms"
                 reason = lane.first.last_error
                 if reason is not None:
                     message += f"; the last attempt: {reason}"
+                elif lane.is_under_way:
+                    message += "; the broker has not answered"
                 self._give_up(lane, DeliveryTimedOut(message))
-
-    def _is_expired(self, lane: Lane, now: float) -> bool:
-        return (now - lane.first.created_at) * 1000 >= self._delivery_timeout_ms
 
     def _give_up(self, lane: Lane, error: BarnabasError) -> None:
         self.identities.gave_up(lane, error)

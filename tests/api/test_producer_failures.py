@@ -1,0 +1,202 @@
+"""Errors of the producer, in both faces: whoever asks hears of them, and else everybody does."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from time import monotonic
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+import barnabas
+from barnabas import Sent
+from barnabas.errors import (
+    BrokerUnreachable,
+    ClientClosed,
+    DeliveryFailed,
+    DeliveryTimedOut,
+    RecordTooLarge,
+    WaitsForItself,
+)
+from tests.api.producers import FACES, Face, read
+
+
+@pytest.fixture(params=FACES, ids=lambda face: face.name)
+def face(request: pytest.FixtureRequest) -> Face:
+    chosen: Face = request.param
+    return chosen
+
+
+@pytest.fixture
+def topic(bootstrap: str) -> str:
+    """A topic that takes records of about 1 kB."""
+    name = f"f-{uuid4()}"
+    with barnabas.Admin(bootstrap) as admin:
+        admin.create_topic(name, partitions=2, configs={"max.message.bytes": 1_000})
+    return name
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(main, 60))
+
+
+def test_only_the_guilty_record_of_a_batch_fails(face: Face, bootstrap: str, topic: str) -> None:
+    async def main() -> None:
+        async with face(bootstrap) as producer:
+            sent = [await producer.send(topic, b"%d" % n, partition=0) for n in range(100)]
+            guilty = await producer.send(topic, bytes(2_000), partition=0)
+            sent += [await producer.send(topic, b"%d" % n, partition=0) for n in range(100, 200)]
+            assert (await producer.delivery(sent[-1])).offset == 199
+            with pytest.raises(RecordTooLarge, match=r"max\.message\.bytes"):
+                await producer.delivery(guilty)
+            assert isinstance(guilty.exception(), RecordTooLarge)
+            assert "given up" in repr(guilty)
+            offsets = [(await producer.delivery(each)).offset for each in sent]
+        assert offsets == list(range(200))
+        assert [m.value() for m in read(bootstrap, topic)] == [b"%d" % n for n in range(200)]
+
+    run(main())
+
+
+def test_what_nobody_asked_for_is_raised_by_flush_once(
+    face: Face, bootstrap: str, topic: str
+) -> None:
+    async def main() -> None:
+        async with face(bootstrap) as producer:
+            for _ in range(3):
+                await producer.send(topic, bytes(2_000))
+            fine = await producer.send(topic, b"fine")
+            await producer.delivery(fine)
+            with pytest.raises(DeliveryFailed, match="3 records were not delivered") as caught:
+                await producer.flush()
+            assert caught.value.count == 3
+            assert isinstance(caught.value.first, RecordTooLarge)
+            await producer.flush()
+
+    run(main())
+
+
+def test_what_nobody_asked_for_is_raised_at_the_end(face: Face, bootstrap: str, topic: str) -> None:
+    async def main() -> None:
+        with pytest.raises(DeliveryFailed, match="1 record was not delivered"):
+            async with face(bootstrap) as producer:
+                await producer.send(topic, bytes(2_000))
+        producer = face(bootstrap)
+        await producer.send(topic, bytes(2_000))
+        with pytest.raises(DeliveryFailed):
+            await producer.close()
+
+    run(main())
+
+
+def test_what_somebody_has_asked_for_is_not_raised_again(
+    face: Face, bootstrap: str, topic: str
+) -> None:
+    async def main() -> None:
+        heard: list[Sent] = []
+        async with face(bootstrap) as producer:
+            sent = await producer.send(topic, bytes(2_000))
+            with pytest.raises(RecordTooLarge):
+                await producer.delivery(sent)
+            await producer.flush()
+            (await producer.send(topic, bytes(2_000))).add_done_callback(heard.append)
+            await producer.flush()
+            sent = await producer.send(topic, bytes(2_000))
+            while not sent.done():
+                await asyncio.sleep(0.01)
+            assert sent.exception() is not None
+        assert len(heard) == 1
+
+    run(main())
+
+
+def test_an_exception_on_its_way_is_not_masked(face: Face, bootstrap: str, topic: str) -> None:
+    async def main() -> None:
+        async def work() -> None:
+            async with face(bootstrap) as producer:
+                await producer.send(topic, bytes(2_000))
+                await producer.send(topic, b"arrives")
+                raise KeyError("the application's own")
+
+        with pytest.raises(KeyError) as caught:
+            await work()
+        assert "1 record was not delivered" in caught.value.__notes__[0]
+        assert sum(len(read(bootstrap, topic, partition)) for partition in (0, 1)) == 1
+
+    run(main())
+
+
+def test_a_producer_that_is_closed_sends_no_more(face: Face, bootstrap: str, topic: str) -> None:
+    async def main() -> None:
+        producer = face(bootstrap)
+        sent = await producer.send(topic, b"x")
+        await producer.close()
+        await producer.close()
+        assert sent.result().offset == 0
+        for _ in range(2):
+            with pytest.raises(ClientClosed):
+                await producer.send(topic, b"x")
+        with pytest.raises(ClientClosed):
+            await producer.flush()
+
+    run(main())
+
+
+def test_a_broker_that_is_not_there_is_said_when_the_block_begins(face: Face) -> None:
+    async def main() -> None:
+        with pytest.raises(BrokerUnreachable, match="localhost:1"):
+            async with face("localhost:1"):
+                raise AssertionError("not reached")
+        producer = face("localhost:1")
+        with pytest.raises(BrokerUnreachable):
+            await producer.send("t", b"x")
+        await producer.close()
+
+    run(main())
+
+
+def test_a_record_is_given_up_in_time_and_the_buffer_is_free_again(face: Face) -> None:
+    async def main() -> None:
+        with barnabas.Cluster(nodes=1) as cluster:
+            cluster.create_topic("t", partitions=1)
+            options = {"delivery_timeout_ms": 800, "buffer_bytes": 5_000, "request_timeout_ms": 500}
+            producer = face(cluster.bootstrap_servers, **options)
+            await producer.delivery(await producer.send("t", b"before"))
+            cluster.pause(1)
+            started = monotonic()
+            sent = [await producer.send("t", bytes(1_000)) for _ in range(12)]
+            assert monotonic() - started > 0.5  # back-pressure, until something is given up
+            with pytest.raises(DeliveryTimedOut, match="not delivered in 800 ms"):
+                await producer.delivery(sent[-1])
+            assert monotonic() - started < 5
+            cluster.resume(1)
+            after = await producer.send("t", b"after")
+            assert (await producer.delivery(after)).offset > 0
+            with pytest.raises(DeliveryFailed, match="not delivered"):
+                await producer.close()
+
+    run(main())
+
+
+def test_callbacks_hear_and_must_not_wait(bootstrap: str, topic: str) -> None:
+    heard: list[object] = []
+    over = threading.Event()
+
+    def callback(sent: Sent) -> None:
+        heard.append(sent.result().offset)
+        with pytest.raises(WaitsForItself):
+            other.result()
+        with pytest.raises(WaitsForItself):
+            producer.flush()
+        over.set()
+        raise ValueError("which is only logged")
+
+    with barnabas.Producer(bootstrap, linger_ms=60_000) as producer:
+        other = producer.send(topic, b"other", partition=0)
+        sent = producer.send(topic, b"x", partition=1)
+        sent.add_done_callback(callback)
+        assert sent.result(30).offset == 0
+        assert over.wait(30)
+        assert other.result(30).offset == 0
+    assert heard == [0]
