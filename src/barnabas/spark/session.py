@@ -1,0 +1,66 @@
+"""A Spark session that is ready for topics: Java found, connector known, settings that suit it."""
+
+import os
+import re
+import sys
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from barnabas.spark.java import java_home
+from barnabas.spark.registration import PUSHDOWN, register
+
+_EVERYWHERE = {
+    PUSHDOWN: "true",
+    # Python workers and the JVM of one machine talk without TCP: 60 ms less for each micro-batch.
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+_ON_ONE_MACHINE = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.showConsoleProgress": "false",
+    # The default one takes much longer for each file: half of a small micro-batch.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing."
+        "FileSystemBasedCheckpointFileManager"
+    ),
+}
+_LOCAL = re.compile(r"local(?:\[(\*|\d+)(?:,\d+)?\])?$")
+
+
+def session(
+    app_name: str = "barnabas", master: str = "local[*]", **conf: str | int | bool
+) -> SparkSession:
+    """A session with the format `barnabas`; the one that runs already, if there is one.
+
+    `conf` are Spark's settings, given as `**{"spark.sql.shuffle.partitions": 8}`; they win over
+    those made here. Where `master` is this machine, shuffles have as many partitions as there are
+    cores: Spark's default of 200 takes seconds for each micro-batch.
+    """
+    if SparkContext._active_spark_context is None and "SPARK_REMOTE" not in os.environ:
+        os.environ["JAVA_HOME"] = str(java_home())
+        if _LOCAL.match(master):  # workers need the packages that this program has
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(app_name).master(master)
+    for name, value in {**_settings(master), **conf}.items():
+        builder = builder.config(name, _text(value))
+    spark = builder.getOrCreate()
+    register(spark)
+    return spark
+
+
+def _settings(master: str) -> dict[str, str]:
+    local = _LOCAL.match(master)
+    if local is None:
+        return _EVERYWHERE
+    cores = (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
+    return {
+        **_EVERYWHERE,
+        **_ON_ONE_MACHINE,
+        "spark.sql.shuffle.partitions": str(cores),
+    }
+
+
+def _text(value: str | int | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

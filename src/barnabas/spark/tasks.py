@@ -1,0 +1,67 @@
+"""Ranges of logs shared out among tasks.
+
+Spark's own Kafka source makes a task for each partition. Here partitions are packed into as many
+tasks as run at once, and large ones are split: a task costs some 20 ms, in which it could have read
+tens of thousands of records, and one that has much more to do than the others keeps them waiting.
+The rows of a partition stay in order within a task.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from pyspark.sql.datasource import InputPartition
+
+from barnabas.client.range_reading import RecordRange
+
+MIN_TASK_RECORDS = 2_000
+"""Fewer are not worth a task, unless the user thinks otherwise (minPartitions)."""
+
+MAX_TASK_RECORDS = 10_000_000
+"""What a task that fails has to do again is bounded."""
+
+
+class RangesPartition(InputPartition):
+    """What one task reads."""
+
+    def __init__(self, ranges: Sequence[RecordRange], min_timestamp_ms: int | None = None) -> None:
+        super().__init__(None)
+        self.ranges = tuple(ranges)
+        self.min_timestamp_ms = min_timestamp_ms
+
+
+def share_out(
+    ranges: Iterable[RecordRange],
+    *,
+    parallelism: int | None,
+    min_tasks: int | None = None,
+    max_task_records: int | None = None,
+) -> list[list[RecordRange]]:
+    """Cut ranges into tasks of about equal size, none of them empty.
+
+    `parallelism` is how many run at once; without it every partition has a task of its own at
+    least.
+    """
+    ordered = sorted(each for each in ranges if each.start < each.end)
+    total = sum(each.end - each.start for each in ordered)
+    if not total:
+        return []
+    limit = min(max_task_records or MAX_TASK_RECORDS, MAX_TASK_RECORDS)
+    worthwhile = -(-total // MIN_TASK_RECORDS)
+    usual = len(ordered) if parallelism is None else min(parallelism, worthwhile)
+    tasks = max(usual, min_tasks or 1, -(-total // limit))
+    return _cut(ordered, -(-total // tasks))
+
+
+def _cut(ranges: Iterable[RecordRange], task_records: int) -> list[list[RecordRange]]:
+    """Pieces of so many records each, the last one perhaps of fewer."""
+    pieces: list[list[RecordRange]] = [[]]
+    room = task_records
+    for partition, start, end in ranges:
+        while start < end:
+            if not room:
+                pieces.append([])
+                room = task_records
+            stop = min(end, start + room)
+            pieces[-1].append(RecordRange(partition, start, stop))
+            room -= stop - start
+            start = stop
+    return pieces
