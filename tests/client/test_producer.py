@@ -323,15 +323,17 @@ def test_an_unforeseen_failure_is_loud(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         async with FakeBroker({"t": 2}) as broker, Cluster(broker.bootstrap) as cluster:
             Store(broker)
-            with pytest.raises(ProducerBroken, match="the producer is broken"):
-                async with Producer(cluster) as producer:
-                    sent = [await producer.send("t", b"x", partition=n % 2) for n in range(4)]
-                    monkeypatch.setattr(Lane, "encode", fail)
-                    for each in sent:
-                        with pytest.raises(ProducerBroken):
-                            await each
-                    with pytest.raises(ProducerBroken):
-                        await producer.send("t", b"x")
+            producer = Producer(cluster)
+            await producer.start()
+            sent = [await producer.send("t", b"x", partition=n % 2) for n in range(4)]
+            monkeypatch.setattr(Lane, "encode", fail)
+            for each in sent:
+                with pytest.raises(ProducerBroken, match="the producer is broken"):
+                    await each
+            with pytest.raises(ProducerBroken):
+                await producer.send("t", b"x")
+            with pytest.raises(ProducerBroken):
+                await producer.close()
             assert producer.count.failed == 4
 
     run(main())

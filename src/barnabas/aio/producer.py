@@ -12,6 +12,7 @@ from barnabas.client.producer import Partitioner
 from barnabas.client.producer import Producer as CoreProducer
 from barnabas.client.producer_core import ProducerCore
 from barnabas.client.producer_options import Acks, CompressionName, acks_of, compression_of
+from barnabas.client.routes import decline
 from barnabas.client.sent import Sent
 from barnabas.errors import BarnabasError
 from barnabas.formats import Format, FormatName, encoder
@@ -129,17 +130,17 @@ class Producer(Client):
             key = self._encode_key(key)
         # Most records find an open batch with room. All others, and the unusual, are declined.
         route = self._routes.get(topic)
-        if route is not None and partition is None:
-            if key is None:
-                sent = route.keyless(timestamp_ms, None, value, headers)
-                if sent is not None:
-                    return sent
-            elif type(key) is bytes:
-                adds = route.adds
-                add = adds[partition_for_key(key, len(adds))]
-                sent = add(timestamp_ms, key, value, headers)
-                if sent is not None:
-                    return sent
+        if route is not None:
+            adds = route.adds
+            if partition is not None:
+                add = adds[partition] if 0 <= partition < len(adds) else decline
+            elif key is None:
+                add = route.keyless
+            else:
+                add = adds[partition_for_key(key, len(adds))] if type(key) is bytes else decline
+            sent = add(timestamp_ms, key, value, headers)
+            if sent is not None:
+                return sent
         self._seat.check()
         sent = self._producer.try_send(topic, value, key, headers, partition, timestamp_ms)
         if sent is not None:

@@ -17,14 +17,14 @@ from barnabas.records.record import Header
 Add = Callable[[int | None, bytes | None, bytes | None, Sequence[Header]], Sent | None]
 
 
-def _decline(
+def decline(
     timestamp_ms: int | None,
     key: bytes | None,
     value: bytes | None,
     headers: Sequence[Header],
     /,
 ) -> Sent | None:
-    """Stands where no batch was opened yet."""
+    """Stands where no batch is open."""
     del timestamp_ms, key, value, headers
     return None
 
@@ -36,8 +36,8 @@ class Route:
 
     def __init__(self, topic: Topic) -> None:
         self.topic = topic
-        self.keyless: Add = _decline
-        self.adds: list[Add] = [_decline] * len(topic.partitions)
+        self.keyless: Add = decline
+        self.adds: list[Add] = [decline] * len(topic.partitions)
 
     def partition(self, partition: int) -> TopicPartition:
         """One of the topic's partitions; `InvalidArgument` if it has no such one."""
