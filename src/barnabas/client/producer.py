@@ -58,7 +58,8 @@ class Producer:
     a record that needs more, uncompressed, is refused at once.
 
     Entering it with a `transactional_id` takes that id over from whoever had it, and a transaction
-    that is not ended within `transaction_timeout_ms` is rolled back by its coordinator.
+    that is not ended within `transaction_timeout_ms` is rolled back by its coordinator. With None
+    it is not: that is for transactions that are prepared, and ended when that is decided elsewhere.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class Producer:
         idempotent: bool | None = None,
         auto_create: bool = True,
         transactional_id: str | None = None,
-        transaction_timeout_ms: int = 60_000,
+        transaction_timeout_ms: int | None = 60_000,
     ) -> None:
         if acks not in (ACKS_ALL, 0, 1):
             raise InvalidArgument(f"acks={acks}: it must be 0, 1 or -1 (all)")

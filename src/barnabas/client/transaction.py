@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 from barnabas.client.group_offsets import NOBODY, Membership
 from barnabas.client.lane import Lane
 from barnabas.client.metadata import TopicPartition
+from barnabas.client.prepared_transactions import PreparedTransaction
 from barnabas.client.producer_identities import TOPICS_BY_NAME
 from barnabas.client.transactional_id import TransactionalId
 from barnabas.errors import BarnabasError, InvalidArgument, TransactionAborted
@@ -83,6 +84,7 @@ class Transaction:
         self._failure: BarnabasError | None = None
         self._rolled_back = False
         self._begun = False  # whether the coordinator may have heard of it
+        self._leaves_its_end = False
         self._uncertain = False  # whether a batch was given up that may have arrived
         self._partitions: set[TopicPartition] = set()
         self._groups: set[str] = set()
@@ -177,8 +179,20 @@ class Transaction:
             await self.send_offsets(self._consumer.group_id, marked.offsets, marked.membership)
         self._state = _State.ENDING
         await self._producer.flush()
-        if self._failure is None and self._begun:
+        if self._failure is None and self._begun and not self._leaves_its_end:
             await self._owner.end(committed=True)
+
+    async def prepare(self) -> PreparedTransaction | None:
+        """Wait until everything is delivered, and leave the end to somebody else.
+
+        Says which transaction it is, for `end_prepared`; None if nothing was written. Raises
+        `TransactionAborted` if it can't be committed: then it has been rolled back. For producers
+        whose transactions have no timeout.
+        """
+        self._check(_State.OPEN)
+        self._leaves_its_end = True
+        await self.commit()
+        return self._owner.prepared if self._begun else None
 
     async def abort(self) -> None:
         """Roll back: drop what was not sent, and let nobody see the rest."""

@@ -21,6 +21,14 @@ from barnabas.client.connection import Connection
 from barnabas.client.errors import broker_error, check
 from barnabas.client.group_offsets import Membership
 from barnabas.client.metadata import TopicPartition
+from barnabas.client.prepared_transactions import (
+    FEATURE,
+    IMPLICIT,
+    PreparedTransaction,
+    check_can_wait,
+    check_may_wait,
+)
+from barnabas.client.transactions import NO_TIMEOUT_MS
 from barnabas.errors import BarnabasError, BrokerError, CommitUncertain, ProducerFenced
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -36,9 +44,6 @@ from barnabas.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 
-_FEATURE = "transaction.version"
-_IMPLICIT = 2  # the level from which on brokers add partitions themselves
-
 # The newest versions of the older generation.
 _ADD_PARTITIONS_BY_CLIENT = 3
 _END_WITHOUT_EPOCH = 4
@@ -52,7 +57,8 @@ _FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH
 class TransactionalId:
     """Speaks to the coordinator of one transactional id, in one producer's name."""
 
-    def __init__(self, cluster: Cluster, transactional_id: str, *, timeout_ms: int) -> None:
+    def __init__(self, cluster: Cluster, transactional_id: str, *, timeout_ms: int | None) -> None:
+        """Without a timeout, transactions wait for a decision made elsewhere."""
         self.transactional_id = transactional_id
         self.identity = ProducerIdentity(-1, -1, transactional=True)
         self.broken: BarnabasError | None = None
@@ -65,6 +71,14 @@ class TransactionalId:
         """Take the id over: fence whoever had it, and have their open transaction rolled back."""
         await self._init(ProducerIdentity(-1, -1))
 
+    @property
+    def prepared(self) -> PreparedTransaction:
+        """The transaction, for whoever ends it in another producer's place."""
+        identity = self.identity
+        return PreparedTransaction(
+            self.transactional_id, identity.producer_id, identity.producer_epoch
+        )
+
     async def close(self) -> None:
         """Close the connections."""
         await self._cluster.close_channel(self._channel)
@@ -76,19 +90,23 @@ class TransactionalId:
     async def _init(self, expected: ProducerIdentity) -> None:
         request = InitProducerIdRequest(
             transactional_id=self.transactional_id,
-            transaction_timeout_ms=self._timeout_ms,
+            transaction_timeout_ms=NO_TIMEOUT_MS if self._timeout_ms is None else self._timeout_ms,
             producer_id=expected.producer_id,
             producer_epoch=expected.producer_epoch,
+            enable2_pc=self._timeout_ms is None,
         )
 
         async def attempt() -> None:
             coordinator = await self._coordinator()
+            if self._timeout_ms is None:
+                check_can_wait(coordinator)
             response = await coordinator.send(request, timeout_ms=self._cluster.request_timeout_ms)
-            check(response.error_code, self._name)
+            accept = check if self._timeout_ms is not None else check_may_wait
+            accept(response.error_code, self._name)
             self.identity = ProducerIdentity(
                 response.producer_id, response.producer_epoch, transactional=True
             )
-            self.adds_implicitly = coordinator.feature_level(_FEATURE) >= _IMPLICIT
+            self.adds_implicitly = coordinator.feature_level(FEATURE) >= IMPLICIT
 
         try:
             await self._cluster.retrying(attempt)
