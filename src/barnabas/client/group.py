@@ -210,7 +210,7 @@ class GroupMember:
     # -- staying -------------------------------------------------------------------------------
 
     async def _beat(self) -> None:
-        """Tell the coordinator that this member is alive, until the group wants it to rejoin."""
+        """Tell the coordinator that this member is alive, also while it is awaited to rejoin."""
         request = HeartbeatRequest(
             group_id=self.group_id,
             generation_id=self._generation_id,
@@ -218,7 +218,7 @@ class GroupMember:
             group_instance_id=self._group_instance_id,
         )
         counted_at = monotonic()
-        while not self.rejoin_needed.is_set():
+        while self._member_id:
             await asyncio.sleep(self._heartbeat_interval_ms / 1000)
             try:
                 if (monotonic() - counted_at) * 1000 >= self._metadata_max_age_ms:
@@ -228,10 +228,13 @@ class GroupMember:
                 response = await connection.send(request, timeout_ms=self._answer_timeout_ms)
                 check(response.error_code, f"group {self.group_id}")
             except BrokerError as error:
-                if error.code in _START_OVER:
-                    self._member_id = ""
-                if error.code in _START_OVER or error.code in _REJOIN or not error.retriable:
+                if error.code in _REJOIN:
                     self.rejoin_needed.set()
+                elif error.code in _START_OVER or not error.retriable:
+                    if error.code in _START_OVER:
+                        self._member_id = ""
+                    self.rejoin_needed.set()
+                    return
                 else:
                     self._cluster.forget_coordinator(self.group_id)
             except BarnabasError:

@@ -127,7 +127,14 @@ class Subscription:
         """
         deadline = None if timeout_ms is None else monotonic() + timeout_ms / 1000
         await self._begin()
-        rebalancer, outbox = self._rebalancer, self.outbox
+        self.waiting += 1  # before it is looked, so that whoever brings something then knows
+        try:
+            return await self._attend(deadline, is_ready or (lambda: self.outbox.is_ready))
+        finally:
+            self.waiting -= 1
+
+    async def _attend(self, deadline: float | None, is_ready: Callable[[], bool]) -> News | None:
+        rebalancer = self._rebalancer
         while True:
             stirred = self._stirred
             if rebalancer is not None and not self.is_at_work():
@@ -136,10 +143,10 @@ class Subscription:
                     return news
             self._raise_failure()
             if rebalancer is None or not rebalancer.is_busy:
-                outbox.wanted = False
-                if outbox.is_ready if is_ready is None else is_ready():
+                self.outbox.wanted = False
+                if is_ready():
                     return None
-            if not await self._wait_until(deadline, stirred):
+            if not await _wait_until(deadline, stirred):
                 return None
 
     async def heard(self) -> None:
@@ -157,21 +164,6 @@ class Subscription:
                 rebalancer.heard()
             elif rebalancer.is_busy:
                 await stirred.wait()
-
-    async def _wait_until(self, deadline: float | None, stirred: asyncio.Event) -> bool:
-        """Wait for a stir; False when the time is over."""
-        left_s = None if deadline is None else deadline - monotonic()
-        if left_s is not None and left_s <= 0:
-            return False
-        self.waiting += 1
-        try:
-            async with asyncio.timeout(left_s):
-                await stirred.wait()
-        except TimeoutError:
-            return False
-        finally:
-            self.waiting -= 1
-        return True
 
     def _raise_failure(self) -> None:
         error = self.fetcher.failure()
@@ -314,6 +306,19 @@ class Subscription:
         self.needs_group().forget()
         if self._rebalancer is not None:
             self._rebalancer.rewind()
+
+
+async def _wait_until(deadline: float | None, stirred: asyncio.Event) -> bool:
+    """Wait for a stir; False when the time is over."""
+    left_s = None if deadline is None else deadline - monotonic()
+    if left_s is not None and left_s <= 0:
+        return False
+    try:
+        async with asyncio.timeout(left_s):
+            await stirred.wait()
+    except TimeoutError:
+        return False
+    return True
 
 
 def check_offset(partition: TopicPartition, offset: int) -> None:
