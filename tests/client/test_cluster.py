@@ -6,10 +6,16 @@ from typing import Any
 
 import pytest
 
+from barnabas.client import cluster as cluster_module
 from barnabas.client.cluster import Channel, Cluster
 from barnabas.client.errors import broker_error
 from barnabas.client.metadata import TopicPartition
-from barnabas.errors import BrokerError, BrokerUnreachable, ConnectionLost
+from barnabas.errors import (
+    AdvertisedAddressUnreachable,
+    BrokerError,
+    BrokerUnreachable,
+    ConnectionLost,
+)
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from barnabas.wire.messages.metadata import (
@@ -31,6 +37,26 @@ def test_a_dead_bootstrap_address_is_passed_over() -> None:
             Cluster(f"127.0.0.1:1,{broker.bootstrap}") as cluster,
         ):
             assert len((await cluster.topic("t")).partitions) == 2
+
+    run(main())
+
+
+def test_a_broker_that_hangs_does_not_keep_others_from_answering() -> None:
+    async def main() -> None:
+        held = []
+        deaf = await asyncio.start_server(lambda *streams: held.append(streams), "127.0.0.1")
+        host, port = deaf.sockets[0].getsockname()
+        began = asyncio.get_running_loop().time()
+        async with (
+            FakeBroker({"t": 2}) as broker,
+            Cluster(f"{host}:{port},{broker.bootstrap}") as cluster,
+        ):
+            assert len((await cluster.topic("t")).partitions) == 2
+        assert held
+        assert asyncio.get_running_loop().time() - began < 3
+        for _, writer in held:
+            writer.close()
+        deaf.close()
 
     run(main())
 
@@ -59,6 +85,47 @@ def test_a_wrong_advertised_listener_is_told_from_a_dead_broker(host: str, said:
             async with Cluster(broker.bootstrap) as cluster:
                 with pytest.raises(BrokerUnreachable, match=said):
                     await cluster.connection(await cluster.leader(TopicPartition("t", 0)))
+
+    run(main())
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "no.such.host.invalid"])
+def test_brokers_that_are_never_where_they_say_are_not_tried_for_long(
+    host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_module, "_MISLED_S", 0.2)
+
+    async def main() -> None:
+        async with FakeBroker({"t": 1}) as broker:
+            broker.advertised = (host, 1)
+            async with Cluster(broker.bootstrap) as cluster:
+
+                async def attempt() -> None:
+                    await cluster.connection(1)
+
+                with pytest.raises(AdvertisedAddressUnreachable) as caught:
+                    await attempt()
+                assert caught.value.retriable
+                with pytest.raises(AdvertisedAddressUnreachable) as caught:
+                    await cluster.retrying(attempt)
+                assert not caught.value.retriable
+
+    run(main())
+
+
+def test_a_broker_that_was_where_it_says_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_module, "_MISLED_S", 0.0)
+
+    async def main() -> None:
+        async with FakeBroker({"t": 1}) as broker:
+            other = f"localhost:{broker.port}"  # not the address it advertises
+            async with Cluster(other) as cluster:
+                await cluster.connection(1)
+                broker.advertised = ("127.0.0.1", 1)
+                await cluster.refresh([])
+                with pytest.raises(AdvertisedAddressUnreachable) as caught:
+                    await cluster.connection(1)
+                assert caught.value.retriable
 
     run(main())
 

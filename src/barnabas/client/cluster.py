@@ -27,11 +27,13 @@ from barnabas.client.metadata import (
     image_of,
     newer,
 )
+from barnabas.client.retry_log import RetryLog
 from barnabas.errors import (
     BarnabasError,
     BrokerUnreachable,
     ConnectionLost,
     HostUnknown,
+    NobodyListens,
     RequestTimedOut,
 )
 from barnabas.wire.errors import ErrorCode
@@ -43,6 +45,8 @@ from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopi
 _SINGLE_KEY_COORDINATOR = 3  # from version 4 on, one request may ask for several
 _AUTO_CREATE_WAIT_MS = 3_000
 _LATE_S = 1.0
+_MISLED_S = 10.0
+_HESITATION_S = 0.5
 _SIGN_OF_LIFE_MS = 1_000
 
 T = TypeVar("T")
@@ -70,7 +74,7 @@ class Cluster:
     """A cluster as seen from one client. Use it as an async context manager.
 
     `retry_timeout_ms` bounds how long an operation is tried again while brokers are away or
-    leadership moves; `on_retry` hears of it.
+    leadership moves; `on_retry` hears of it, by default the log.
     """
 
     def __init__(
@@ -81,12 +85,12 @@ class Cluster:
         connect_timeout_ms: int = 5_000,
         request_timeout_ms: int = DEFAULT_REQUEST_TIMEOUT_MS,
         retry_timeout_ms: int = 30_000,
-        on_retry: OnRetry = lambda _error, _failing_s: None,
+        on_retry: OnRetry | None = None,
     ) -> None:
         self.client_id = client_id
         self.request_timeout_ms = request_timeout_ms
         self.retry_timeout_ms = retry_timeout_ms
-        self.on_retry = on_retry
+        self.on_retry = on_retry or RetryLog()
         self._bootstrap = parse_addresses(bootstrap)
         self._connect_timeout_ms = connect_timeout_ms
         self._image = ClusterImage(None, -1, {}, {})
@@ -95,6 +99,8 @@ class Cluster:
         self._opening = defaultdict(asyncio.Lock)
         self._coordinators: dict[tuple[CoordinatorType, str], int] = {}
         self._answering: Address | None = None
+        self._found = False  # whether some broker was where it says it is
+        self._misled_since: float | None = None
         self._ask_another = False
 
     async def __aenter__(self) -> Self:
@@ -244,18 +250,35 @@ class Cluster:
         if broker is None:
             raise BrokerUnreachable(f"broker {node_id} is away: is it running?")
         try:
-            return await self._connect(broker.address, channel)
-        except HostUnknown as error:
-            raise BrokerUnreachable.at_advertised(
-                node_id, str(broker.address), str(error), resolved=False
-            ) from error
+            connection = await self._connect(broker.address, channel)
         except BrokerUnreachable as error:
-            explain = (
-                BrokerUnreachable.of_node
-                if await self._is_another_reached(node_id)
-                else BrokerUnreachable.at_advertised
-            )
-            raise explain(node_id, str(broker.address), str(error)) from error
+            if not isinstance(error, HostUnknown) and await self._is_another_reached(node_id):
+                raise BrokerUnreachable.of_node(node_id, str(broker.address), str(error)) from error
+            raise BrokerUnreachable.at_advertised(
+                node_id,
+                str(broker.address),
+                str(error),
+                resolved=not isinstance(error, HostUnknown),
+                final=self._is_misled(error),
+            ) from error
+        self._found = True
+        return connection
+
+    def _is_misled(self, error: BrokerUnreachable) -> bool:
+        """Whether brokers are there, and for a while none has been where they all say they are.
+
+        While a cluster starts, a node may know only of others, which are not up yet.
+        """
+        advertised = {each.address for each in self.brokers.values()}
+        elsewhere = any(
+            address not in advertised and not connection.closed
+            for (address, _), connection in self._connections.items()
+        )
+        if self._found or not elsewhere or not isinstance(error, HostUnknown | NobodyListens):
+            return False
+        if self._misled_since is None:
+            self._misled_since = monotonic()
+        return monotonic() - self._misled_since >= _MISLED_S
 
     async def _is_another_reached(self, node_id: int) -> bool:
         """Whether some other broker answers at the address that it advertises."""
@@ -283,7 +306,7 @@ class Cluster:
     async def ask_any(
         self, request: Request[ResponseT], *, max_version: int | None = None
     ) -> ResponseT:
-        """Ask what every broker knows; one that says nothing soon is passed over for the next."""
+        """Ask what every broker knows; one that says nothing soon does not keep us from others."""
         timeout_ms = min(self.request_timeout_ms, self._connect_timeout_ms)
 
         async def ask(connection: Connection) -> ResponseT:
@@ -292,18 +315,39 @@ class Cluster:
         return await self._with_any(ask)
 
     async def _with_any(self, use: Callable[[Connection], Awaitable[T]]) -> T:
+        """The first answer; whoever hesitates has the next broker asked beside it."""
+
+        async def ask(address: Address) -> T:
+            return await use(await self._connect(address, GENERAL))
+
         tried: list[tuple[str, str]] = []
         late: list[Address] = []
-        for address in self._addresses():
-            try:
-                result = await use(await self._connect(address, GENERAL))
-            except (BrokerUnreachable, ConnectionLost, RequestTimedOut) as error:
-                tried.append((str(address), str(error)))
-                if isinstance(error, RequestTimedOut):
-                    late.append(address)
-            else:
-                self._answering = address
-                return result
+        addresses = self._addresses()
+        asked: dict[asyncio.Task[T], Address] = {}
+        try:
+            while addresses or asked:
+                if addresses:
+                    address = addresses.pop(0)
+                    asked[asyncio.create_task(ask(address))] = address
+                patience_s = _HESITATION_S if addresses else None
+                done, _ = await asyncio.wait(
+                    asked, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED
+                )
+                for task in done:
+                    address = asked.pop(task)
+                    try:
+                        result = task.result()
+                    except (BrokerUnreachable, ConnectionLost, RequestTimedOut) as error:
+                        tried.append((str(address), str(error)))
+                        if isinstance(error, RequestTimedOut):
+                            late.append(address)
+                    else:
+                        self._answering = address
+                        return result
+        finally:
+            for task in asked:
+                task.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
         waiting = [str(address) for address in late if await self._has_no_controller(address)]
         if waiting:
             raise BrokerUnreachable.without_controller(", ".join(waiting))
