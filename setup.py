@@ -30,6 +30,7 @@ setup(
                 "src/kernel/receipt.h",
                 "src/kernel/record.h",
                 "src/kernel/take.h",
+                "src/kernel/type_number.h",
                 "src/kernel/varint.h",
             ],
             extra_compile_args=["-O3", "-std=c11", "-Wall", "-Wextra"],

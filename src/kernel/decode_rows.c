@@ -15,6 +15,7 @@
  */
 #include "kernel.h"
 #include "record.h"
+#include "type_number.h"
 
 static PyObject *bytes_or_none(span bytes)
 {
@@ -135,22 +136,15 @@ out:
 /* 0 with an exception if a record can't be of this type. */
 static int take_type(batch_context *batch, PyObject *type)
 {
-    PyObject *name, *dict_offset;
-    long has_dict;
+    long dict_offset;
 
     batch->type = (PyTypeObject *)type;
     batch->allocate = (allocfunc)PyType_GetSlot(batch->type, Py_tp_alloc);
-    /* Interned, because Python remembers look-ups by the object that the name is. */
-    name = PyUnicode_InternFromString("__dictoffset__");
-    if (name == NULL)
+    dict_offset = type_number(batch->type, "__dictoffset__");
+    if (PyErr_Occurred())
         return 0;
-    dict_offset = PyObject_GetAttr(type, name);
-    Py_DECREF(name);
-    if (dict_offset == NULL)
-        return 0;
-    has_dict = PyLong_AsLong(dict_offset);
-    Py_DECREF(dict_offset);
-    if (!PyType_IsSubtype(batch->type, &PyTuple_Type) || batch->allocate == NULL || has_dict != 0) {
+    if (!PyType_IsSubtype(batch->type, &PyTuple_Type) || batch->allocate == NULL ||
+        dict_offset != 0) {
         PyErr_SetString(PyExc_TypeError, "records are tuples, with nothing but their fields");
         return 0;
     }

@@ -4,10 +4,11 @@
  * AttributeError.
  *
  * The garbage collector hears of a receipt only when somebody asks for its batch: before that, the
- * batch can't lead back to it. Its visits, again and again, would make an application three times
+ * batch can't lead back to it. (Nor can the receipt itself: it has no other attributes.) Its visits, again and again, would make an application three times
  * as slow that just keeps its receipts.
  */
 #include "receipt.h"
+#include "type_number.h"
 
 #include <structmember.h>
 
@@ -36,11 +37,15 @@ static void receipt_dealloc(PyObject *self)
 
 int is_receipt_type(PyTypeObject *type)
 {
+    PyTypeObject *base = type;
+
     /* Subclasses have a way to be freed that is their own, so only Receipt itself has this one. It
      * is looked for among the bases that a layout comes from. */
-    while (type != NULL && PyType_GetSlot(type, Py_tp_dealloc) != (void *)receipt_dealloc)
-        type = PyType_GetSlot(type, Py_tp_base);
-    return type != NULL;
+    while (base != NULL && PyType_GetSlot(base, Py_tp_dealloc) != (void *)receipt_dealloc)
+        base = PyType_GetSlot(base, Py_tp_base);
+    /* With nothing else in it, a receipt can't lead to itself but by its batch. */
+    return base != NULL && type_number(type, "__basicsize__") == (long)sizeof(receipt) &&
+           type_number(type, "__dictoffset__") == 0;
 }
 
 static PyObject *receipt_batch(PyObject *self, void *unused)

@@ -11,7 +11,7 @@ typedef struct {
     Py_ssize_t index;
 } receipt;
 
-/* Whether instances of this type begin as a receipt does. */
+/* Whether instances of this type are receipts, with nothing added; an exception may be set. */
 int is_receipt_type(PyTypeObject *type);
 
 #endif

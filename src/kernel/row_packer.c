@@ -49,7 +49,9 @@ static int packer_init(PyObject *object, PyObject *args, PyObject *keywords)
                                      &max_bytes, &max_records))
         return -1;
     if (!is_receipt_type((PyTypeObject *)type)) {
-        PyErr_SetString(PyExc_TypeError, "receipt_type is a subclass of Receipt");
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError,
+                            "receipt_type is a subclass of Receipt, with empty slots");
         return -1;
     }
     if (self->receipt_type != NULL) {

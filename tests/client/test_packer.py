@@ -202,8 +202,14 @@ def test_only_subclasses_of_receipt_are_receipts(made: Classes) -> None:
     class Unrelated:
         __slots__ = ("batch", "index", "timestamp_ms")
 
+    class WithDict(made.receipt):  # type: ignore[misc,name-defined]
+        pass
+
+    class WithMore(made.receipt):  # type: ignore[misc,name-defined]
+        __slots__ = ("more",)
+
     base = made.batch.__mro__[1]
-    for wrong in (Unrelated, tuple, object):
+    for wrong in (Unrelated, tuple, object, WithDict, WithMore):
         with pytest.raises(TypeError, match="Receipt"):
             base(wrong)
     receipt = base(made.receipt.__mro__[1]).add(0, None, None, ())

@@ -68,8 +68,8 @@ class PlainRowPacker(Generic[ReceiptT_co]):
         max_bytes: int = MAX_BATCH_BYTES,
         max_records: int = MAX_BATCH_BYTES,
     ) -> None:
-        if not issubclass(receipt_type, PlainReceipt):
-            raise TypeError("receipt_type is a subclass of Receipt")
+        if not _is_receipt_type(receipt_type):
+            raise TypeError("receipt_type is a subclass of Receipt, with empty slots")
         self.max_bytes = max_bytes
         self.max_records = max_records
         self._receipt_type = receipt_type
@@ -144,6 +144,14 @@ class PlainRowPacker(Generic[ReceiptT_co]):
             count = len(self._parts)
             self._parts = []
             return TakenRows(buffer, count, self._base_timestamp, self._max_timestamp)
+
+
+def _is_receipt_type(type_: type) -> bool:
+    return (
+        issubclass(type_, PlainReceipt)
+        and type_.__basicsize__ == PlainReceipt.__basicsize__
+        and type_.__dictoffset__ == 0
+    )
 
 
 def _is_ordinary(
