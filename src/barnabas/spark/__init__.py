@@ -24,6 +24,6 @@ except ImportError as missing:
     ) from missing
 
 from barnabas.spark.registration import register
-from barnabas.spark.session import session
+from barnabas.spark.tuned_session import session
 
 __all__ = ["register", "session"]

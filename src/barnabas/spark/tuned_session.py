@@ -8,11 +8,12 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from barnabas.spark.java import java_home
+from barnabas.spark.lean_home import lean_home
 from barnabas.spark.registration import PUSHDOWN, register
 
 _EVERYWHERE = {
     PUSHDOWN: "true",
-    # Python workers and the JVM of one machine talk without TCP: 60 ms less for each micro-batch.
+    # Python workers and the JVM of one machine talk without TCP: less delay for each micro-batch.
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
@@ -38,10 +39,8 @@ def session(
     those made here. Where `master` is this machine, shuffles have as many partitions as there are
     cores: Spark's default of 200 takes seconds for each micro-batch.
     """
-    if SparkContext._active_spark_context is None and "SPARK_REMOTE" not in os.environ:
-        os.environ["JAVA_HOME"] = str(java_home())
-        if _LOCAL.match(master):  # workers need the packages that this program has
-            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if SparkContext._active_spark_context is None:
+        _prepare_environment(is_local=_LOCAL.match(master) is not None)
     builder = SparkSession.builder.appName(app_name).master(master)
     for name, value in {**_settings(master), **conf}.items():
         builder = builder.config(name, _text(value))
@@ -50,16 +49,24 @@ def session(
     return spark
 
 
+def _prepare_environment(*, is_local: bool) -> None:
+    """What the JVM about to be started looks for. What the user has set stays."""
+    os.environ["JAVA_HOME"] = str(java_home())
+    if not is_local:
+        return
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # Workers need the packages that this program has.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if "SPARK_HOME" not in os.environ and (home := lean_home()) is not None:
+        os.environ["SPARK_HOME"] = str(home)
+
+
 def _settings(master: str) -> dict[str, str]:
     local = _LOCAL.match(master)
     if local is None:
         return _EVERYWHERE
     cores = (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
-    return {
-        **_EVERYWHERE,
-        **_ON_ONE_MACHINE,
-        "spark.sql.shuffle.partitions": str(cores),
-    }
+    return {**_EVERYWHERE, **_ON_ONE_MACHINE, "spark.sql.shuffle.partitions": str(cores)}
 
 
 def _text(value: str | int | bool) -> str:
