@@ -19,6 +19,7 @@ __all__ = [
     "ClientClosed",
     "CommitUncertain",
     "ConnectionLost",
+    "ConsumerBroken",
     "CorruptRecords",
     "DataLost",
     "DeliveryFailed",
@@ -27,6 +28,7 @@ __all__ = [
     "GroupNotEmpty",
     "HostUnknown",
     "InvalidArgument",
+    "NobodyListens",
     "NotAuthorized",
     "NotEnoughReplicas",
     "OffsetOutOfRange",
@@ -97,19 +99,25 @@ class BrokerUnreachable(BarnabasError):
 
     @classmethod
     def at_advertised(
-        cls, node_id: int, address: str, reason: str, *, resolved: bool = True
+        cls, node_id: int, address: str, reason: str, *, resolved: bool = True, final: bool = False
     ) -> "BrokerUnreachable":
-        """The cluster was reached, but no broker is where it says it is."""
+        """The cluster was reached, but no broker is where it says; `final`: nor will one be."""
         down = f"is node {node_id} down? If not, " if resolved else ""
-        return AdvertisedAddressUnreachable(
+        error = AdvertisedAddressUnreachable(
             f"broker {node_id} says it is at {address}, and that cannot be reached ({reason}): "
             f"{down}start it with --advertise HOST:PORT (advertised.listeners), an address that "
             "its clients can reach"
         )
+        error.retriable = not final
+        return error
 
 
 class HostUnknown(BrokerUnreachable):
     """An address whose host has no meaning here."""
+
+
+class NobodyListens(BrokerUnreachable):
+    """An address where the connection is refused."""
 
 
 class AdvertisedAddressUnreachable(BrokerUnreachable):
@@ -160,6 +168,19 @@ class ProducerBroken(BarnabasError):
         broken = cls(
             "the producer is broken, and what it had not delivered is lost "
             f"({type(cause).__name__}: {cause}): make a new one"
+        )
+        broken.__cause__ = cause
+        return broken
+
+
+class ConsumerBroken(BarnabasError):
+    """A mistake in the consumer itself; it reads no more."""
+
+    @classmethod
+    def by(cls, cause: BaseException) -> "ConsumerBroken":
+        broken = cls(
+            f"the consumer is broken ({type(cause).__name__}: {cause}), nothing is lost: make a "
+            "new one, and report this"
         )
         broken.__cause__ = cause
         return broken

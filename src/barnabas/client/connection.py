@@ -24,6 +24,7 @@ from barnabas.errors import (
     ConnectionLost,
     HostUnknown,
     InvalidArgument,
+    NobodyListens,
     ProtocolMismatch,
     RequestTimedOut,
 )
@@ -83,6 +84,8 @@ class Connection(asyncio.BufferedProtocol):
         except socket.gaierror as error:
             raise HostUnknown(_reason(error)) from error
         except OSError as error:
+            if _is_refusal(error):
+                raise NobodyListens("connection refused") from error
             raise BrokerUnreachable(_reason(error)) from error
         try:
             await connection._negotiate(timeout_ms)
@@ -296,8 +299,11 @@ class Connection(asyncio.BufferedProtocol):
         return True
 
 
+def _is_refusal(error: OSError) -> bool:
+    """Asyncio joins several attempts into one error without a number."""
+    return isinstance(error, ConnectionRefusedError) or "Connect call failed" in str(error)
+
+
 def _reason(error: OSError) -> str:
-    """Why no connection could be made, in words; asyncio joins several attempts into one."""
-    if isinstance(error, ConnectionRefusedError) or "Connect call failed" in str(error):
-        return "connection refused"
+    """Why no connection could be made, in words."""
     return error.strerror or str(error)

@@ -1,0 +1,27 @@
+"""Says in the log what a client waits for, so that nobody has to wait for its last timeout to know.
+
+Python shows warnings on stderr unless a program arranges its logging otherwise.
+"""
+
+import logging
+from time import monotonic
+
+from barnabas.errors import BarnabasError
+
+_SILENCE_S = 3.0  # elections take less
+_INTERVAL_S = 30.0
+
+_log = logging.getLogger("barnabas.client")
+
+
+class RetryLog:
+    """Is told of every attempt that failed, and mentions some."""
+
+    def __init__(self) -> None:
+        self._said_at = -_INTERVAL_S
+
+    def __call__(self, error: BarnabasError, failing_s: float) -> None:
+        now = monotonic()
+        if failing_s >= _SILENCE_S and now - self._said_at >= _INTERVAL_S:
+            self._said_at = now
+            _log.warning("still trying, for %.0f s now: %s", failing_s, error)
