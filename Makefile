@@ -62,7 +62,7 @@ sync: $(STAMP) ## Make the blocking clients, src/barnabas/sync, from those in sr
 docs: $(STAMP) ## Write the tables in docs/ that follow from the code
 	$(BIN)/python tools/generate_docs.py
 
-bench: $(STAMP) ## Measure the broker and print a table
+bench: $(STAMP) ## Measure the broker and the clients and print tables
 	$(BIN)/python -m benchmarks
 
 clean: ## Remove everything the other targets made

@@ -17,14 +17,14 @@ replication     acks=all throughput and latency, three replicas beside one
 catch_up        how fast a returning follower gets what it missed, beside a consumer
 controller      10,000 partitions: created, and failover with them
 idle_cluster    CPU and memory of three nodes at rest
+clients         records a second, and a CPU second, of our client beside others
 columns         records encoded and decoded a second, as objects and as columns, with and without C
 
 Each module says what its numbers mean. The ratio compares Barnabas with `bare_broker.py`, a broker
 stripped of everything: what is left is the price of being a real one. Those of
-transactions and those of clusters have tables of their own, with what each figure is compared with
-beside it. `--against` adds a
-column for any Kafka-compatible broker that you run yourself on this machine; a topic called
-barnabas-bench is made in it and deleted, again and again.
+transactions, of clusters, of clients and of records have tables of their own, with what each figure
+is compared with beside it. `--against` adds a column for any Kafka-compatible broker that you run
+yourself on this machine; a topic called barnabas-bench is made in it and deleted, again and again.
 """
 
 import argparse
@@ -34,7 +34,19 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.bench import BESIDE, CLUSTER, KERNEL, OBJECTS, WITHOUT, Bench, Row
+from benchmarks.bench import (
+    AIOKAFKA,
+    ASYNCIO,
+    BESIDE,
+    CLUSTER,
+    CONFLUENT,
+    KAFKA_PYTHON,
+    KERNEL,
+    OBJECTS,
+    WITHOUT,
+    Bench,
+    Row,
+)
 from benchmarks.brokers import BARE, BARNABAS, OTHER, Contender
 from benchmarks.report import print_table, write_json
 
@@ -49,6 +61,7 @@ MEASUREMENTS = (
 )
 OF_TRANSACTIONS = ("transactions", "read_committed")
 OF_CLUSTERS = ("failover", "replication", "catch_up", "controller", "idle_cluster")
+OF_CLIENTS = ("clients",)
 OF_RECORDS = ("columns",)
 
 
@@ -58,7 +71,7 @@ def main() -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    everything = (*MEASUREMENTS, *OF_TRANSACTIONS, *OF_CLUSTERS, *OF_RECORDS)
+    everything = (*MEASUREMENTS, *OF_TRANSACTIONS, *OF_CLUSTERS, *OF_CLIENTS, *OF_RECORDS)
     parser.add_argument("measurements", nargs="*", metavar="MEASUREMENT", default=everything)
     parser.add_argument("--quick", action="store_true", help="less of everything, one round")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers here too")
@@ -90,6 +103,7 @@ def main() -> None:
         (names, MEASUREMENTS),
         (own_and_beside, OF_TRANSACTIONS),
         ([CLUSTER, BESIDE], OF_CLUSTERS),
+        ([BARNABAS, ASYNCIO, CONFLUENT, AIOKAFKA, KAFKA_PYTHON], OF_CLIENTS),
         ([KERNEL, WITHOUT, OBJECTS], OF_RECORDS),
     ):
         found = {name: found for name, found in rows.items() if name in kinds}

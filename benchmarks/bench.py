@@ -23,6 +23,12 @@ WITHOUT = "without"
 OBJECTS = "by objects"
 """Ways of the codec of records: compiled, without that, and columns by way of Python's objects."""
 
+ASYNCIO = "in asyncio"
+CONFLUENT = "confluent-kafka"
+AIOKAFKA = "aiokafka"
+KAFKA_PYTHON = "kafka-python"
+"""Clients that are compared with Barnabas' blocking one, its own for asyncio first."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -36,9 +42,13 @@ class Row:
     """What Barnabas has promised, in the row's unit."""
     at_most_ratio: float | None = None
     """What Barnabas has promised, as a multiple of the value that it is compared with."""
+    at_least_ratios: Mapping[str, float] = field(default_factory=dict)
+    """The same for figures that shall be high, by contender."""
 
     @property
     def _pair(self) -> tuple[str, str]:
+        if self.at_least_ratios:
+            return BARNABAS, next(iter(self.at_least_ratios))
         ours = CLUSTER if CLUSTER in self.values else BARNABAS
         return ours, BESIDE if ours == CLUSTER or BESIDE in self.values else BARE
 
@@ -57,7 +67,16 @@ class Row:
             return self.values[self._pair[0]] <= self.at_most
         if self.at_most_ratio is not None and self.ratio is not None:
             return self.ratio <= self.at_most_ratio
-        return None
+        return not self.missed if self.at_least_ratios else None
+
+    @property
+    def missed(self) -> list[str]:
+        """With whom of those that it promises to outdo Barnabas does not keep up."""
+        return [
+            name
+            for name, ratio in self.at_least_ratios.items()
+            if self.values.get(BARNABAS, 0) < ratio * self.values.get(name, 0)
+        ]
 
 
 Values = dict[str, float]

@@ -83,8 +83,7 @@ class Contender:
                 time.sleep(_SETTLE_S)
                 yield broker
             finally:
-                admin = _admin(broker)
-                admin.delete_topics([topic])[topic].result()
+                delete_topic(broker, topic)
             return
         with self.started(partitions) as broker:
             if self.name == BARNABAS:
@@ -173,6 +172,11 @@ def _wait_until_ready(process: subprocess.Popen[bytes], data: str) -> tuple[str,
 def create_topic(broker: Broker, topic: str, partitions: int) -> None:
     admin = _admin(broker)  # it must live until the result has come
     admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result()
+
+
+def delete_topic(broker: Broker, topic: str) -> None:
+    admin = _admin(broker)
+    admin.delete_topics([topic])[topic].result()
 
 
 def _make_offsets_topic(broker: Broker, topic: str) -> None:
