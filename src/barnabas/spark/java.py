@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from shlex import quote
 
 OLDEST = 17
 """What Spark 4 needs."""
@@ -25,7 +26,7 @@ for each do
   shift
   [ "$each" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$each"
 done
-exec '{java}' "$@"
+exec {java} "$@"
 """
 
 
@@ -90,6 +91,6 @@ def _wrapped(home: Path) -> Path:
     atexit.register(shutil.rmtree, wrapped, ignore_errors=True)
     (wrapped / "bin").mkdir()
     java = wrapped / "bin" / "java"
-    java.write_text(_WRAPPER.format(java=home / "bin" / "java"))
+    java.write_text(_WRAPPER.format(java=quote(str(home / "bin" / "java"))))
     java.chmod(0o755)
     return wrapped
