@@ -159,6 +159,7 @@ class Committer:
 
     def forget(self) -> None:
         """Nothing that was read so far will be committed."""
+        self._owe()
         self._owed = {}
 
     def _owe(self) -> None:

@@ -18,7 +18,7 @@ from barnabas.client.fetcher import Fetcher
 from barnabas.client.isolation import IsolationLevel
 from barnabas.client.ledger import Ledger
 from barnabas.client.metadata import TopicPartition
-from barnabas.client.subscription import check_offset
+from barnabas.client.positions import check_offset
 from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.records.record import Record
 
@@ -134,11 +134,11 @@ def positions_of(fetcher: Fetcher) -> Mapping[TopicPartition, int]:
 def take_all(fetcher: Fetcher, go_on: Callable[[], bool] = lambda: True) -> list[Fetched]:
     """All that was fetched so far, as records, and handed out."""
     fetched: list[Fetched] = []
-    while go_on() and (chunk := fetcher.take()) is not None:
+    while go_on() and (chunk := fetcher.chunks.take()) is not None:
         try:
             records = records_of(chunk)
         except BarnabasError:
-            fetcher.put_back(chunk)
+            fetcher.chunks.put_back(chunk)
             if fetched:
                 break  # and it is raised when these were taken
             raise

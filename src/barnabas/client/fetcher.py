@@ -5,7 +5,7 @@ goes out as soon as it is answered, until more than `PREFETCH_BYTES` wait to be 
 every fetch asks for all partitions, none of them waits behind another's long poll; a partition that
 is newly read or read from elsewhere does not either: what is in its way is given up.
 
-    assign, seek, pause -> readings -> fetches -> chunks -> take, in the application's thread
+    assign, seek, pause -> readings -> fetches -> chunks, for the application's thread
 
 A partition that cannot be read, because it has no leader or is gone, does not keep the others from
 being read: it is set aside and tried again now and then. Only when none is left, for longer than
@@ -15,12 +15,12 @@ Leaves out fetch sessions, and the check by leader epochs whether a log was cut.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from time import monotonic
 from typing import NamedTuple
 
 from barnabas.client.away import Absences
+from barnabas.client.background import Background
 from barnabas.client.chunk import Chunk, Reading, end_of
 from barnabas.client.cluster import Channel, Cluster
 from barnabas.client.errors import check
@@ -29,7 +29,8 @@ from barnabas.client.isolation import IsolationLevel
 from barnabas.client.ledger import Ledger
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.offsets import list_offsets
-from barnabas.errors import BarnabasError, CorruptRecords, DataLost
+from barnabas.client.prefetched import Prefetched
+from barnabas.errors import BarnabasError, ConsumerBroken, CorruptRecords, DataLost
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import PartitionData
 
@@ -58,7 +59,7 @@ class _Leader:
 
 
 class Fetcher:
-    """Reads what it is told to. All but `take` is for the thread of its loop.
+    """Reads what it is told to. All but taking `chunks` is for the thread of its loop.
 
     `out_of_range` is the time (EARLIEST or LATEST) to start again at when a position is no longer
     in the log; without it that is an error. `stir` is called when there is something new: chunks, a
@@ -80,29 +81,18 @@ class Fetcher:
         self._cluster = cluster
         self._stir = stir
         self._out_of_range = out_of_range
-        self._chunks: deque[Chunk] = deque()
-        self._received = 0  # bytes ever; counted apart, since two threads count
-        self._taken = 0
-        self._full = False
+        self.chunks = Prefetched(PREFETCH_BYTES)
         self._absences = Absences(cluster)
         self._leaders: dict[int, _Leader] = {}
-        self._driver: asyncio.Task[None] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_driven = False
         self._kick = asyncio.Event()
-        self._room = asyncio.Event()
-        self._closing: set[asyncio.Task[None]] = set()
+        self._tasks = Background(stir)
 
     async def close(self) -> None:
         """Stop fetching."""
         self.assign({})
-        leaders = list(self._leaders.values())
-        tasks = [leader.task for leader in leaders if leader.task is not None]
-        if self._driver is not None:
-            tasks.append(self._driver)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, *self._closing, return_exceptions=True)
-        for leader in leaders:
+        await self._tasks.close()
+        for leader in self._leaders.values():
             await self._cluster.close_channel(leader.channel)
 
     # -- what to read --------------------------------------------------------------------------
@@ -115,9 +105,15 @@ class Fetcher:
         self.readings = {name: Reading(name, ledger) for name, ledger in ledgers.items()}
         self._absences.clear()
         self._kick.set()
-        if self.readings and self._driver is None:
-            self._loop = asyncio.get_running_loop()
-            self._driver = self._loop.create_task(self._drive())
+        if self.readings and not self._is_driven:
+            self._is_driven = True
+            self._tasks.start(self._drive())
+
+    def add(self, ledgers: Mapping[TopicPartition, Ledger]) -> None:
+        """Read these partitions as well."""
+        for name, ledger in ledgers.items():
+            self.readings[name] = Reading(name, ledger)
+        self._kick.set()
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Go on reading an assigned partition elsewhere.
@@ -150,32 +146,10 @@ class Fetcher:
 
     # -- what was read -------------------------------------------------------------------------
 
-    def take(self) -> Chunk | None:
-        """The next chunk, if one is there. For the application's thread."""
-        while True:
-            try:
-                chunk = self._chunks.popleft()
-            except IndexError:
-                return None
-            self._taken += len(chunk.data)
-            if self._full and self._received - self._taken < PREFETCH_BYTES:
-                self._full = False
-                assert self._loop is not None
-                self._loop.call_soon_threadsafe(self._room.set)
-            if chunk.is_current:
-                return chunk
-
-    def put_back(self, chunk: Chunk) -> None:
-        """Let a chunk that was taken come again."""
-        self._taken -= len(chunk.data)
-        self._chunks.appendleft(chunk)
-
-    @property
-    def has_chunks(self) -> bool:
-        return bool(self._chunks)
-
     def failure(self) -> BarnabasError | None:
         """What the application has to know; the partition in question is then tried again."""
+        if self._tasks.crash is not None:
+            return ConsumerBroken.by(self._tasks.crash)
         active = [each for each in self.readings.values() if not each.paused]
         error = self._absences.failure(active)
         if error is not None:
@@ -219,7 +193,7 @@ class Fetcher:
             loop.call_later(_HURRY_S, self._hurry, reading.leader, leader, leader.asked)
 
     def _start(self, node_id: int, leader: _Leader) -> None:
-        leader.task = asyncio.get_running_loop().create_task(self._read_from(node_id, leader))
+        leader.task = self._tasks.start(self._read_from(node_id, leader))
 
     def _hurry(self, node_id: int, leader: _Leader, asked: Mapping[TopicPartition, _Asked]) -> None:
         """Give up a long poll that others wait for; its connection would answer it first."""
@@ -229,17 +203,11 @@ class Fetcher:
         closing, leader.channel = leader.channel, Channel()
         leader.asked = {}
         self._start(node_id, leader)
-        task = asyncio.get_running_loop().create_task(self._cluster.close_channel(closing))
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+        self._tasks.start(self._cluster.close_channel(closing))
 
     async def _read_from(self, node_id: int, leader: _Leader) -> None:
         while True:
-            if self._received - self._taken >= PREFETCH_BYTES:
-                self._room.clear()
-                self._full = True
-                if self._received - self._taken >= PREFETCH_BYTES:  # else it was taken just now
-                    await self._room.wait()
+            await self.chunks.wait_for_room()
             asked = {
                 each.partition: _Asked(each, each.epoch, each.offset)
                 for each in self.readings.values()
@@ -292,8 +260,7 @@ class Fetcher:
         committed_only = self.isolation is IsolationLevel.READ_COMMITTED
         aborted = (data.aborted_transactions or ()) if committed_only else ()
         reading.offset = max(offset, end)
-        self._received += len(records)
-        self._chunks.append(
+        self.chunks.append(
             Chunk(reading, epoch, offset, reading.offset, records, aborted, data.high_watermark)
         )
         self._stir()

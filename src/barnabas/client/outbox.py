@@ -127,7 +127,7 @@ class Outbox:
         reader = self._reader
         if reader is not None and reader.chunk.is_current:
             return reader
-        chunk = self._fetcher.take()
+        chunk = self._fetcher.chunks.take()
         self._reader = None if chunk is None else ChunkReader(chunk)
         return self._reader
 
@@ -190,7 +190,7 @@ class Outbox:
     def is_ready(self) -> bool:
         """Whether something is there to be handed out."""
         reader = self._reader
-        return self._fetcher.has_chunks or (reader is not None and reader.chunk.is_current)
+        return bool(self._fetcher.chunks) or (reader is not None and reader.chunk.is_current)
 
     def at_work_on(self, ledger: Ledger) -> Message | None:
         """The message of this partition that the application has, if it takes them one by one."""

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import NamedTuple
 
+from barnabas.client.background import Background
 from barnabas.client.cluster import Cluster
 from barnabas.client.committer import Committer
 from barnabas.client.fetcher import Fetcher
@@ -56,6 +57,7 @@ class Rebalancer:
         fetcher: Fetcher,
         outbox: Outbox,
         committer: Committer,
+        tasks: Background,
         stir: Callable[[], None],
         *,
         start: int,
@@ -65,6 +67,7 @@ class Rebalancer:
         self._fetcher = fetcher
         self._outbox = outbox
         self._committer = committer
+        self._tasks = tasks
         self._stir = stir
         self._start = start
         self._news: deque[News] = deque()
@@ -75,16 +78,8 @@ class Rebalancer:
         self._telling = False  # whether it is being told something right now
         self._settled = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._watch: asyncio.Task[None] | None = None
+        self._is_watched = False
         self._failure: BarnabasError | None = None
-
-    async def close(self) -> None:
-        """Leave the group."""
-        tasks = [task for task in (self._task, self._watch) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await self.member.leave()
 
     @property
     def is_busy(self) -> bool:
@@ -133,10 +128,10 @@ class Rebalancer:
         self._stir()
 
     def _begin(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._task = loop.create_task(self._rejoin())
-        if self._watch is None:
-            self._watch = loop.create_task(self._look_after())
+        self._task = self._tasks.start(self._rejoin())
+        if not self._is_watched:
+            self._is_watched = True
+            self._tasks.start(self._look_after())
 
     async def _look_after(self) -> None:
         """Call the application when the group rebalances, and do without it if it does not come."""

@@ -5,9 +5,10 @@ application's thread, which comes to `attend` when nothing is left there, or whe
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from time import monotonic
 
+from barnabas.client.background import Background
 from barnabas.client.cluster import Cluster
 from barnabas.client.commit_mode import CommitMode
 from barnabas.client.committer import Committer, Marked
@@ -19,14 +20,17 @@ from barnabas.client.isolation import IsolationLevel
 from barnabas.client.ledger import Ledger
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.moments import offsets_at
-from barnabas.client.offsets import EARLIEST, LATEST, list_offsets
+from barnabas.client.offsets import EARLIEST
 from barnabas.client.outbox import Outbox
+from barnabas.client.positions import Positions
 from barnabas.client.rebalancer import News, Rebalancer
-from barnabas.errors import InvalidArgument
+from barnabas.errors import BarnabasError, ConsumerBroken, InvalidArgument
 from barnabas.records.message import Message
 
+METADATA_MAX_AGE_MS = 60_000
 
-class Subscription:
+
+class Subscription(Positions):
     """Reads topics, all of them or a group's share, or partitions that are assigned by hand.
 
     `start` is the time (EARLIEST, LATEST or milliseconds) where a partition begins that nobody has
@@ -47,16 +51,11 @@ class Subscription:
         isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
         tuning: FetchTuning | None = None,
     ) -> None:
-        self.cluster = cluster
-        self.topics = list(topics)
-        self.fetcher = Fetcher(
-            cluster,
-            self.stir,
-            out_of_range=out_of_range,
-            isolation=isolation,
-            tuning=tuning,
+        fetcher = Fetcher(
+            cluster, self.stir, out_of_range=out_of_range, isolation=isolation, tuning=tuning
         )
-        self.outbox = Outbox(self.fetcher, mode)
+        super().__init__(cluster, fetcher, Outbox(fetcher, mode))
+        self.topics = list(topics)
         self._start_at = start
         self._stirred = asyncio.Event()
         self.waiting = 0
@@ -64,9 +63,9 @@ class Subscription:
         self.is_at_work: Callable[[], bool] = lambda: False
         """Whether messages are being handled while somebody waits: streams know."""
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._started = False
+        self._started = self._is_closing = False
         self._starting = asyncio.Lock()
-        self._committing: asyncio.Task[None] | None = None
+        self._tasks = Background(self.stir)
         self._committer: Committer | None = None
         self._rebalancer: Rebalancer | None = None
         if group_id is None:
@@ -81,6 +80,7 @@ class Subscription:
                 self.fetcher,
                 self.outbox,
                 self._committer,
+                self._tasks,
                 self.stir,
                 start=start,
             )
@@ -94,15 +94,15 @@ class Subscription:
 
     async def leave(self) -> None:
         """Commit what is done, and leave the group."""
-        if self._committing is not None:
-            self._committing.cancel()
+        self._is_closing = True
         try:
             if self._committer is not None:
                 await self._committer.commit_at_end()
         finally:
+            await self._tasks.close()
             await self.fetcher.close()
             if self._rebalancer is not None:
-                await self._rebalancer.close()
+                await self._rebalancer.member.leave()
 
     # -- waiting -------------------------------------------------------------------------------
 
@@ -137,7 +137,7 @@ class Subscription:
         rebalancer = self._rebalancer
         while True:
             stirred = self._stirred
-            if rebalancer is not None and not self.is_at_work():
+            if rebalancer is not None and not self.is_at_work() and not self._is_closing:
                 news = await rebalancer.attend()
                 if news is not None:
                     return news
@@ -166,6 +166,8 @@ class Subscription:
                 await stirred.wait()
 
     def _raise_failure(self) -> None:
+        if self._tasks.crash is not None:
+            raise ConsumerBroken.by(self._tasks.crash)
         error = self.fetcher.failure()
         if error is None and self._committer is not None:
             error, self._committer.failure = self._committer.failure, None
@@ -181,89 +183,43 @@ class Subscription:
             for topic in self.topics:
                 await self.cluster.topic(topic, auto_create=True)
             if self.topics and self._rebalancer is None:
-                offsets = await offsets_at(
-                    self.cluster, await self._all(), self._start_at, self.fetcher.isolation
-                )
-                self.fetcher.assign({name: Ledger(each) for name, each in offsets.items()})
+                self.start_at(await self._places(await self._all(), self._start_at))
+                self._tasks.start(self._look_for_new_partitions())
             if self._committer is not None:
-                self._committing = self._loop.create_task(self._committer.run())
+                self._tasks.start(self._committer.run())
             self._started = True
+
+    async def assign(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Read exactly these partitions, each from its offset: for who subscribes to no topics."""
+        if self.topics:
+            raise InvalidArgument("a consumer of topics cannot be assigned partitions as well")
+        await self._begin()
+        self.start_at(offsets)
 
     async def _all(self) -> list[TopicPartition]:
         known = [await self.cluster.topic(name) for name in self.topics]
         return [TopicPartition(each.name, p.partition) for each in known for p in each.partitions]
 
+    async def _places(
+        self, partitions: Collection[TopicPartition], timestamp: int
+    ) -> dict[TopicPartition, int]:
+        return await offsets_at(self.cluster, partitions, timestamp, self.fetcher.isolation)
+
+    async def _look_for_new_partitions(self) -> None:
+        """Who reads all partitions reads those that are added as well, from their beginning."""
+        while True:
+            await asyncio.sleep(METADATA_MAX_AGE_MS / 1000)
+            try:
+                await self.cluster.refresh(self.topics)
+                fresh = [each for each in await self._all() if each not in self.fetcher.readings]
+                places = await self._places(fresh, EARLIEST) if fresh else {}
+            except BarnabasError:
+                continue  # it is looked again
+            self.fetcher.add({name: Ledger(offset) for name, offset in places.items()})
+
     def _fenced(self, membership: Membership) -> None:
         if self._rebalancer is not None and self._rebalancer.member.membership == membership:
             self._rebalancer.member.rejoin_needed.set()
-
-    # -- positions -----------------------------------------------------------------------------
-
-    @property
-    def assignment(self) -> list[TopicPartition]:
-        return list(self.fetcher.readings)
-
-    async def assign(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Read exactly these partitions, each from its offset."""
-        if self.topics:
-            raise InvalidArgument("a consumer of topics cannot be assigned partitions as well")
-        for partition, offset in offsets.items():
-            check_offset(partition, offset)
-        await self._begin()
-        for reading in self.fetcher.readings.values():
-            self.outbox.drop(reading.ledger)
-        self.fetcher.assign({name: Ledger(offset) for name, offset in offsets.items()})
-
-    def position(self, partition: TopicPartition) -> int:
-        """The offset of the message that is handed out next."""
-        (partition,) = self.chosen([partition])
-        ledger = self.fetcher.readings[partition].ledger
-        message = self.outbox.at_work_on(ledger)
-        return ledger.position if message is None else max(ledger.position, message.offset + 1)
-
-    async def seek(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Go on reading elsewhere."""
-        for partition in self.chosen(offsets.keys()):
-            check_offset(partition, offsets[partition])
-            self.outbox.drop(self.fetcher.readings[partition].ledger)
-            self.fetcher.seek(partition, offsets[partition])
-
-    async def seek_to_time(self, timestamp: int, partitions: Iterable[TopicPartition]) -> None:
-        """Go on at a time, EARLIEST or LATEST; at the end if nothing is that young."""
-        chosen = self.chosen(partitions)
-        await self.seek(await offsets_at(self.cluster, chosen, timestamp, self.fetcher.isolation))
-
-    async def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        """Hand out nothing of these partitions."""
-        for partition in self.chosen(partitions):
-            self.outbox.drop(self.fetcher.readings[partition].ledger)
-            self.fetcher.pause(partition)
-
-    async def resume(self, partitions: Iterable[TopicPartition]) -> None:
-        """Go on with partitions that were paused."""
-        for partition in self.chosen(partitions):
-            self.fetcher.resume(partition)
-
-    def chosen(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """These, or all if there are none; every one has to be assigned."""
-        readings = self.fetcher.readings
-        chosen = [TopicPartition(*each) for each in partitions] or list(readings)
-        for partition in chosen:
-            if partition not in readings:
-                raise InvalidArgument(f"partition {partition} is not assigned to this consumer")
-        return chosen
-
-    async def lag(self) -> dict[TopicPartition, int]:
-        """How many offsets each partition is behind its end."""
-        names = self.assignment
-        ends = await list_offsets(
-            self.cluster, dict.fromkeys(names, LATEST), self.fetcher.isolation
-        )
-        return {
-            name: max(0, end.offset - self.position(name))
-            for name, end in ends.items()
-            if name in self.fetcher.readings
-        }
 
     # -- committing ----------------------------------------------------------------------------
 
@@ -319,8 +275,3 @@ async def _wait_until(deadline: float | None, stirred: asyncio.Event) -> bool:
     except TimeoutError:
         return False
     return True
-
-
-def check_offset(partition: TopicPartition, offset: int) -> None:
-    if offset < 0:
-        raise InvalidArgument(f"partition {partition}: offset {offset} is negative")
