@@ -232,7 +232,7 @@ class Subscription(Positions):
     ) -> dict[TopicPartition, int]:
         """What the group has committed; partitions without anything are left out."""
         names = self.assignment if partitions is None else partitions
-        return await fetch_committed(self.cluster, self.group_id, list(names))
+        return await fetch_committed(self.cluster, self.group_id, list(names), stable=True)
 
     @property
     def group_id(self) -> str:
