@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from barnabas.client.accumulator import Accumulator
 from barnabas.client.batch import Batch
-from barnabas.client.errors import BarnabasError, WaitsForItself
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.send_buffer import SendBuffer
 from barnabas.client.sent import Sent
+from barnabas.errors import BarnabasError, WaitsForItself
 from barnabas.records.compression import Compression
 from barnabas.records.decode import decode_batch
 from barnabas.records.encode import encode_batch, max_record_size, pack_records

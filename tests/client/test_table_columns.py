@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from barnabas.client import table_columns
-from barnabas.client.errors import InvalidArgument
 from barnabas.client.table_columns import blocks_of, table_of, topics_of
+from barnabas.errors import InvalidArgument
 
 
 def values_of(blocks: list[tuple[str, pa.RecordBatch]]) -> list[tuple[str, list[str]]]:

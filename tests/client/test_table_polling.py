@@ -6,11 +6,11 @@ import pytest
 
 from barnabas.client.chunk import Chunk, Reading
 from barnabas.client.commit_mode import CommitMode
-from barnabas.client.errors import CorruptRecords
 from barnabas.client.ledger import Ledger
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.outbox import Outbox
 from barnabas.client.table_polling import TablePolling
+from barnabas.errors import CorruptRecords
 from barnabas.records.batch import HEADER_SIZE
 from barnabas.records.compression import Compression
 from barnabas.records.control import ControlType, encode_end_marker

@@ -20,11 +20,12 @@ import pyarrow.compute as pc
 
 from barnabas.client.chunk import end_of
 from barnabas.client.cluster import GENERAL, Channel, Cluster
-from barnabas.client.errors import BarnabasError, CorruptRecords, DataLost, UnknownTopic, check
+from barnabas.client.errors import check
 from barnabas.client.fetch_request import FetchTuning, fetch
 from barnabas.client.isolation import AbortedTransactions, IsolationLevel
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.offsets import beginning_and_end
+from barnabas.errors import BarnabasError, CorruptRecords, DataLost, UnknownTopic
 from barnabas.records.batch import BatchHeader, Buffer
 from barnabas.records.columns.decoder import ColumnDecoder
 from barnabas.records.columns.schema import OFFSET

@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from barnabas.client.batch import ProducerIdentity
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import InvalidArgument, check
+from barnabas.client.errors import check
 from barnabas.client.metadata import TopicPartition
+from barnabas.errors import InvalidArgument
 from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest

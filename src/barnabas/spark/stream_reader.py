@@ -23,9 +23,9 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import UnknownTopic
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.range_reading import RecordRange
+from barnabas.errors import UnknownTopic
 from barnabas.spark import log_offsets
 from barnabas.spark.connection import connect
 from barnabas.spark.data_loss import report_loss
