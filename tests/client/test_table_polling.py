@@ -23,6 +23,7 @@ class Fetched:
     """Chunks without a fetcher."""
 
     def __init__(self, *chunks: Chunk) -> None:
+        self.chunks = self
         self._chunks = deque(chunks)
 
     def take(self) -> Chunk | None:

@@ -165,11 +165,15 @@ class Producer(Client):
         """
         from barnabas.client.table_sending import TableSending
 
+        self._seat.check()
         sending = TableSending(self._producer, table, topic)
-        await self._wait(self._core.start())
-        await self._wait(sending.prepare())
+        if not sending.is_prepared:
+            await self._wait(self._core.start())
+            await self._wait(sending.prepare())
         for batch in sending.batches():
-            await self._wait(sending.queue(batch))
+            if not sending.try_queue(batch):
+                await self._wait(sending.queue(batch))
+            await self._breathe()
         return sending.rows
 
     async def flush(self, timeout_s: float | None = None) -> None:

@@ -278,6 +278,10 @@ class Producer:
             await self._accumulator.buffer.wait(again=waited)
             waited = True
 
+    def try_send_packed(self, partition: TopicPartition, packed: PackedRecords) -> bool:
+        """Queue a batch that was packed elsewhere, from any thread, if the buffer has room."""
+        return self._accumulator.add_packed(partition, packed) is not None
+
     async def send_packed(self, partition: TopicPartition, packed: PackedRecords) -> Settlement:
         """Queue a batch that was packed elsewhere; waits for room in the buffer."""
         accumulator, waited = self._accumulator, False

@@ -41,7 +41,7 @@ class PackedRows(NamedTuple):
 
 
 class TableSending:
-    """One table on its way. `prepare` and `queue` run in the producer's loop, `batches` elsewhere.
+    """One table on its way. The coroutines run in the producer's loop, all else elsewhere.
 
     Making it raises for what can be seen at a glance; `batches` for what is wrong with a single
     row, when those before it may be on their way.
@@ -54,6 +54,13 @@ class TableSending:
         self._routes: dict[str, Route] = {}
         self.rows: int = self._table.num_rows
 
+    @property
+    def is_prepared(self) -> bool:
+        """Whether all is known about the topics."""
+        known = self._producer.routes
+        self._routes = {topic: known[topic] for topic in self._topics if topic in known}
+        return len(self._routes) == len(self._topics)
+
     async def prepare(self) -> None:
         """Find out about the topics."""
         for topic in self._topics:
@@ -64,8 +71,12 @@ class TableSending:
         for topic, block in blocks_of(self._table, self._topics):
             yield from self._pack(self._routes[topic], block)
 
+    def try_queue(self, batch: PackedRows) -> bool:
+        """Hand one over, if there is room for it."""
+        return self._producer.try_send_packed(batch.partition, batch.records)
+
     async def queue(self, batch: PackedRows) -> None:
-        """Hand one over, as soon as there is room for it."""
+        """Hand one over as soon as there is room for it."""
         await self._producer.send_packed(batch.partition, batch.records)
 
     def _pack(self, route: Route, block: pa.RecordBatch) -> Iterator[PackedRows]:

@@ -165,11 +165,15 @@ class Producer(Client):
         """
         from barnabas.client.table_sending import TableSending
 
+        self._seat.check()
         sending = TableSending(self._producer, table, topic)
-        self._wait(self._core.start())
-        self._wait(sending.prepare())
+        if not sending.is_prepared:
+            self._wait(self._core.start())
+            self._wait(sending.prepare())
         for batch in sending.batches():
-            self._wait(sending.queue(batch))
+            if not sending.try_queue(batch):
+                self._wait(sending.queue(batch))
+            self._breathe()
         return sending.rows
 
     def flush(self, timeout_s: float | None = None) -> None:
