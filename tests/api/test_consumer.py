@@ -14,6 +14,7 @@ from barnabas import Message, TopicPartition
 from barnabas.errors import (
     BrokerUnreachable,
     ClientClosed,
+    ConsumerBroken,
     DataLost,
     InvalidArgument,
     UndecodableRecord,
@@ -105,6 +106,20 @@ def test_all_partitions_are_read_each_in_order(face: Face, servers: str, topic_w
     for partition in range(4):
         mine = [m for m in messages if (m.topic, m.partition) == (topics[0], partition)]
         assert numbers(mine) == list(range(partition, 40, 4))
+
+
+def test_partitions_that_are_added_are_read_too(
+    face: Face, servers: str, topic_with: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("barnabas.client.all_partitions.METADATA_MAX_AGE_MS", 50)
+    topic = topic_with(3)
+    with face.consumer(servers, topic, start="latest") as consumer:
+        assert consumer.poll(0.1) == []
+        with barnabas.Admin(servers) as admin:
+            admin.add_partitions(topic, 3)
+        fill(servers, topic, range(3), 3)
+        assert sorted(read(consumer, 3)) == [0, 1, 2]
+        assert len(consumer.assignment) == 3
 
 
 def test_where_to_start(face: Face, servers: str, topic_with: Fill) -> None:
@@ -287,6 +302,19 @@ def test_a_closed_consumer_reads_nothing(face: Face, servers: str, topic_with: F
         consumer.poll(1)
     with pytest.raises(ClientClosed):
         read(consumer, 1)
+
+
+def test_a_broken_consumer_says_so(
+    face: Face, servers: str, topic_with: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object) -> None:
+        raise ZeroDivisionError("a mistake")
+
+    monkeypatch.setattr("barnabas.client.leader_reader.fetch", broken)
+    with face.consumer(servers, topic_with(1)) as consumer:
+        for _ in range(2):
+            with pytest.raises(ConsumerBroken, match="ZeroDivisionError: a mistake"):
+                consumer.poll(10)
 
 
 def test_closing_ends_the_loop_of_another_thread(servers: str, topic_with: Fill) -> None:

@@ -68,6 +68,32 @@ def test_a_message_whose_handler_raised_is_read_again(
     assert committed(servers, topic, topic) == {0: 10}
 
 
+def test_what_another_thread_is_at_work_on_when_the_block_ends_is_read_again(
+    servers: str, topic_with: Fill
+) -> None:
+    topic = topic_with(5)
+    at_work, go_on = threading.Event(), threading.Event()
+
+    def work() -> None:
+        for message in consumer:
+            seen.append(message.offset)
+            if message.offset == 3:
+                at_work.set()
+                go_on.wait(10)
+
+    seen: list[int] = []
+
+    with barnabas.Consumer(servers, topic, group=topic) as consumer:
+        thread = threading.Thread(target=work)
+        thread.start()
+        assert at_work.wait(10)
+    go_on.set()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert seen == [0, 1, 2, 3]
+    assert committed(servers, topic, topic) == {0: 3}
+
+
 def test_a_list_is_done_when_the_next_one_is_asked_for(
     face: Face, servers: str, topic_with: Fill
 ) -> None:

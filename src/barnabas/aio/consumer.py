@@ -130,7 +130,7 @@ class Consumer(PositionsAndOffsets):
         traceback: TracebackType | None,
     ) -> None:
         if error is None:
-            self._outbox.settle()
+            self._outbox.settle_at_end()
         await super().__aexit__(error_type, error, traceback)
 
     # -- reading -------------------------------------------------------------------------------

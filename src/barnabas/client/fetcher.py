@@ -1,9 +1,7 @@
 """Fetching ahead: the network works while the application does.
 
 For each leader one fetch is under way, for all partitions that are read from it, and the next one
-goes out as soon as it is answered, until more than `PREFETCH_BYTES` wait to be handed out. Since
-every fetch asks for all partitions, none of them waits behind another's long poll; a partition that
-is newly read or read from elsewhere does not either: what is in its way is given up.
+goes out as soon as it is answered, until more than `PREFETCH_BYTES` wait to be handed out.
 
     assign, seek, pause -> readings -> fetches -> chunks, for the application's thread
 
@@ -15,17 +13,17 @@ Leaves out fetch sessions, and the check by leader epochs whether a log was cut.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from time import monotonic
-from typing import NamedTuple
 
 from barnabas.client.away import Absences
 from barnabas.client.background import Background
 from barnabas.client.chunk import Chunk, Reading, end_of
-from barnabas.client.cluster import Channel, Cluster
+from barnabas.client.cluster import Cluster
 from barnabas.client.errors import check
-from barnabas.client.fetch_request import FetchTuning, fetch
+from barnabas.client.fetch_request import FetchTuning
 from barnabas.client.isolation import IsolationLevel
+from barnabas.client.leader_reader import Asked, LeaderReader, Work
 from barnabas.client.ledger import Ledger
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.offsets import list_offsets
@@ -35,27 +33,6 @@ from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import PartitionData
 
 PREFETCH_BYTES = 4 * 1024 * 1024
-
-_HURRY_S = 0.02  # a fetch that is not answered by then waits for records
-
-
-class _Asked(NamedTuple):
-    reading: Reading
-    epoch: int
-    offset: int
-
-
-class _Leader:
-    """The fetches from one broker, one after the other."""
-
-    def __init__(self) -> None:
-        self.channel = Channel()
-        self.task: asyncio.Task[None] | None = None
-        self.asked: Mapping[TopicPartition, _Asked] = {}
-
-    def is_asked_for(self, reading: Reading) -> bool:
-        asked = self.asked.get(reading.partition)
-        return asked is not None and asked.reading is reading and asked.epoch == reading.epoch
 
 
 class Fetcher:
@@ -83,7 +60,7 @@ class Fetcher:
         self._out_of_range = out_of_range
         self.chunks = Prefetched(PREFETCH_BYTES)
         self._absences = Absences(cluster)
-        self._leaders: dict[int, _Leader] = {}
+        self._leaders: dict[int, LeaderReader] = {}
         self._is_driven = False
         self._kick = asyncio.Event()
         self._tasks = Background(stir)
@@ -93,7 +70,7 @@ class Fetcher:
         self.assign({})
         await self._tasks.close()
         for leader in self._leaders.values():
-            await self._cluster.close_channel(leader.channel)
+            await leader.close()
 
     # -- what to read --------------------------------------------------------------------------
 
@@ -185,53 +162,20 @@ class Fetcher:
             except BarnabasError as error:
                 self._set_aside(reading, error)
                 return
-        leader = self._leaders.setdefault(reading.leader, _Leader())
-        if leader.task is None:
-            self._start(reading.leader, leader)
-        elif leader.asked and not leader.is_asked_for(reading):
-            loop = asyncio.get_running_loop()
-            loop.call_later(_HURRY_S, self._hurry, reading.leader, leader, leader.asked)
+        if reading.leader not in self._leaders:
+            self._leaders[reading.leader] = self._reader(reading.leader)
+        self._leaders[reading.leader].wake(reading)
 
-    def _start(self, node_id: int, leader: _Leader) -> None:
-        leader.task = self._tasks.start(self._read_from(node_id, leader))
+    def _reader(self, node_id: int) -> LeaderReader:
+        work = Work(self.chunks.wait_for_room, self._readings_of, self._accept, self._set_aside)
+        return LeaderReader(self._cluster, node_id, work, self._tasks, self.tuning, self.isolation)
 
-    def _hurry(self, node_id: int, leader: _Leader, asked: Mapping[TopicPartition, _Asked]) -> None:
-        """Give up a long poll that others wait for; its connection would answer it first."""
-        if leader.asked is not asked or leader.task is None:
-            return
-        leader.task.cancel()
-        closing, leader.channel = leader.channel, Channel()
-        leader.asked = {}
-        self._start(node_id, leader)
-        self._tasks.start(self._cluster.close_channel(closing))
+    def _readings_of(self, node_id: int) -> list[Reading]:
+        return [
+            each for each in self.readings.values() if each.leader == node_id and not each.paused
+        ]
 
-    async def _read_from(self, node_id: int, leader: _Leader) -> None:
-        while True:
-            await self.chunks.wait_for_room()
-            asked = {
-                each.partition: _Asked(each, each.epoch, each.offset)
-                for each in self.readings.values()
-                if each.leader == node_id and not each.paused
-            }
-            if not asked:
-                leader.task = None
-                return
-            leader.asked = asked
-            try:
-                offsets = {partition: each.offset for partition, each in asked.items()}
-                answers = await fetch(
-                    self._cluster, node_id, leader.channel, offsets, self.tuning, self.isolation
-                )
-            except BarnabasError as error:
-                self._set_all_aside(asked.values(), error)
-                continue
-            finally:
-                if leader.asked is asked:
-                    leader.asked = {}
-            for partition, data in answers:
-                await self._accept(asked[partition], data)
-
-    async def _accept(self, asked: _Asked, data: PartitionData) -> None:
+    async def _accept(self, asked: Asked, data: PartitionData) -> None:
         """Take in what came for a position that still holds."""
         reading, epoch, offset = asked
         if reading.epoch != epoch:
@@ -249,7 +193,7 @@ class Fetcher:
         except BarnabasError as error:
             self._set_aside(reading, error)
 
-    def _append(self, asked: _Asked, data: PartitionData, records: memoryview) -> None:
+    def _append(self, asked: Asked, data: PartitionData, records: memoryview) -> None:
         reading, epoch, offset = asked
         end = end_of(records)
         if end is None:
@@ -265,7 +209,7 @@ class Fetcher:
         )
         self._stir()
 
-    async def _start_again(self, asked: _Asked) -> None:
+    async def _start_again(self, asked: Asked) -> None:
         """The position is not in the log any more, or not yet again."""
         reading, epoch, offset = asked
         if self._out_of_range is None:
@@ -278,11 +222,6 @@ class Fetcher:
         found = await list_offsets(self._cluster, times, self.isolation)
         if reading.epoch == epoch and self.readings.get(reading.partition) is reading:
             self.seek(reading.partition, found[reading.partition].offset)
-
-    def _set_all_aside(self, asked: Iterable[_Asked], error: BarnabasError) -> None:
-        for reading, epoch, _ in asked:
-            if reading.epoch == epoch:
-                self._set_aside(reading, error)
 
     def _set_aside(self, reading: Reading, error: BarnabasError) -> None:
         reading.leader = None

@@ -12,6 +12,7 @@ One thread at a time goes through it.
 
 from collections.abc import Callable, Iterator
 from itertools import islice
+from threading import get_ident
 from typing import Any
 
 from barnabas.client.chunk import ChunkReader
@@ -54,11 +55,13 @@ class Outbox:
         self._ledger: Ledger | None = None
         self._end = (0, 0)  # behind the last of `pending`, and what is read next then
         self._handed: list[Ledger] = []
+        self._thread: int | None = None
 
     # -- the application's thread --------------------------------------------------------------
 
     def settle(self) -> None:
         """The application asks for more: what it was given one by one or as a list is over."""
+        self._thread = get_ident()
         message, ledger = self.current, self._ledger
         if message is not None and ledger is not None:
             self._note(ledger, message.offset + 1)
@@ -70,6 +73,11 @@ class Outbox:
                 for each in self._handed:
                     each.finish(each.reach[0])
             self._handed.clear()
+
+    def settle_at_end(self) -> None:
+        """The same, when the application ends well; another thread may still be at work."""
+        if self._thread == get_ident():
+            self.settle()
 
     def refill(self) -> bool:
         """Open the next batch that is there. False: there is none, or the core waits for us."""

@@ -5,9 +5,10 @@ application's thread, which comes to `attend` when nothing is left there, or whe
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import monotonic
 
+from barnabas.client.all_partitions import AllPartitions
 from barnabas.client.background import Background
 from barnabas.client.cluster import Cluster
 from barnabas.client.commit_mode import CommitMode
@@ -17,17 +18,13 @@ from barnabas.client.fetcher import Fetcher
 from barnabas.client.group import GroupMember
 from barnabas.client.group_offsets import Membership, fetch_committed
 from barnabas.client.isolation import IsolationLevel
-from barnabas.client.ledger import Ledger
 from barnabas.client.metadata import TopicPartition
-from barnabas.client.moments import offsets_at
 from barnabas.client.offsets import EARLIEST
 from barnabas.client.outbox import Outbox
 from barnabas.client.positions import Positions
 from barnabas.client.rebalancer import News, Rebalancer
-from barnabas.errors import BarnabasError, ConsumerBroken, InvalidArgument
+from barnabas.errors import ConsumerBroken, InvalidArgument
 from barnabas.records.message import Message
-
-METADATA_MAX_AGE_MS = 60_000
 
 
 class Subscription(Positions):
@@ -95,6 +92,7 @@ class Subscription(Positions):
     async def leave(self) -> None:
         """Commit what is done, and leave the group."""
         self._is_closing = True
+        self.outbox.cut()  # whoever reads in another thread gets no more
         try:
             if self._committer is not None:
                 await self._committer.commit_at_end()
@@ -183,8 +181,9 @@ class Subscription(Positions):
             for topic in self.topics:
                 await self.cluster.topic(topic, auto_create=True)
             if self.topics and self._rebalancer is None:
-                self.start_at(await self._places(await self._all(), self._start_at))
-                self._tasks.start(self._look_for_new_partitions())
+                everything = AllPartitions(self.cluster, self.topics, self.fetcher)
+                self.start_at(await everything.places(self._start_at))
+                self._tasks.start(everything.look_for_more())
             if self._committer is not None:
                 self._tasks.start(self._committer.run())
             self._started = True
@@ -195,27 +194,6 @@ class Subscription(Positions):
             raise InvalidArgument("a consumer of topics cannot be assigned partitions as well")
         await self._begin()
         self.start_at(offsets)
-
-    async def _all(self) -> list[TopicPartition]:
-        known = [await self.cluster.topic(name) for name in self.topics]
-        return [TopicPartition(each.name, p.partition) for each in known for p in each.partitions]
-
-    async def _places(
-        self, partitions: Collection[TopicPartition], timestamp: int
-    ) -> dict[TopicPartition, int]:
-        return await offsets_at(self.cluster, partitions, timestamp, self.fetcher.isolation)
-
-    async def _look_for_new_partitions(self) -> None:
-        """Who reads all partitions reads those that are added as well, from their beginning."""
-        while True:
-            await asyncio.sleep(METADATA_MAX_AGE_MS / 1000)
-            try:
-                await self.cluster.refresh(self.topics)
-                fresh = [each for each in await self._all() if each not in self.fetcher.readings]
-                places = await self._places(fresh, EARLIEST) if fresh else {}
-            except BarnabasError:
-                continue  # it is looked again
-            self.fetcher.add({name: Ledger(offset) for name, offset in places.items()})
 
     def _fenced(self, membership: Membership) -> None:
         if self._rebalancer is not None and self._rebalancer.member.membership == membership:

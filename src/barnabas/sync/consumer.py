@@ -2,7 +2,7 @@
 
 # Made from ../aio/consumer.py by `make sync`: change it there.
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ from barnabas.sync.streams import Stream
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Callback = Callable[[list[TopicPartition]], Awaitable[None] | None]
+Callback = Callable[[list[TopicPartition]], object]
 
 
 class Consumer(PositionsAndOffsets):
@@ -50,7 +50,7 @@ class Consumer(PositionsAndOffsets):
     When the group rebalances meanwhile, that waits for the handler, and is done without it shortly
     before `rebalance_timeout_ms` is over.
 
-    One task uses a consumer at a time, except for `done`; `streams` serves several.
+    One thread uses a consumer at a time, except for `done`; `streams` serves several.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class Consumer(PositionsAndOffsets):
         traceback: TracebackType | None,
     ) -> None:
         if error is None:
-            self._outbox.settle()
+            self._outbox.settle_at_end()
         super().__exit__(error_type, error, traceback)
 
     # -- reading -------------------------------------------------------------------------------
