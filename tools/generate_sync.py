@@ -34,6 +34,7 @@ PROSE = [
     (re.compile(r"\bawait \(await (.*)\)"), r"\1.result()"),
     (re.compile(r"\b(?:async|await) "), ""),
     (re.compile(r"\bbarnabas\.aio\b"), "barnabas"),
+    (re.compile(r"\b([Oo])ne task\b"), r"\1ne thread"),
     *((re.compile(rf"\b{name}\b"), other) for name, other in NAMES.items() if name != "aio"),
 ]
 _IN_PARENTHESES = re.compile(r"(?<![\w)\]])\(await ([\w.]+(?:\([^()]*\))?)\)(?=[.\[])")
@@ -45,6 +46,7 @@ _BODY = re.compile(r'\A("""(?:.|\n)*?"""\n)', re.MULTILINE)
 def blocking(source: str) -> str:
     """The same module without its `async` and `await`."""
     source = _IN_PARENTHESES.sub(r"await \1", source)
+    source = source.replace("Awaitable[None] | None", "object")  # what a callback returns
     starts = [0]
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))

@@ -35,10 +35,10 @@ class Client:
         """Let other tasks run, where nothing has to be waited for."""
         await asyncio.sleep(0)
 
-    async def _call(self, callback: Callable[[T], Awaitable[None] | None], argument: T) -> None:
+    async def _call(self, callback: Callable[[T], object], argument: T) -> None:
         """Call what the application has given, a function or a coroutine function."""
         called = callback(argument)
-        if called is not None:
+        if isinstance(called, Awaitable):
             await called
 
     async def close(self) -> None:

@@ -17,7 +17,7 @@ class Attend(Protocol):
 
 
 class Stream:
-    """One of the iterators that `Consumer.streams` gives, for one task.
+    """One of the iterators that `Consumer.streams` gives, for one thread.
 
     It waits for new messages, and ends when the consumer is closed.
     """

@@ -5,7 +5,7 @@ does that blocks. That is said in the documentation and not by a warning: a note
 such a thread.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -40,12 +40,11 @@ class Client:
     def _breathe(self) -> None:
         """Threads need no help to let others run."""
 
-    def _call(self, callback: Callable[[T], Awaitable[None] | None], argument: T) -> None:
+    def _call(self, callback: Callable[[T], object], argument: T) -> None:
         """Call what the application has given."""
         called = callback(argument)
-        if called is not None:
-            if isinstance(called, Coroutine):
-                called.close()
+        if isinstance(called, Coroutine):
+            called.close()
             raise TypeError(f"{callback!r} is not for a blocking client: it has to be awaited")
 
     def close(self) -> None:
