@@ -17,6 +17,7 @@ from barnabas.errors import (
     DeliveryFailed,
     DeliveryTimedOut,
     RecordTooLarge,
+    UnknownTopic,
     WaitsForItself,
 )
 from tests.api.producers import FACES, Face, read
@@ -152,6 +153,20 @@ def test_a_broker_that_is_not_there_is_said_when_the_block_begins(face: Face) ->
         with pytest.raises(BrokerUnreachable):
             await producer.send("t", b"x")
         await producer.close()
+
+    run(main())
+
+
+def test_a_topic_that_is_deleted_is_noticed(face: Face, bootstrap: str, topic: str) -> None:
+    async def main() -> None:
+        async with face(bootstrap, delivery_timeout_ms=500, auto_create=False) as producer:
+            await producer.delivery(await producer.send(topic, b"x"))
+            with barnabas.Admin(bootstrap) as admin:
+                admin.delete_topic(topic)
+            with pytest.raises(DeliveryTimedOut, match="does not exist"):
+                await producer.delivery(await producer.send(topic, b"y"))
+            with pytest.raises(UnknownTopic):
+                await producer.send(topic, b"z")
 
     run(main())
 

@@ -7,10 +7,10 @@ its `add`, and come here when that declines.
 `Accumulator` knows nothing of sockets; the producer's loop asks it what is ready.
 """
 
-import asyncio
 from collections.abc import Callable
-from threading import Lock, get_ident
+from threading import Lock
 from time import monotonic
+from typing import TypeVar
 
 from barnabas.client.batch import Batch
 from barnabas.client.lane import Lane
@@ -18,10 +18,12 @@ from barnabas.client.metadata import TopicPartition
 from barnabas.client.packer import MAX_BATCH_BYTES
 from barnabas.client.send_buffer import SendBuffer
 from barnabas.client.sent import Sent
-from barnabas.errors import WaitsForItself
+from barnabas.client.wakeup import Wakeup
 from barnabas.records.batch import HEADER_SIZE
 from barnabas.records.packed import PackedRecords
 from barnabas.records.record import Row
+
+T = TypeVar("T")
 
 
 class Accumulator:
@@ -52,15 +54,10 @@ class Accumulator:
         self._lock = Lock()
         self._lanes: dict[TopicPartition, Lane] = {}
         self._busy: dict[TopicPartition, Lane] = {}  # those with batches
-        self._wake = asyncio.Event()
-        self._is_woken = False
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread = 0
-
-    def start(self) -> None:
-        """Belong to the running loop from now on."""
-        self._loop = asyncio.get_running_loop()
-        self._thread = get_ident()
+        self._wakeup = Wakeup()
+        self.start = self._wakeup.start
+        self.wake = self._wakeup.call
+        self.check_thread = self._wakeup.check_thread
 
     # -- any thread ----------------------------------------------------------------------------
 
@@ -173,37 +170,29 @@ class Accumulator:
             batch.hurried = True
             self.wake()
 
-    def check_thread(self) -> None:
-        """Raise if the present thread is the one that sends: it must never wait for itself."""
-        if get_ident() == self._thread:
-            raise WaitsForItself(
-                "a callback, or a coroutine of the thread that sends, waits there for a record: "
-                "use `await`, or do it elsewhere"
-            )
-
-    def wake(self) -> None:
-        """Let the producer's loop look what is ready."""
-        if not self._is_woken and self._loop is not None:
-            self._is_woken = True
-            self._loop.call_soon_threadsafe(self._wake.set)
-
     # -- the producer's loop -------------------------------------------------------------------
+
+    async def when_there_is_room(self, attempt: Callable[[bool], T | None]) -> T:
+        """What an attempt to add something gives, as soon as it is not None.
+
+        It is told whether it is in turn: who has waited comes before those who did not.
+        """
+        waited = False
+        try:
+            while (added := attempt(waited)) is None:
+                self.wake()
+                await self.buffer.wait(again=waited)
+                waited = True
+            return added
+        finally:
+            if waited:
+                self.buffer.call_next()
 
     async def wait(self) -> None:
         """Sleep until somebody calls `wake`, or a batch becomes ready by time alone."""
-        when = self._next_ready_at()
-        timeout = None if when is None else max(when - monotonic(), 0.001)
-        try:
-            async with asyncio.timeout(timeout):
-                await self._wake.wait()
-        except TimeoutError:
-            pass
-        self._wake.clear()
-        self._is_woken = False
-
-    def _next_ready_at(self) -> float | None:
         with self._lock:
-            return min(map(self._due_at, self._busy.values()), default=None)
+            due_at = min(map(self._due_at, self._busy.values()), default=None)
+        await self._wakeup.wait(None if due_at is None else max(due_at - monotonic(), 0.001))
 
     def _due_at(self, lane: Lane) -> float:
         """When there is something to do about the first batch by time alone."""

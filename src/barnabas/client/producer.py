@@ -24,7 +24,6 @@ from typing import Self
 
 from barnabas.client.accumulator import Accumulator
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import BarnabasError, ClientClosed, DeliveryFailed, InvalidArgument
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.producer_identities import ProducerIdentities
 from barnabas.client.routes import Route, Routes
@@ -35,6 +34,7 @@ from barnabas.client.settlement import Settlement
 from barnabas.client.settling import DeliveryCount, Settling
 from barnabas.client.transaction import MarkingConsumer, Transaction
 from barnabas.client.transactional_id import TransactionalId
+from barnabas.errors import BarnabasError, ClientClosed, DeliveryFailed, InvalidArgument
 from barnabas.records.compression import Compression
 from barnabas.records.murmur2 import partition_for_key
 from barnabas.records.packed import PackedRecords
@@ -264,19 +264,15 @@ class Producer:
         Waits only for room in the buffer, and once per topic for its metadata. Raises at once for
         what can never be delivered: an unknown topic or partition, a record of enormous size.
         """
-        waited = False
-        while True:
-            await self.route(topic, partition)
-            sent = self.try_send(topic, value, key, headers, partition, timestamp_ms, waited)
-            if sent is not None:
-                if waited:
-                    self._accumulator.buffer.call_next()
-                if sent.index == 0:
-                    await asyncio.sleep(0)  # a tight loop of sends would keep the others waiting
-                return sent
-            self._accumulator.wake()
-            await self._accumulator.buffer.wait(again=waited)
-            waited = True
+        route = await self.route(topic, partition)
+        sent = await self._accumulator.when_there_is_room(
+            lambda in_turn: self._add(
+                route, value, key, headers, partition, timestamp_ms, in_turn=in_turn
+            )
+        )
+        if sent.index == 0:
+            await asyncio.sleep(0)  # a tight loop of sends would keep the others waiting
+        return sent
 
     def try_send_packed(self, partition: TopicPartition, packed: PackedRecords) -> bool:
         """Queue a batch that was packed elsewhere, from any thread, if the buffer has room."""
@@ -284,13 +280,9 @@ class Producer:
 
     async def send_packed(self, partition: TopicPartition, packed: PackedRecords) -> Settlement:
         """Queue a batch that was packed elsewhere; waits for room in the buffer."""
-        accumulator, waited = self._accumulator, False
-        while (batch := accumulator.add_packed(partition, packed, in_turn=waited)) is None:
-            accumulator.wake()
-            await accumulator.buffer.wait(again=waited)
-            waited = True
-        if waited:
-            accumulator.buffer.call_next()
+        batch = await self._accumulator.when_there_is_room(
+            lambda in_turn: self._accumulator.add_packed(partition, packed, in_turn=in_turn)
+        )
         return batch.settlement
 
     def try_send(
@@ -301,21 +293,30 @@ class Producer:
         headers: Headers,
         partition: int | None,
         timestamp_ms: int | None,
-        in_turn: bool = False,
     ) -> Sent | None:
-        """Queue a record from any thread; None if that needs waiting, as `send` does.
-
-        Who has waited is `in_turn`, and comes before those who did not.
-        """
+        """Queue a record from any thread; None if that needs waiting, as `send` does."""
         route = self.routes.get(topic)
         if route is None or (partition is not None and partition >= len(route.adds)):
             return None
+        return self._add(route, value, key, headers, partition, timestamp_ms, in_turn=False)
+
+    def _add(
+        self,
+        route: Route,
+        value: bytes | None,
+        key: bytes | None,
+        headers: Headers,
+        partition: int | None,
+        timestamp_ms: int | None,
+        *,
+        in_turn: bool,
+    ) -> Sent | None:
         if timestamp_ms is None:
             timestamp_ms = time_ns() // _NS_PER_MS
         row = row_of(timestamp_ms, key, value, headers)
         size = size_of(row, self.max_request_bytes)
         if partition is None and self.partitioner is not None:
-            partition = self.partitioner(topic, row[1], row[2], len(route.adds))
+            partition = self.partitioner(route.topic.name, row[1], row[2], len(route.adds))
         keyless = False
         if partition is not None:
             where = route.partition(partition)

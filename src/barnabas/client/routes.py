@@ -5,7 +5,7 @@ A record whose topic and partition have an open batch with room needs no more th
 declines, and whoever is declined takes the longer way, which brings the route up to date.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from barnabas.client.batch import Batch
 from barnabas.client.metadata import Topic, TopicPartition
@@ -65,10 +65,9 @@ class Routes(dict[str, Route]):
             route.topic = topic
         return route
 
-    def forget(self, topics: Collection[str]) -> None:
-        """Ask for these anew when somebody sends to them."""
-        for name in topics:
-            self.pop(name, None)
+    def forget(self, name: str) -> None:
+        """Ask for a topic anew when somebody sends to it."""
+        self.pop(name, None)
 
     def keyless_partition(self, route: Route) -> TopicPartition:
         """Where records without a key go now."""

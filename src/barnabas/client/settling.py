@@ -18,7 +18,7 @@ from barnabas.client.metadata import TopicPartition
 from barnabas.client.overlooked import Overlooked
 from barnabas.client.producer_identities import Identities
 from barnabas.client.routes import Routes
-from barnabas.errors import BarnabasError, BrokerError, DeliveryTimedOut
+from barnabas.errors import BarnabasError, DeliveryTimedOut
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.produce import ProduceResponse
 
@@ -136,10 +136,12 @@ class Settling:
         self._accumulator.wake()
 
     def learn(self, topics: Collection[str]) -> None:
-        """Let senders know what is known of topics by now."""
+        """Let senders know what is known of topics by now; who sends to what is gone hears that."""
         for name in topics:
             known = self._cluster.known_topic(name)
-            if known is not None:
+            if known is None:
+                self._routes.forget(name)
+            else:
                 self._routes.learn(known)
 
     def expire(self, now: float) -> None:
@@ -158,8 +160,6 @@ class Settling:
     def _give_up(self, lane: Lane, error: BarnabasError) -> None:
         self.identities.gave_up(lane, error)
         self._failed(self._accumulator.take_first(lane), error)
-        if isinstance(error, BrokerError) and not error.retriable:
-            self._routes.forget([lane.partition.topic])
 
     async def discard(self, error: BarnabasError) -> bool:
         """Give everything up, once its attempt under way has ended; says if some may have arrived.
