@@ -21,6 +21,10 @@
 #define MAX_RECORD_OVERHEAD 36
 #define MAX_HEADER_OVERHEAD 10
 
+#define USUAL_RECORD_SIZE 256
+#define MIN_CAPACITY 4096
+#define MAX_CAPACITY (1 << 24)
+
 /* A buffer of Arrow's, or none. */
 typedef struct {
     Py_buffer view;
@@ -232,71 +236,107 @@ static int64_t row_length(const row *r, int64_t timestamp_delta, int64_t offset_
                                          r->headers_end - r->headers_begin);
 }
 
+/* What has been written so far. */
 typedef struct {
-    int64_t next;
+    int64_t next; /* the first position that is not in it */
     int64_t size;
+    int64_t bound;
     int64_t base_timestamp;
     int64_t max_timestamp;
-} plan;
+} progress;
 
-/* How many rows fit, and how many bytes they take. */
-static const char *make_plan(const table *t, int64_t at, int64_t stop, int64_t max_bytes, plan *p)
+static const char *write_headers(const table *t, const row *r, uint8_t *at, const uint8_t *end)
 {
-    int64_t bound = 0;
+    for (int64_t i = r->headers_begin; i < r->headers_end; i++) {
+        span key, value;
+        const char *problem = header_of(t, i, &key, &value);
+        if (problem != NULL)
+            return problem;
+        if (span_size(key) + span_size(value) > end - at)
+            return MALFORMED; /* it has changed since it was measured */
+        at = write_span(write_span(at, key), value);
+    }
+    return at == end ? NULL : MALFORMED;
+}
 
-    p->size = 0;
-    for (p->next = at; p->next < stop; p->next++) {
+/* Write rows up to `stop`, or to one that does not fit any more, or to one for which there are not
+ * enough bytes at `data`: *missing then says how many it needs. NULL, or what is wrong. */
+static const char *write_rows(const table *t, int64_t begin, int64_t stop, int64_t max_bytes,
+                              progress *p, uint8_t *data, int64_t capacity, int64_t *missing)
+{
+    for (*missing = 0; p->next < stop; p->next++) {
         row r;
-        int64_t delta, length;
+        int64_t delta, length, bound, size;
+        uint8_t *at = data + p->size;
         const char *problem = row_at(t, p->next, &r);
         if (problem != NULL)
             return problem;
-        bound += record_bound(t, &r);
-        if (p->next == at)
+        bound = p->bound + record_bound(t, &r);
+        if (p->next == begin)
             p->base_timestamp = p->max_timestamp = r.timestamp;
         else if (bound > max_bytes)
-            break;
+            return NULL;
         if (__builtin_sub_overflow(r.timestamp, p->base_timestamp, &delta))
             return TOO_FAR;
+        length = row_length(&r, delta, p->next - begin);
+        size = varint_size(length) + length;
+        if (p->size + size > MAX_PAYLOAD_BYTES)
+            return TOO_LARGE;
+        if (size > capacity - p->size) {
+            *missing = size;
+            return NULL;
+        }
+        const uint8_t *end = at + size;
+        at = write_record(at, length, delta, p->next - begin, r.key, r.value,
+                          r.headers_end - r.headers_begin);
+        if ((problem = write_headers(t, &r, at, end)) != NULL)
+            return problem;
         if (r.timestamp > p->max_timestamp)
             p->max_timestamp = r.timestamp;
-        length = row_length(&r, delta, p->next - at);
-        p->size += varint_size(length) + length;
-        if (p->size > MAX_PAYLOAD_BYTES)
-            return TOO_LARGE;
+        p->size += size;
+        p->bound = bound;
     }
     return NULL;
 }
 
-/* Write the planned records; what does not fit the plan any more is malformed. */
-static const char *write_plan(const table *t, int64_t begin, const plan *p, uint8_t *at)
+/* A guess at the bytes that so many rows need; nothing depends on it but how often a batch grows. */
+static int64_t first_capacity(int64_t rows, int64_t max_bytes)
 {
-    const uint8_t *end = at + p->size;
+    int64_t most = max_bytes < MAX_CAPACITY ? max_bytes : MAX_CAPACITY;
+    int64_t guess = rows < most / USUAL_RECORD_SIZE ? rows * USUAL_RECORD_SIZE : most;
 
-    for (int64_t position = begin; position < p->next; position++) {
-        row r;
-        int64_t delta, length;
-        const char *problem = row_at(t, position, &r);
-        if (problem != NULL)
-            return problem;
-        if (__builtin_sub_overflow(r.timestamp, p->base_timestamp, &delta))
-            return TOO_FAR;
-        length = row_length(&r, delta, position - begin);
-        if (varint_size(length) + length > end - at)
-            return MALFORMED;
-        const uint8_t *record_end = at + varint_size(length) + length;
-        at = write_record(at, length, delta, position - begin, r.key, r.value,
-                          r.headers_end - r.headers_begin);
-        for (int64_t i = r.headers_begin; i < r.headers_end; i++) {
-            span key, value;
-            if ((problem = header_of(t, i, &key, &value)) != NULL)
-                return problem;
-            if (span_size(key) + span_size(value) > record_end - at)
-                return MALFORMED;
-            at = write_span(write_span(at, key), value);
+    return guess > MIN_CAPACITY ? guess : MIN_CAPACITY;
+}
+
+/* The rows behind `room` bytes of zeros; NULL with an exception. */
+static PyObject *write_batch(const table *t, int64_t begin, int64_t stop, int64_t max_bytes,
+                             Py_ssize_t room, progress *p)
+{
+    int64_t capacity = first_capacity(stop - begin, max_bytes), missing;
+    PyObject *batch = PyByteArray_FromStringAndSize(NULL, room + (Py_ssize_t)capacity);
+
+    if (batch == NULL)
+        return NULL;
+    memset(PyByteArray_AsString(batch), 0, (size_t)room);
+    p->next = begin;
+    do {
+        uint8_t *data = (uint8_t *)PyByteArray_AsString(batch) + room;
+        const char *problem;
+        Py_BEGIN_ALLOW_THREADS
+        problem = write_rows(t, begin, stop, max_bytes, p, data, capacity, &missing);
+        Py_END_ALLOW_THREADS
+        if (problem != NULL) {
+            PyErr_SetString(PyExc_ValueError, problem);
+            goto failed;
         }
-    }
-    return at == end ? NULL : MALFORMED;
+        capacity = missing > 0 ? 2 * capacity + missing : p->size;
+        if (PyByteArray_Resize(batch, room + (Py_ssize_t)capacity) < 0)
+            goto failed;
+    } while (missing > 0);
+    return batch;
+failed:
+    Py_DECREF(batch);
+    return NULL;
 }
 
 PyObject *encode_columns(PyObject *module, PyObject *args)
@@ -305,8 +345,7 @@ PyObject *encode_columns(PyObject *module, PyObject *args)
     PyObject *rows, *timestamp, *key, *value, *headers, *batch = NULL, *result = NULL;
     long long at, stop, max_bytes;
     Py_ssize_t room;
-    const char *problem = NULL;
-    plan p = {0};
+    progress p = {0};
 
     (void)module;
     if (!PyArg_ParseTuple(args, "OLLLn(On)OOO:encode_columns", &rows, &at, &stop, &max_bytes, &room,
@@ -315,27 +354,13 @@ PyObject *encode_columns(PyObject *module, PyObject *args)
     if (!hold(rows, &t.rows) || !hold(timestamp, &t.timestamp) || !hold_column(key, &t.key) ||
         !hold_column(value, &t.value) || !hold_headers(headers, &t))
         goto out;
-    if (at < 0 || at >= stop || room < 0) {
+    if (at < 0 || at >= stop || room < 0 || room > MAX_PAYLOAD_BYTES) {
         PyErr_SetString(PyExc_ValueError, "a batch needs at least one record");
         goto out;
     }
-    Py_BEGIN_ALLOW_THREADS
-    problem = make_plan(&t, at, stop, max_bytes, &p);
-    Py_END_ALLOW_THREADS
-    if (problem == NULL) {
-        batch = PyByteArray_FromStringAndSize(NULL, room + (Py_ssize_t)p.size);
-        if (batch == NULL)
-            goto out;
-        uint8_t *data = (uint8_t *)PyByteArray_AsString(batch);
-        memset(data, 0, (size_t)room);
-        Py_BEGIN_ALLOW_THREADS
-        problem = write_plan(&t, at, &p, data + room);
-        Py_END_ALLOW_THREADS
-    }
-    if (problem != NULL) {
-        PyErr_SetString(PyExc_ValueError, problem);
+    batch = write_batch(&t, at, stop, max_bytes, room, &p);
+    if (batch == NULL)
         goto out;
-    }
     result = Py_BuildValue("(OLLL)", batch, (long long)p.next, (long long)p.base_timestamp,
                            (long long)p.max_timestamp);
 out:
