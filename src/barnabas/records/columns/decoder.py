@@ -6,10 +6,11 @@ topic, is kept as runs and laid out at the end.
 """
 
 from collections.abc import Collection
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from barnabas.records.batch import BatchHeader, Buffer
 from barnabas.records.columns import schema
@@ -112,17 +113,21 @@ class ColumnDecoder:
     def _end_chunk(self) -> None:
         if self._runs:
             arrays = self._sink.finish()
-            ends = pa.array([run.end for run in self._runs], pa.int64())
+            lengths = np.diff([0, *(run.end for run in self._runs)])
             for name, of_runs in (
                 (schema.TOPIC, [run.topic for run in self._runs]),
                 (schema.PARTITION, [run.partition for run in self._runs]),
                 (schema.TIMESTAMP_TYPE, [run.timestamp_type for run in self._runs]),
             ):
                 if name in self._schema.names:
-                    values = pa.array(of_runs, self._schema.field(name).type)
-                    arrays[name] = pc.run_end_decode(
-                        pa.RunEndEncodedArray.from_arrays(ends, values)
-                    )
+                    arrays[name] = _repeat(of_runs, lengths, self._schema.field(name).type)
             columns = [arrays[name] for name in self._schema.names]
             self._chunks.append(pa.RecordBatch.from_arrays(columns, schema=self._schema))
         self._start_chunk()
+
+
+def _repeat(values: list[Any], lengths: npt.NDArray[np.int64], type_: pa.DataType) -> pa.Array:
+    """Each value as often as its length says."""
+    if len(set(values)) == 1:
+        return pa.repeat(pa.scalar(values[0], type_), int(lengths.sum()))
+    return pa.array(values, type_).take(pa.array(np.repeat(np.arange(len(values)), lengths)))
