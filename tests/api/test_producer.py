@@ -65,6 +65,21 @@ def test_a_record_arrives_with_all_its_parts(
     run(main())
 
 
+def test_a_broker_may_stamp_records_itself(
+    face: Face, bootstrap: str, admin: barnabas.Admin
+) -> None:
+    topic = new_topic(admin, message_timestamp_type="LogAppendTime")
+
+    async def main() -> None:
+        async with face(bootstrap) as producer:
+            before_ms = int(time() * 1000)
+            delivery = await producer.delivery(await producer.send(topic, b"x", timestamp_ms=5))
+            assert delivery.timestamp_ms >= before_ms - 1_000
+        assert read(bootstrap, topic)[0].timestamp()[1] == delivery.timestamp_ms
+
+    run(main())
+
+
 def test_records_keep_their_order_and_know_their_offsets(
     face: Face, bootstrap: str, admin: barnabas.Admin
 ) -> None:

@@ -9,6 +9,7 @@ Waiting for a record makes its batch leave at once: lingering is for batches nob
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Event, Lock
 from typing import Any
 
@@ -122,7 +123,7 @@ class Settlement:
         if event is not None:
             event.set()
         for loop, waiting in futures.items():
-            if not loop.is_closed():
+            with suppress(RuntimeError):  # the loop is closed, and nobody waits there any more
                 loop.call_soon_threadsafe(_release, waiting)
         if callbacks:
             here = asyncio.get_running_loop()
