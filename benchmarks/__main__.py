@@ -90,7 +90,7 @@ def main() -> None:
         contenders.append(Contender(OTHER, (host, int(port), arguments.against_pid)))
     console = Console()
     if not console.is_terminal:
-        console.width = 110
+        console.width = 130
     bench = Bench(contenders, arguments.quick, console)
     began = time.monotonic()
     rows: dict[str, list[Row]] = {}

@@ -42,9 +42,7 @@ def _promise(row: Row) -> str:
     if row.kept is None:
         return ""
     if row.at_least_ratios:
-        aims = row.at_least_ratios.items()
-        missed = [f"{ratio:g}x {name}" for name, ratio in aims if name in row.missed]
-        return f"[red]>= {', '.join(missed)} BROKEN[/]" if missed else "[green]kept[/]"
+        return f"[red]{', '.join(row.missed)}: BROKEN[/]" if row.missed else "[green]kept[/]"
     limit = f"{row.at_most:g} {row.unit}" if row.at_most else f"{row.at_most_ratio:g}x"
     return f"[green]<= {limit} kept[/]" if row.kept else f"[red]<= {limit} BROKEN[/]"
 

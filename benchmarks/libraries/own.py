@@ -1,7 +1,5 @@
 """Barnabas, the blocking face, and its tables."""
 
-import pyarrow as pa
-
 from barnabas import Consumer, Producer
 from benchmarks.libraries.run import (
     CONSUME,
@@ -45,6 +43,8 @@ def produce_outcomes(run: Run) -> None:
 
 
 def produce_tables(run: Run) -> None:
+    import pyarrow as pa  # the other works do without, as most applications do
+
     rows = min(TABLE_RECORDS, run.count)
     table = pa.table({"value": pa.array([run.value] * rows, pa.binary())})
     with _producer(run) as producer:
