@@ -12,6 +12,7 @@ decide, because what was written down is elsewhere, takes it over first (`keep_t
 Ending is done when it is decided in the coordinator's log; readers see it a moment later.
 """
 
+import asyncio
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -123,7 +124,8 @@ async def still_open(
     cluster: Cluster, prepared: Collection[PreparedTransaction]
 ) -> list[PreparedTransaction]:
     """Those of them that can be ended either way."""
-    return [each for each in prepared if await _is_open(cluster, each)]
+    are_open = await asyncio.gather(*(_is_open(cluster, each) for each in prepared))
+    return [each for each, is_open in zip(prepared, are_open, strict=True) if is_open]
 
 
 async def _is_open(cluster: Cluster, prepared: PreparedTransaction) -> bool:

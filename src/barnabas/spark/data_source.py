@@ -7,13 +7,22 @@ read planned), so nothing is connected before it is needed.
 from collections.abc import MutableMapping
 from typing import ClassVar
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
 from pyspark.sql.types import StructType
 
 from barnabas.spark.batch_reader import BatchReader
+from barnabas.spark.batch_writer import BatchWriter
 from barnabas.spark.options import batch_options, stream_options
 from barnabas.spark.schema import check_schema, schema_of
+from barnabas.spark.sink_options import sink_options
 from barnabas.spark.stream_reader import StreamReader
+from barnabas.spark.stream_writer import AtLeastOnceWriter, ExactlyOnceWriter
 
 
 class BarnabasDataSource(DataSource):
@@ -40,3 +49,12 @@ class BarnabasDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
         check_schema(schema)
         return StreamReader(stream_options(self.options), schema, self.parallelism)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        return BatchWriter(sink_options(self.options, streaming=False), schema, overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: ARG002, N802 - Spark's
+        options = sink_options(self.options, streaming=True)
+        if options.exactly_once:
+            return ExactlyOnceWriter(options, schema)
+        return AtLeastOnceWriter(options, schema)

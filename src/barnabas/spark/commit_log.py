@@ -1,0 +1,163 @@
+"""What was decided about the batches of streams, in a compacted topic: one record for each query.
+
+    topic       __barnabas_spark_commits, compacted, never deleted
+    key         the id of the query, as its checkpoint has it
+    value       JSON: {"run", "past_runs", "batch", "decided_by", "transactions": [[id, producer
+                id, epoch], ...]}
+
+`run` is the run of the query that owns it: who starts the query again takes it from the run before,
+for good. `batch` is the last batch whose transactions are committed, whatever happens; until they
+all are, no later batch is begun. So one record is enough.
+
+A change is made in a transaction, under a transactional id of the query. Whoever begins to change
+something thereby shuts out all who had begun before, and then reads how things stand: of two that
+change something at the same time one fails, and nobody overwrites what he has not seen.
+
+Who changes something reads to the end of the log, not only as far as the oldest transaction that is
+open: behind it there may be changes of this query. If another query's change hangs, it is waited
+for. Who only looks does not wait: a run that sees its own claim has seen all that came before.
+"""
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from barnabas.client.cluster import Cluster
+from barnabas.client.isolation import IsolationLevel
+from barnabas.client.metadata import TopicPartition
+from barnabas.client.offsets import beginning_and_end
+from barnabas.client.prepared_transactions import PreparedTransaction
+from barnabas.client.producer import Producer
+from barnabas.client.range_reading import RangeReading, RecordRange
+from barnabas.client.topics import create_topic
+from barnabas.errors import TopicExists, UnknownTopic
+from barnabas.records.columns.schema import KEY, VALUE
+from barnabas.records.murmur2 import partition_for_key
+
+TOPIC = "__barnabas_spark_commits"
+PREFIX = "barnabas-spark-"
+"""Transactional ids begin with it, and go on with the query's id."""
+
+NO_BATCH = -1
+
+_PARTITIONS = 8
+_CONFIGS = {"cleanup.policy": "compact", "segment.bytes": "1048576"}
+_PAST_RUNS = 50
+_CHANGE_TIMEOUT_MS = 10_000
+
+
+@dataclass(frozen=True)
+class QueryState:
+    """How a query stands."""
+
+    run: str
+    past_runs: tuple[str, ...] = ()
+    """Those that it was taken from, the last ones; they may not come back."""
+    batch: int = NO_BATCH
+    decided_by: str = ""
+    transactions: tuple[PreparedTransaction, ...] = ()
+
+    def taken_by(self, run: str) -> "QueryState":
+        past_runs = (*self.past_runs, self.run)[-_PAST_RUNS:]
+        return QueryState(run, past_runs, self.batch, self.decided_by, self.transactions)
+
+    def with_batch(self, batch: int, transactions: list[PreparedTransaction]) -> "QueryState":
+        return QueryState(self.run, self.past_runs, batch, self.run, tuple(transactions))
+
+    def encode(self) -> bytes:
+        return json.dumps(self.__dict__, separators=(",", ":")).encode()
+
+    @classmethod
+    def decode(cls, value: bytes) -> "QueryState":
+        fields = json.loads(value)
+        return cls(
+            fields["run"],
+            tuple(fields["past_runs"]),
+            fields["batch"],
+            fields["decided_by"],
+            tuple(PreparedTransaction(*each) for each in fields["transactions"]),
+        )
+
+
+class Reading(NamedTuple):
+    """The state of a query as far as the log was read."""
+
+    state: QueryState | None
+    offset: int
+    """Where to read on from."""
+
+
+NOTHING_READ = Reading(None, 0)
+
+
+class CommitLog:
+    """The state of one query. `known` is what was read before, maybe elsewhere."""
+
+    def __init__(self, cluster: Cluster, query_id: str, known: Reading = NOTHING_READ) -> None:
+        self._cluster = cluster
+        self._query_id = query_id
+        self._key = query_id.encode()
+        self._known = known
+
+    async def look(self) -> Reading:
+        """How the query stands, or stood before a change that is under way."""
+        return await self._read(IsolationLevel.READ_COMMITTED)
+
+    async def _read(self, up_to: IsolationLevel) -> Reading:
+        """Read committed changes, up to where a reader of this isolation sees the log end."""
+        partition = await self._partition()
+        first, end = (await beginning_and_end(self._cluster, [partition], up_to))[partition]
+        start = max(first, self._known.offset)
+        state = self._known.state
+        reading = RangeReading(
+            self._cluster,
+            [RecordRange(partition, start, end)],
+            [KEY, VALUE],
+            isolation=IsolationLevel.READ_COMMITTED,
+        )
+        while fetched := await reading.fetch():
+            for table in (*reading.tables(fetched), *reading.rest()):
+                for row in table.to_pylist():
+                    if row[KEY] == self._key:
+                        state = QueryState.decode(row[VALUE])
+        self._known = Reading(state, max(start, end))
+        return self._known
+
+    async def change(
+        self, decide: Callable[[QueryState | None], QueryState | None]
+    ) -> QueryState | None:
+        """Shut out all others, read, and write what is decided then, if anything.
+
+        What `decide` raises goes on. Raises `ProducerFenced` if somebody else has come after us,
+        and `CommitUncertain` if nobody said whether it is written: read again, or change again.
+        """
+        partition = await self._partition()
+        producer = Producer(
+            self._cluster,
+            transactional_id=f"{PREFIX}{self._query_id}",
+            transaction_timeout_ms=_CHANGE_TIMEOUT_MS,
+            auto_create=False,
+            linger_ms=0,
+        )
+        async with producer:
+            before = (await self._read(IsolationLevel.READ_UNCOMMITTED)).state
+            after = decide(before)
+            if after is None:
+                return before
+            async with producer.transaction():
+                await producer.send(
+                    TOPIC, after.encode(), key=self._key, partition=partition.partition
+                )
+            return after
+
+    async def _partition(self) -> TopicPartition:
+        """Where the query's record is; makes the topic if it is not there."""
+        try:
+            topic = await self._cluster.topic(TOPIC)
+        except UnknownTopic:
+            with suppress(TopicExists):
+                await create_topic(self._cluster, TOPIC, partitions=_PARTITIONS, configs=_CONFIGS)
+            topic = await self._cluster.topic(TOPIC, auto_create=True)
+        return TopicPartition(TOPIC, partition_for_key(self._key, len(topic.partitions)))

@@ -1,0 +1,61 @@
+"""The columns of a DataFrame that are written, as Spark's Kafka sink has them.
+
+    value       string or binary              required
+    key         string or binary
+    headers     array of struct of a string key and a binary value
+    topic       string                        required, unless the option topic is given
+    partition   int
+
+Other columns are passed over, as Spark's sink does: what was read from a topic can be written.
+"""
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    IntegerType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from barnabas.errors import InvalidArgument
+from barnabas.records.columns import schema as columns
+
+_HEADERS = ArrayType(
+    StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+)
+_TYPES: dict[str, tuple[DataType, ...]] = {
+    columns.KEY: (StringType(), BinaryType()),
+    columns.VALUE: (StringType(), BinaryType()),
+    columns.HEADERS: (_HEADERS,),
+    columns.TOPIC: (StringType(),),
+    columns.PARTITION: (IntegerType(),),
+}
+
+
+def written_columns(schema: StructType, topic: str | None) -> list[str]:
+    """Those columns of a DataFrame that are written; raises `InvalidArgument`.
+
+    The option topic goes before a column of that name.
+    """
+    written = []
+    for field in schema.fields:
+        allowed = _TYPES.get(field.name)
+        if allowed is None or (field.name == columns.TOPIC and topic is not None):
+            continue
+        if field.dataType.simpleString() not in {each.simpleString() for each in allowed}:
+            wanted = " or ".join(each.simpleString() for each in allowed)
+            raise InvalidArgument(
+                f"column {field.name!r} is {field.dataType.simpleString()}, and has to be {wanted}"
+            )
+        if field.name in written:
+            raise InvalidArgument(f"there are several columns {field.name!r}")
+        written.append(field.name)
+    if columns.VALUE not in written:
+        raise InvalidArgument(f"no column {columns.VALUE!r}: it holds what is written")
+    if topic is None and columns.TOPIC not in written:
+        raise InvalidArgument(
+            "which topic? Set the option topic, or give the rows a column of that name"
+        )
+    return written

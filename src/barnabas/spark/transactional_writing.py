@@ -1,0 +1,70 @@
+"""What a task of an exactly-once stream does: write in a transaction, and leave it prepared."""
+
+import os
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from barnabas.client.producer import Producer
+from barnabas.client.transaction import Transaction
+from barnabas.spark.commit_log import Reading
+from barnabas.spark.connection import ClusterConnection, connect
+from barnabas.spark.exactly_once import Task, Written, claim, is_decided
+from barnabas.spark.row_writing import RowWriting
+from barnabas.spark.sink_options import SinkOptions
+
+
+def write_in_transaction(
+    options: SinkOptions, columns: list[str], task: Task, batches: Iterator[pa.RecordBatch]
+) -> Written:
+    """Write everything, unless the batch counts already; what fails is rolled back.
+
+    The transaction begins with the first row: a task without any costs nothing.
+    """
+    connection = connect(options.producer.connection)
+    known = _claimed(connection, task)
+    if is_decided(known, task.batch_id):
+        for _ in batches:
+            pass  # Spark wants its rows to be taken
+        return Written(task, known, None)
+    with_rows = (batch for batch in batches if batch.num_rows)
+    first = next(with_rows, None)
+    if first is None:
+        return Written(task, known, None)
+    producer = Producer(
+        connection.cluster,
+        transactional_id=task.transactional_id,
+        transaction_timeout_ms=options.producer.transaction_timeout_ms,
+        **options.producer.producer,
+    )
+    transaction = connection.ask(lambda _: _begin(producer))
+    try:
+        writing = RowWriting(connection, producer, options)
+        writing.send(first, columns)
+        for batch in with_rows:
+            writing.send(batch, columns)
+        prepared = connection.ask(lambda _: transaction.prepare())
+    finally:
+        connection.ask(lambda _: producer.close(0))  # rolls back what is not prepared
+    return Written(task, known, prepared)
+
+
+async def _begin(producer: Producer) -> Transaction:
+    await producer.start()
+    transaction = producer.transaction()
+    transaction.begin()
+    return transaction
+
+
+def _claimed(connection: ClusterConnection, task: Task) -> Reading:
+    """How the query stood when this run claimed it: nothing else can change it meanwhile."""
+    key = (os.getpid(), task.query_id, task.run_id)
+    known = _claims.get(key)
+    if known is None:
+        known = connection.ask(lambda cluster: claim(cluster, task))
+        _claims.clear()  # of runs that are over
+        _claims[key] = known
+    return known
+
+
+_claims: dict[tuple[int, str, str], Reading] = {}
