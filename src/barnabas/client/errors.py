@@ -149,6 +149,15 @@ _MEANINGS = {
     ErrorCode.UNKNOWN_MEMBER_ID: _Meaning(
         "the group does not know this member", "if it has other members, stop them first"
     ),
+    ErrorCode.FENCED_INSTANCE_ID: _Meaning(
+        "another member has come with the same instance id", "give each an instance_id of its own"
+    ),
+    ErrorCode.ILLEGAL_GENERATION: _Meaning(
+        "the group has shared its partitions out anew", "what was not committed is read again"
+    ),
+    ErrorCode.REBALANCE_IN_PROGRESS: _Meaning(
+        "the group is sharing its partitions out anew", "what was not committed is read again"
+    ),
     ErrorCode.TOPIC_DELETION_DISABLED: _Meaning(
         "the broker forbids to delete it", "set delete.topic.enable=true there"
     ),

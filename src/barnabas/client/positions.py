@@ -23,6 +23,9 @@ class Positions:
         self.fetcher = fetcher
         self.outbox = outbox
 
+    async def ready(self) -> None:
+        """Have partitions: who asks about them may not have read anything yet."""
+
     @property
     def assignment(self) -> list[TopicPartition]:
         """The partitions that are being read."""
@@ -47,6 +50,7 @@ class Positions:
 
     async def seek(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Go on reading elsewhere."""
+        await self.ready()
         for partition in self.chosen(offsets.keys()):
             check_offset(partition, offsets[partition])
             self.outbox.drop(self.fetcher.readings[partition].ledger)
@@ -54,6 +58,7 @@ class Positions:
 
     async def seek_to_time(self, timestamp: int, partitions: Iterable[TopicPartition]) -> None:
         """Go on at a time, EARLIEST or LATEST; at the end if nothing is that young."""
+        await self.ready()
         chosen = self.chosen(partitions)
         found = await offsets_at(self.cluster, chosen, timestamp, self.fetcher.isolation)
         if found:
@@ -61,17 +66,20 @@ class Positions:
 
     async def pause(self, partitions: Iterable[TopicPartition]) -> None:
         """Hand out nothing of these partitions."""
+        await self.ready()
         for partition in self.chosen(partitions):
             self.outbox.drop(self.fetcher.readings[partition].ledger)
             self.fetcher.pause(partition)
 
     async def resume(self, partitions: Iterable[TopicPartition]) -> None:
         """Go on with partitions that were paused."""
+        await self.ready()
         for partition in self.chosen(partitions):
             self.fetcher.resume(partition)
 
     async def lag(self) -> dict[TopicPartition, int]:
         """How many offsets each partition is behind its end."""
+        await self.ready()
         names = self.assignment
         ends = await list_offsets(
             self.cluster, dict.fromkeys(names, LATEST), self.fetcher.isolation
@@ -88,7 +96,10 @@ class Positions:
         chosen = [TopicPartition(*each) for each in partitions] or list(readings)
         for partition in chosen:
             if partition not in readings:
-                raise InvalidArgument(f"partition {partition} is not assigned to this consumer")
+                yet = "" if readings else " yet: it gets its partitions when it begins to read"
+                raise InvalidArgument(
+                    f"partition {partition} is not assigned to this consumer{yet}"
+                )
         return chosen
 
 

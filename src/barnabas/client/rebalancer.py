@@ -78,7 +78,7 @@ class Rebalancer:
         self._telling = False  # whether it is being told something right now
         self._settled = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._is_watched = False
+        self._is_watched = self._has_joined = False
         self._failure: BarnabasError | None = None
 
     @property
@@ -96,14 +96,26 @@ class Rebalancer:
         self._outbox.cut()
         self._stir()
 
+    async def join_first(self) -> None:
+        """Have partitions, if there never were any; the application hears of them later."""
+        while not self._has_joined:
+            if self._task is None:
+                self._begin()
+            assert self._task is not None
+            await asyncio.wait({self._task})
+            self._raise_failure()
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
     async def attend(self) -> News | None:
         """The application is here: what it has to be told, if anything; it says when it `heard`.
 
         If there is nothing, wait until `is_busy` is over.
         """
-        if self._failure is not None:
-            failure, self._failure = self._failure, None
-            raise failure
+        self._raise_failure()
         if self._news and not self._telling:
             self._telling = True
             return self._news.popleft()
@@ -156,6 +168,7 @@ class Rebalancer:
             self._failure = error
         else:
             self._failure = None
+            self._has_joined = True
             self._settled.set()
         finally:
             self._task = None

@@ -23,7 +23,7 @@ from barnabas.client.offsets import EARLIEST
 from barnabas.client.outbox import Outbox
 from barnabas.client.positions import Positions
 from barnabas.client.rebalancer import News, Rebalancer
-from barnabas.errors import ConsumerBroken, InvalidArgument
+from barnabas.errors import ConsumerBroken, InvalidArgument, RequestTimedOut
 from barnabas.records.message import Message
 
 
@@ -59,6 +59,8 @@ class Subscription(Positions):
         """How many wait in `attend`."""
         self.is_at_work: Callable[[], bool] = lambda: False
         """Whether messages are being handled while somebody waits: streams know."""
+        self.goodbye_s: float | None = None
+        """How long the last commit may take, for whoever was interrupted."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._started = self._is_closing = False
         self._starting = asyncio.Lock()
@@ -95,7 +97,13 @@ class Subscription(Positions):
         self.outbox.cut()  # whoever reads in another thread gets no more
         try:
             if self._committer is not None:
-                await self._committer.commit_at_end()
+                async with asyncio.timeout(self.goodbye_s):
+                    await self._committer.commit_at_end()
+        except TimeoutError as error:
+            raise RequestTimedOut(
+                f"what was done last could not be committed in {self.goodbye_s} s, so it will be "
+                "read again"
+            ) from error
         finally:
             await self._tasks.close()
             await self.fetcher.close()
@@ -188,6 +196,11 @@ class Subscription(Positions):
                 self._tasks.start(self._committer.run())
             self._started = True
 
+    async def ready(self) -> None:
+        await self._begin()
+        if self._rebalancer is not None:
+            await self._rebalancer.join_first()
+
     async def assign(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Read exactly these partitions, each from its offset: for who subscribes to no topics."""
         if self.topics:
@@ -209,6 +222,8 @@ class Subscription(Positions):
         self, partitions: Iterable[TopicPartition] | None = None
     ) -> dict[TopicPartition, int]:
         """What the group has committed; partitions without anything are left out."""
+        if partitions is None:
+            await self.ready()
         names = self.assignment if partitions is None else partitions
         return await fetch_committed(self.cluster, self.group_id, list(names), stable=True)
 
