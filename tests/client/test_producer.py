@@ -419,6 +419,36 @@ def test_a_partition_begins_anew_when_a_batch_was_given_up() -> None:
     run(main())
 
 
+def test_a_silent_broker_holds_nobody_longer_than_the_delivery_timeout() -> None:
+    """What is given up while it is under way keeps its place: the next one comes after it."""
+
+    async def main() -> None:
+        async with FakeBroker({"t": 1}) as broker:
+            store = Numbered(broker)
+            async with (
+                Cluster(broker.bootstrap) as cluster,
+                Producer(cluster, delivery_timeout_ms=300) as producer,
+            ):
+                await (await producer.send("t", b"1"))
+                store.delay = 0.6
+                with pytest.raises(DeliveryTimedOut, match="has not answered"):
+                    await (await producer.send("t", b"2"))
+                assert len(store.values[TopicPartition("t", 0)]) == 1
+                store.delay = 0
+                sent = [await producer.send("t", b"3"), await producer.send("t", b"4")]
+                with pytest.raises(DeliveryTimedOut):
+                    await sent[0]
+                await asyncio.sleep(0.1)
+                assert (await (await producer.send("t", b"5"))).offset == 2
+                await producer.flush()
+            assert store.values == {("t", 0): [b"1", b"2", b"5"]}
+            assert store.most_under_way == 1
+            assert store.ids == 2
+            assert (producer.count.delivered, producer.count.failed) == (2, 3)
+
+    run(main())
+
+
 def test_a_partition_that_has_forgotten_the_producer_is_told_again() -> None:
     async def main() -> None:
         async with FakeBroker({"t": 1}) as broker:

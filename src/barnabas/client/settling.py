@@ -159,6 +159,7 @@ class Settling:
 
     def _give_up(self, lane: Lane, error: BarnabasError) -> None:
         self.identities.gave_up(lane, error)
+        lane.retry_at = 0.0  # the pause was for this one
         self._failed(self._accumulator.take_first(lane), error)
 
     async def discard(self, error: BarnabasError) -> bool:
