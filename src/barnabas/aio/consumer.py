@@ -21,6 +21,8 @@ from barnabas.records.message import Message
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_GOODBYE_S = 5.0  # for whoever is interrupted or cancelled
+
 Callback = Callable[[list[TopicPartition]], Awaitable[None] | None]
 
 
@@ -131,6 +133,8 @@ class Consumer(PositionsAndOffsets):
     ) -> None:
         if error is None:
             self._outbox.settle_at_end()
+        elif not isinstance(error, Exception):  # somebody is impatient
+            self._core.goodbye_s = _GOODBYE_S
         await super().__aexit__(error_type, error, traceback)
 
     # -- reading -------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from barnabas.client.producer_core import ProducerCore
 from barnabas.client.producer_options import Acks, CompressionName, acks_of, compression_of
 from barnabas.client.routes import decline
 from barnabas.client.sent import Sent
-from barnabas.errors import BarnabasError
 from barnabas.formats import Format, FormatName, encoder
 from barnabas.records.murmur2 import partition_for_key
 from barnabas.records.record import Header
@@ -215,9 +214,4 @@ class Producer(Client):
     ) -> None:
         if error is not None and not isinstance(error, Exception):
             self._core.goodbye_s = _GOODBYE_S
-        try:
-            await self.close()
-        except BarnabasError as failure:
-            if error is None:
-                raise
-            error.add_note(f"Besides, closing the producer failed: {failure}")
+        await super().__aexit__(error_type, error, traceback)

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from barnabas.client.engine import Core, take_seat
+from barnabas.errors import BarnabasError
 
 T = TypeVar("T")
 
@@ -72,7 +73,13 @@ class Client:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self.close()
+        """Close. What goes wrong then is raised, or noted in the exception that is on its way."""
+        try:
+            await self.close()
+        except BarnabasError as failure:
+            if error is None:
+                raise
+            error.add_note(f"Besides, closing the {self._seat.name} failed: {failure}")
 
     def __del__(self) -> None:
         if hasattr(self, "_seat"):  # else its making failed

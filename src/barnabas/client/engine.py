@@ -61,7 +61,7 @@ class Seat:
         self._waiting: set[Future[Any]] = set()
         self._closed: Closed | None = None
         self._closing: asyncio.Task[None] | None = None
-        self.warned = False
+        self.warned = self.hurried = False
 
     @property
     def closed(self) -> bool:
@@ -141,6 +141,7 @@ class Seat:
 
     def hurry(self) -> None:
         """Stop finishing: what a core that is being closed has not done by now stays undone."""
+        self.hurried = True
         with suppress(RuntimeError):  # it has come to its end meanwhile
             self._engine.loop.call_soon_threadsafe(self._cancel_closing)
 
@@ -262,8 +263,9 @@ def _close_all() -> None:
                 ResourceWarning,
                 stacklevel=1,
             )
-    closing = [seat.close() for seat in seats]
-    late = wait(closing, EXIT_TIMEOUT_S).not_done
+    known = [seat.close() for seat in seats if seat.hurried]  # whoever did that was told
+    closing = [seat.close() for seat in seats if not seat.hurried]
+    late = wait(known + closing, EXIT_TIMEOUT_S).not_done
     for seat in seats:
         seat.hurry()
     wait(late, _STOP_TIMEOUT_S)

@@ -11,6 +11,7 @@ Leaves out cooperative rebalancing.
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from time import monotonic
 
 from barnabas.client.assignors import ASSIGNORS
@@ -39,6 +40,7 @@ from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequest
 _PROTOCOL_TYPE = "consumer"
 _SINGLE_MEMBER_LEAVE = 2  # from version 3 on, one request may name several members
 _ANSWER_SLACK_MS = 5_000
+_LEAVE_S = 3.0
 _HEARTBEAT_INTERVAL_MS = 3_000
 _HEARTBEATS_LOST = 3  # a coordinator that hangs is replaced before the session ends there
 
@@ -115,12 +117,17 @@ class GroupMember:
         return assignment
 
     async def leave(self) -> None:
-        """Leave, so that the others get the partitions at once; a static member just goes."""
+        """Leave, so that the others get the partitions at once; a static member just goes.
+
+        So does one whose coordinator does not answer soon: it will be missed.
+        """
         await self._stop_heartbeats()
         member_id, self._member_id = self._member_id, ""
         try:
             if member_id and self._group_instance_id is None:
-                await self._cluster.retrying(lambda: self._leave(member_id))
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_LEAVE_S):
+                        await self._cluster.retrying(lambda: self._leave(member_id))
         finally:
             await self._cluster.close_channel(self._channel)
 

@@ -23,6 +23,8 @@ from barnabas.sync.streams import Stream
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_GOODBYE_S = 5.0  # for whoever is interrupted or cancelled
+
 Callback = Callable[[list[TopicPartition]], object]
 
 
@@ -133,6 +135,8 @@ class Consumer(PositionsAndOffsets):
     ) -> None:
         if error is None:
             self._outbox.settle_at_end()
+        elif not isinstance(error, Exception):  # somebody is impatient
+            self._core.goodbye_s = _GOODBYE_S
         super().__exit__(error_type, error, traceback)
 
     # -- reading -------------------------------------------------------------------------------
