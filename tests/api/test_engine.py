@@ -10,7 +10,7 @@ from threading import Timer
 
 import pytest
 
-from barnabas.errors import ClientClosed, WaitsForItself
+from barnabas.errors import ClientClosed, DeliveryTimedOut, WaitsForItself
 from tests.api.clock import AioClock, Clock, Core
 
 
@@ -71,6 +71,26 @@ def test_closing_raises_once_what_the_core_raises_and_leaves_nothing_behind() ->
         clock.close()
     clock.close()
     assert not engines()
+
+
+def test_what_closing_raises_masks_no_exception() -> None:
+    def in_a_thread() -> None:
+        with Clock() as clock:
+            clock.core.failing = DeliveryTimedOut("not delivered")
+            raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine") as caught:
+        in_a_thread()
+    assert caught.value.__notes__ == ["Besides, closing the Clock failed: not delivered"]
+
+    async def in_a_task() -> None:
+        async with AioClock() as clock:
+            clock.core.failing = DeliveryTimedOut("not delivered")
+            raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine") as caught:
+        asyncio.run(in_a_task())
+    assert caught.value.__notes__ == ["Besides, closing the AioClock failed: not delivered"]
 
 
 def test_whoever_waits_while_somebody_else_closes_is_told() -> None:

@@ -163,6 +163,22 @@ with Clock(Loud()) as clock:
     assert done.stderr.rstrip().endswith("KeyboardInterrupt")
 
 
+def test_ctrl_c_while_closing_is_all_that_is_shown() -> None:
+    program = """
+signal.signal(signal.SIGINT, signal.default_int_handler)
+threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT]).start()
+clock = Clock(Loud())
+clock.core.closing_s = 60
+clock.close()
+"""
+    started = time.monotonic()
+    done = run(program, status=-2)
+    assert time.monotonic() - started < 10
+    assert done.stdout == ""
+    assert done.stderr.count("Traceback") == 1
+    assert done.stderr.rstrip().endswith("KeyboardInterrupt")
+
+
 def test_after_a_fork_the_child_has_an_engine_of_its_own() -> None:
     program = """
 from barnabas.errors import UsedAfterFork
