@@ -54,7 +54,7 @@ class Library(NamedTuple):
     name: str
     module: str
     works: tuple[str, ...]
-    count: int
+    records: int
 
 
 _ORDINARY = (PRODUCE, PRODUCE_OUTCOMES, CONSUME, CONSUME_BATCHED)
@@ -99,7 +99,7 @@ def measure(bench: Bench) -> list[Row]:
 def compare(bench: Bench, broker: Broker, size: int) -> tuple[Found, Found]:
     """All libraries in turn, several rounds: medians on the clock, and of CPU."""
     shrink = (size + 300) / 400 * (5 if bench.quick else 1)
-    counts = {library: int(library.count / shrink) for library in LIBRARIES}
+    counts = {library: int(library.records / shrink) for library in LIBRARIES}
     for count in set(counts.values()):
         fill(broker, stored(count), size, count)
     seen: defaultdict[str, defaultdict[str, list[tuple[float, float]]]]

@@ -58,7 +58,7 @@ def report(bootstrap: str, events: int) -> None:
     """How busy the site was, without a Python object for each event."""
     import pyarrow as pa
 
-    tables = []
+    tables: list[pa.Table] = []
     with Consumer(bootstrap, TOPICS) as consumer:
         while sum(table.num_rows for table in tables) < events:
             tables.append(consumer.poll_table(columns=["topic", "key"]))

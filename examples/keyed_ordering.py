@@ -10,7 +10,7 @@ and among threads, because `streams` gives a key always to the same one.
 import random
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from barnabas import Admin, Consumer, Message, Producer
@@ -28,7 +28,7 @@ def move_money(bootstrap: str) -> None:
                 producer.send("movements", number, key=f"account-{account}")
 
 
-def book(movements: Iterator[Message], ledger: dict[str, list[int]]) -> None:
+def book(movements: Iterable[Message], ledger: dict[str, list[int]]) -> None:
     for movement in movements:
         time.sleep(random.uniform(0, 0.002))  # some take longer than others
         ledger.setdefault(movement.key, []).append(movement.value)

@@ -13,7 +13,13 @@ from types import TracebackType
 from typing import Self
 from uuid import uuid4
 
+from barnabas import Message
 from barnabas.aio import Admin, Consumer, Producer
+
+
+def header(message: Message, name: str) -> bytes:
+    """One that has to be there."""
+    return dict(message.headers)[name] or b""
 
 
 class Asker:
@@ -57,7 +63,7 @@ class Asker:
 
     async def _listen(self) -> None:
         async for answer in self._consumer:
-            asked = self._waiting.get(dict(answer.headers)["question"])
+            asked = self._waiting.get(header(answer, "question"))
             if asked is not None and not asked.done():  # else too late, or answered twice
                 asked.set_result(answer.value)
 
@@ -69,11 +75,10 @@ async def answer(bootstrap: str) -> None:
         Producer(bootstrap, linger_ms=0, value_format="str") as producer,
     ):
         async for question in consumer:
-            headers = dict(question.headers)
             sent = await producer.send(
-                headers["reply-to"].decode(),
+                header(question, "reply-to").decode(),
                 question.value.upper() + "!",
-                headers=[("question", headers["question"])],
+                headers=[("question", header(question, "question"))],
             )
             await sent  # before this question counts as done
 
