@@ -54,7 +54,6 @@ class BatchReader(DataSourceReader):
         partitions = await partitions_of(cluster, source.subscription)
         starts = await log_offsets.resolve(
             cluster,
-            "startingOffsets",
             source.starting,
             partitions,
             isolation,
@@ -62,7 +61,6 @@ class BatchReader(DataSourceReader):
         )
         ends = await log_offsets.resolve(
             cluster,
-            "endingOffsets",
             self._options.ending,
             partitions,
             isolation,

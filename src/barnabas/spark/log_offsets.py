@@ -38,7 +38,6 @@ async def first_since(
 
 async def resolve(
     cluster: Cluster,
-    option: str,
     positions: Positions,
     partitions: Collection[TopicPartition],
     isolation: IsolationLevel,
@@ -49,7 +48,7 @@ async def resolve(
 
     With `may_lie_ahead`, a time that no record has reached is the end of the log.
     """
-    wanted = _for_each(option, positions, partitions)
+    wanted = _for_each(positions, partitions)
     if not positions.are_times:
         found = {each: offset for each, offset in wanted.items() if offset >= 0}
         symbolic = {each: offset for each, offset in wanted.items() if offset < 0}
@@ -58,20 +57,20 @@ async def resolve(
     ahead = [each for each, offset in found.items() if offset == NOT_FOUND]
     if ahead and not may_lie_ahead:
         raise InvalidArgument(
-            f"{option}: {', '.join(map(str, sorted(ahead)))} has no record that young; "
+            f"{positions.option}: {', '.join(map(str, sorted(ahead)))} has no record that young; "
             "startingOffsetsByTimestampStrategy=latest begins at its end"
         )
     return found | await latest(cluster, ahead, isolation)
 
 
 def _for_each(
-    option: str, positions: Positions, partitions: Collection[TopicPartition]
+    positions: Positions, partitions: Collection[TopicPartition]
 ) -> Mapping[TopicPartition, int]:
     if positions.every is not None:
         return dict.fromkeys(partitions, positions.every)
     if positions.each.keys() != set(partitions):
         raise InvalidArgument(
-            f"{option} has to name just the partitions that are read, "
+            f"{positions.option} has to name just the partitions that are read, "
             f"{json_of(dict.fromkeys(partitions, EARLIEST))} (-2 is the earliest offset, -1 the "
             f"latest), and names {json_of(positions.each)}"
         )

@@ -25,6 +25,8 @@ class Positions:
     each: Offsets = field(default_factory=dict)
     are_times: bool = False
     """Whether the numbers are milliseconds since 1970 and not offsets."""
+    option: str = field(default="", compare=False)
+    """Which option has said so."""
 
     @property
     def places(self) -> set[int]:
@@ -35,13 +37,13 @@ def parse_offsets(option: str, text: str) -> Positions:
     """What `startingOffsets` and `endingOffsets` say."""
     name = text.strip().lower()
     if name == "earliest":
-        return Positions(EARLIEST)
+        return Positions(EARLIEST, option=option)
     if name == "latest":
-        return Positions(LATEST)
+        return Positions(LATEST, option=option)
     each = offsets_of(option, _json(option, text, '"earliest", "latest" or'))
     if any(offset < EARLIEST for offset in each.values()):
         raise InvalidArgument(f"{option}: an offset is not negative, but for -1 and -2")
-    return Positions(each=each)
+    return Positions(each=each, option=option)
 
 
 def parse_timestamp(option: str, text: str) -> Positions:
@@ -52,7 +54,7 @@ def parse_timestamp(option: str, text: str) -> Positions:
         timestamp_ms = -1
     if timestamp_ms < 0:
         raise InvalidArgument(f"{option} is milliseconds since 1970, not {text!r}")
-    return Positions(timestamp_ms, are_times=True)
+    return Positions(timestamp_ms, are_times=True, option=option)
 
 
 def parse_timestamps(option: str, text: str) -> Positions:
@@ -60,7 +62,7 @@ def parse_timestamps(option: str, text: str) -> Positions:
     each = offsets_of(option, _json(option, text, ""))
     if any(timestamp_ms < 0 for timestamp_ms in each.values()):
         raise InvalidArgument(f"{option} is in milliseconds since 1970, none of them negative")
-    return Positions(each=each, are_times=True)
+    return Positions(each=each, are_times=True, option=option)
 
 
 def parse_partitions(option: str, text: str) -> list[TopicPartition]:

@@ -4,6 +4,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from barnabas.spark.data_source import BarnabasDataSource
+from barnabas.spark.kafka_name import INSTEAD, TAKEN, answer_to_kafka
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
@@ -14,7 +15,7 @@ def register(spark: SparkSession, name: str = "barnabas") -> None:
     With `name="kafka"` a job that was written for Spark's own Kafka source runs as it is. Sets
     `spark.sql.python.filterPushdown.enabled`, without which Spark refuses sources that can filter.
     """
-    format_name, cores = name, _cores(spark)
+    format_name, cores = INSTEAD if name.lower() == TAKEN else name, _cores(spark)
 
     # A class of its own for each name, which travels to Spark's workers by value.
     class Registered(BarnabasDataSource):
@@ -26,6 +27,8 @@ def register(spark: SparkSession, name: str = "barnabas") -> None:
 
     spark.conf.set(PUSHDOWN, "true")
     spark.dataSource.register(Registered)
+    if format_name == INSTEAD:
+        answer_to_kafka(spark)
 
 
 def _cores(spark: SparkSession) -> int | None:

@@ -114,7 +114,6 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         partitions = await partitions_of(cluster, source.subscription)
         starts = await log_offsets.resolve(
             cluster,
-            "startingOffsets",
             source.starting,
             partitions,
             source.consumer.isolation,

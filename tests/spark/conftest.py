@@ -1,0 +1,60 @@
+"""One Spark session for all, and topics of each test's own."""
+
+import secrets
+from collections.abc import Callable, Iterator
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import barnabas
+import barnabas.spark
+
+Read = Callable[..., DataFrame]
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    session = barnabas.spark.session("tests", "local[2]", **{"spark.ui.enabled": False})
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def admin(bootstrap: str) -> Iterator[barnabas.Admin]:
+    with barnabas.Admin(bootstrap) as admin:
+        yield admin
+
+
+@pytest.fixture
+def producer(bootstrap: str) -> Iterator[barnabas.Producer]:
+    with barnabas.Producer(bootstrap) as producer:
+        yield producer
+
+
+@pytest.fixture
+def make_topic(admin: barnabas.Admin) -> Callable[..., str]:
+    def make(partitions: int = 3, prefix: str = "spark") -> str:
+        name = f"{prefix}-{secrets.token_hex(4)}"
+        admin.create_topic(name, partitions=partitions)
+        return name
+
+    return make
+
+
+@pytest.fixture
+def topic(make_topic: Callable[..., str]) -> str:
+    return make_topic()
+
+
+@pytest.fixture
+def read(spark: SparkSession, bootstrap: str) -> Read:
+    """A batch read with these options."""
+
+    def load(schema: str | None = None, **options: str) -> DataFrame:
+        reader = spark.read.format("barnabas").option("kafka.bootstrap.servers", bootstrap)
+        if schema is not None:
+            reader = reader.schema(schema)
+        return reader.options(**options).load()
+
+    return load
