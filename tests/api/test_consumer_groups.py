@@ -14,6 +14,7 @@ import barnabas.aio
 from barnabas import Message, TopicPartition
 from barnabas.client.cluster import Cluster
 from barnabas.client.group import GroupMember
+from barnabas.errors import BrokerError
 from tests.api.conftest import Fill, fill
 from tests.api.faces import Face
 
@@ -282,8 +283,31 @@ def test_a_static_member_comes_back_without_a_rebalance(servers: str, topic_with
         assert consumer._core.needs_group().membership.generation_id == generation
         with barnabas.Consumer(servers, topic, **settings) as successor:
             assert successor.poll(0.3) == []
-            with pytest.raises(barnabas.errors.BrokerError, match="FENCED_INSTANCE_ID"):
+            with pytest.raises(BrokerError, match="FENCED_INSTANCE_ID"):
                 consumer.poll(10)
+
+
+def test_who_is_no_member_hears_that_it_cannot_commit(servers: str, topic_with: Fill) -> None:
+    topic = topic_with(3)
+    with Member(servers, topic) as member:
+        until(lambda: member.messages)
+        with barnabas.Consumer(servers, group=topic, commit_interval_ms=50) as consumer:
+            consumer.assign({TopicPartition(topic, 0): 0})
+            assert len(consumer.poll(5)) == 3
+            with pytest.raises(BrokerError, match="UNKNOWN_MEMBER_ID"):
+                consumer.poll(5)
+            consumer.assign({})
+
+
+def test_what_the_coordinator_refuses_is_explained(
+    face: Face, servers: str, topic_with: Fill
+) -> None:
+    topic = topic_with(3)
+    with (
+        face.consumer(servers, topic, group=topic, session_timeout_ms=50) as consumer,
+        pytest.raises(BrokerError, match=r"group\.min\.session\.timeout\.ms"),
+    ):
+        consumer.poll(5)
 
 
 def test_a_callback_that_raises_is_heard(face: Face, servers: str, topic_with: Fill) -> None:

@@ -148,6 +148,37 @@ def test_a_position_outside_the_log_is_reset_only_if_that_was_wanted() -> None:
     run(main())
 
 
+def test_what_was_fetched_before_it_was_deleted_is_handed_out() -> None:
+    async def main() -> None:
+        async with FakeBroker({"t": 1}) as broker, Cluster(broker.bootstrap) as cluster:
+
+            def answer(request: FetchRequest) -> FetchResponse:
+                offset = request.topics[0].partitions[0].fetch_offset
+                data = PartitionData(high_watermark=25)
+                if offset < 10:
+                    data.records = batch(0, 9)
+                elif offset < 20:
+                    data.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
+                elif offset < 25:
+                    data.records = batch(20, 24)
+                return FetchResponse(
+                    responses=[FetchableTopicResponse(topic="t", partitions=[data])]
+                )
+
+            def earliest(_: ListOffsetsRequest) -> ListOffsetsResponse:
+                found = ListOffsetsPartitionResponse(offset=20)
+                return ListOffsetsResponse(topics=[ListOffsetsTopicResponse("t", [found])])
+
+            broker.on(FetchRequest, answer)
+            broker.on(ListOffsetsRequest, earliest)
+            async with Consumer(cluster, out_of_range=EARLIEST) as consumer:
+                consumer.assign({T0: 0})
+                await asyncio.sleep(0.2)  # all of it is fetched, and nothing is handed out
+                assert await read(consumer, 15) == [*range(10), *range(20, 25)]
+
+    run(main())
+
+
 def test_a_leader_that_moved_is_looked_for() -> None:
     async def main() -> None:
         async with FakeBroker({"t": 1}) as broker, Cluster(broker.bootstrap) as cluster:

@@ -121,9 +121,11 @@ class Consumer(PositionsAndOffsets):
     async def close(self) -> None:
         """Commit what is done, leave the group, and leave nothing behind."""
         on_revoked = self._callbacks[Change.REVOKED]
-        if on_revoked is not None and not self._seat.closed and self._core.assignment:
-            await self._call(on_revoked, self._core.assignment)
-        await super().close()
+        try:
+            if on_revoked is not None and not self._seat.closed and self._core.assignment:
+                await self._call(on_revoked, self._core.assignment)
+        finally:
+            await super().close()
 
     async def __aexit__(
         self,

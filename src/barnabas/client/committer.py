@@ -101,11 +101,8 @@ class Committer:
             return
         try:
             await self.commit()
-        except BrokerError as error:
-            if error.code not in _FENCED and not error.retriable:
-                self.failure = error
         except BarnabasError as error:
-            if not error.retriable:
+            if not error.retriable and not self._is_fenced(error):
                 self.failure = error
 
     async def commit_at_end(self) -> None:
@@ -115,8 +112,13 @@ class Committer:
         try:
             await self.commit()
         except BrokerError as error:
-            if error.code not in _FENCED:
+            if not self._is_fenced(error):
                 raise
+
+    def _is_fenced(self, error: BarnabasError) -> bool:
+        """Whether that is no more than what happens to members."""
+        is_member = self.membership != NOBODY
+        return is_member and isinstance(error, BrokerError) and error.code in _FENCED
 
     async def commit(self, offsets: Mapping[TopicPartition, int] | None = None) -> None:
         """Commit these offsets, or whatever may be committed."""

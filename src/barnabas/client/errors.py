@@ -91,6 +91,13 @@ _MEANINGS = {
     ErrorCode.UNKNOWN_MEMBER_ID: _Meaning(
         "the group does not know this member", "if it has other members, stop them first"
     ),
+    ErrorCode.INVALID_SESSION_TIMEOUT: _Meaning(
+        "the broker allows no such session timeout",
+        "see group.min.session.timeout.ms and group.max.session.timeout.ms there",
+    ),
+    ErrorCode.INCONSISTENT_GROUP_PROTOCOL: _Meaning(
+        "its members have no assignor in common", "give assignors that the others have too"
+    ),
     ErrorCode.FENCED_INSTANCE_ID: _Meaning(
         "another member has come with the same instance id", "give each an instance_id of its own"
     ),

@@ -220,8 +220,13 @@ class Fetcher:
             )
         times = {reading.partition: self._out_of_range}
         found = await list_offsets(self._cluster, times, self.isolation)
-        if reading.epoch == epoch and self.readings.get(reading.partition) is reading:
-            self.seek(reading.partition, found[reading.partition].offset)
+        if reading.epoch != epoch:
+            return
+        start = found[reading.partition].offset
+        if start > offset:
+            reading.offset = start  # what was fetched before it was deleted is still handed out
+        else:
+            self.seek(reading.partition, start)
 
     def _set_aside(self, reading: Reading, error: BarnabasError) -> None:
         reading.leader = None

@@ -123,9 +123,11 @@ class Consumer(PositionsAndOffsets):
     def close(self) -> None:
         """Commit what is done, leave the group, and leave nothing behind."""
         on_revoked = self._callbacks[Change.REVOKED]
-        if on_revoked is not None and not self._seat.closed and self._core.assignment:
-            self._call(on_revoked, self._core.assignment)
-        super().close()
+        try:
+            if on_revoked is not None and not self._seat.closed and self._core.assignment:
+                self._call(on_revoked, self._core.assignment)
+        finally:
+            super().close()
 
     def __exit__(
         self,
