@@ -55,9 +55,10 @@ class Accumulator:
         self._lanes: dict[TopicPartition, Lane] = {}
         self._busy: dict[TopicPartition, Lane] = {}  # those with batches
         self._wakeup = Wakeup()
-        self.start = self._wakeup.start
-        self.wake = self._wakeup.call
-        self.check_thread = self._wakeup.check_thread
+
+    def start(self) -> None:
+        """Belong to the running loop from now on."""
+        self._wakeup.start()
 
     # -- any thread ----------------------------------------------------------------------------
 
@@ -169,6 +170,14 @@ class Accumulator:
         if not batch.hurried:
             batch.hurried = True
             self.wake()
+
+    def check_thread(self) -> None:
+        """Raise if the present thread is the one that sends: it must never wait for itself."""
+        self._wakeup.check_thread()
+
+    def wake(self) -> None:
+        """Let the producer's loop look what is ready."""
+        self._wakeup.call()
 
     # -- the producer's loop -------------------------------------------------------------------
 

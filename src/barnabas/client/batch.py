@@ -102,12 +102,12 @@ class Batch(RowPacker[Sent]):
             self._home.check_thread()
             self.settlement.wait(timeout_s)
 
-    # -- the producer's loop -------------------------------------------------------------------
-
     def grant(self, granted: int) -> None:
         """Let it grow."""
         self.granted += granted
         self.max_bytes = self.granted
+
+    # -- the producer's loop -------------------------------------------------------------------
 
     @property
     def is_attempted(self) -> bool:

@@ -7,6 +7,7 @@ Batches of many partitions share a request to their leader. What becomes of them
 import asyncio
 from collections import defaultdict
 from collections.abc import Coroutine
+from contextlib import suppress
 from time import monotonic
 
 from barnabas.client.accumulator import Accumulator
@@ -84,10 +85,11 @@ class Sending:
             await self._accumulator.wait()
 
     async def _refresh(self) -> None:
-        """Hear of partitions that were added since."""
+        """Hear of partitions that were added since; if not now, then the next time."""
         names = set(self._routes)
-        await self._cluster.look_around(names)
-        self._settling.learn(names)
+        with suppress(BarnabasError):
+            await self._cluster.refresh(names)
+            self._settling.learn(names)
 
     def _dispatch(self, ready: list[Lane]) -> None:
         by_leader: defaultdict[int, list[Lane]] = defaultdict(list)
@@ -137,7 +139,7 @@ class Sending:
             request = self._produce_request(lanes)
             if self._acks == 0:
                 await connection.post(request, max_version=identities.produce_version)
-                for lane in lanes:
+                for lane in still_under_way(lanes):
                     self._settling.delivered(lane, -1, -1)
             else:
                 answer = connection.send(
