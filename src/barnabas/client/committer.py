@@ -40,7 +40,7 @@ class Committer:
     """For one member, or for who reads in the name of a group without being a member.
 
     `interval_ms=None`: it commits nothing by itself. `on_fenced` hears that the group has moved on
-    from this membership.
+    from this membership; `stir` is called when there is a failure.
     """
 
     def __init__(
@@ -51,6 +51,7 @@ class Committer:
         outbox: Outbox,
         interval_ms: int | None,
         on_fenced: Callable[[Membership], None],
+        stir: Callable[[], None],
     ) -> None:
         self.membership = NOBODY
         """In whose name: the one that was in force when the partitions were assigned."""
@@ -62,6 +63,7 @@ class Committer:
         self._outbox = outbox
         self._interval_ms = interval_ms
         self._on_fenced = on_fenced
+        self._stir = stir
         self._owed: dict[TopicPartition, int] = {}
         self._owed_by = NOBODY
         self._lock = asyncio.Lock()
@@ -104,6 +106,7 @@ class Committer:
         except BarnabasError as error:
             if not error.retriable and not self._is_fenced(error):
                 self.failure = error
+                self._stir()
 
     async def commit_at_end(self) -> None:
         """The last commit. Being fenced is no error: it is read again by somebody else."""

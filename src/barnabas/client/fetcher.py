@@ -224,6 +224,8 @@ class Fetcher:
             return
         start = found[reading.partition].offset
         if start > offset:
+            if reading.ledger.position >= offset:
+                reading.ledger.pass_over(start)
             reading.offset = start  # what was fetched before it was deleted is still handed out
         else:
             self.seek(reading.partition, start)

@@ -70,7 +70,13 @@ class Subscription(Positions):
         if group_id is None:
             return
         self._committer = Committer(
-            cluster, group_id, self.fetcher, self.outbox, commit_interval_ms, self._fenced
+            cluster,
+            group_id,
+            self.fetcher,
+            self.outbox,
+            commit_interval_ms,
+            self._fenced,
+            self.stir,
         )
         if member is not None:
             self._rebalancer = Rebalancer(
