@@ -427,7 +427,7 @@ def test_a_silent_broker_holds_nobody_longer_than_the_delivery_timeout() -> None
             store = Numbered(broker)
             async with (
                 Cluster(broker.bootstrap) as cluster,
-                Producer(cluster, delivery_timeout_ms=300) as producer,
+                Producer(cluster, delivery_timeout_ms=500) as producer,
             ):
                 await (await producer.send("t", b"1"))
                 answer, speaking = store.answer, asyncio.Event()
