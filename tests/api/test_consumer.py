@@ -290,7 +290,9 @@ def test_what_cannot_be_right_is_refused(face: Face, servers: str, topic_with: F
     ]:
         with pytest.raises(InvalidArgument, match=complaint):
             face.consumer(servers, "t", **wrong)
-    with face.consumer(servers, topic_with(0)) as consumer:
+    with face.consumer(servers, topic_with(1)) as consumer:
+        with pytest.raises(InvalidArgument, match='commit="done"'):
+            consumer.done(next(iter(consumer)))
         with pytest.raises(InvalidArgument, match="without a group"):
             consumer.commit()
         with pytest.raises(InvalidArgument, match="assigned partitions"):

@@ -57,7 +57,7 @@ def test_the_smallest_offset_that_is_not_done(
         book.hand_out(gaps, behind)
         for offset in data.draw(st.lists(st.sampled_from(book.open or [0]), unique=True)):
             if offset in book.open:
-                book.ledger.done.add(offset)
+                book.ledger.finish_one(offset)
                 book.open.remove(offset)
         if data.draw(st.booleans()):
             assert book.ledger.smallest_unfinished() == book.smallest
@@ -86,6 +86,17 @@ def test_what_is_handed_out_again_is_done_once() -> None:
     ledger.track(range(5, 10))
     ledger.done.update(range(10))
     assert ledger.smallest_unfinished() == 10
+
+
+def test_saying_twice_that_one_is_done_leaves_nothing_behind() -> None:
+    ledger = Ledger(0)
+    ledger.track(range(3))
+    ledger.hand_out(3, 3)
+    for offset in (0, 1, 2):
+        ledger.finish_one(offset)
+    assert ledger.smallest_unfinished() == 3
+    ledger.finish_one(1)
+    assert not ledger.done
 
 
 def test_in_order_nothing_has_to_be_tracked() -> None:

@@ -67,6 +67,11 @@ class Ledger:
         """These will be done in any order; they ascend, and none of them was tracked before."""
         self.spans.append(offsets)
 
+    def finish_one(self, offset: int) -> None:
+        """One that was tracked is done; saying so twice does no harm."""
+        if offset >= self._low:
+            self.done.add(offset)
+
     def untrack(self) -> None:
         """Forget what was tracked and not handed out. Only for the core's thread."""
         behind, spans = self.reach[0], self.spans

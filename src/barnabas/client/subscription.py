@@ -245,9 +245,11 @@ class Subscription(Positions):
 
     def done(self, message: Message) -> None:
         """A message that was handed out is done. For any thread."""
+        if self.outbox.mode is not CommitMode.DONE:
+            raise InvalidArgument('done(message) is for consumers that are made with commit="done"')
         reading = self.fetcher.readings.get((message[0], message[1]))  # type: ignore[call-overload]
         if reading is not None:
-            reading.ledger.done.add(message[2])
+            reading.ledger.finish_one(message[2])
 
     def take_marked(self) -> Marked:
         """Leave it to a transaction to commit what was handed out, or is done."""
