@@ -6,6 +6,7 @@ from typing import Self
 from barnabas.aio.waiting import Client
 from barnabas.client.producer_core import ProducerCore
 from barnabas.client.transaction import Transaction as CoreTransaction
+from barnabas.errors import ClientClosed
 
 
 class Transaction:
@@ -26,7 +27,12 @@ class Transaction:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self._client._wait(self._transaction.leave(error))
+        try:
+            await self._client._wait(self._transaction.leave(error))
+        except ClientClosed as closed:
+            if error is None:
+                raise
+            error.add_note(f"The transaction was not ended: {closed}")
 
     async def roll_back(self) -> None:
         """End it now, and let nobody see anything of it; leaving the block does no more then."""

@@ -181,6 +181,10 @@ class Accumulator:
 
     # -- the producer's loop -------------------------------------------------------------------
 
+    @property
+    def is_empty(self) -> bool:
+        return not self._busy
+
     async def when_there_is_room(self, attempt: Callable[[bool], T | None]) -> T:
         """What an attempt to add something gives, as soon as it is not None.
 

@@ -153,7 +153,8 @@ class Sending:
         except BarnabasError as error:
             await self._settling.fail([(lane, error) for lane in lanes])
         finally:
-            self._accumulator.wake()
+            if not self._accumulator.is_empty:
+                self._accumulator.wake()
 
     def _produce_request(self, lanes: list[Lane]) -> ProduceRequest:
         topics: defaultdict[str, list[PartitionProduceData]] = defaultdict(list)

@@ -99,6 +99,8 @@ class Settling:
 
     async def fail(self, failures: list[tuple[Lane, BarnabasError]]) -> None:
         """Give first batches up, or put them off for another attempt, with fresh metadata."""
+        if not failures:
+            return
         self._accumulator.wake()  # others of the same request may go on
         errors = dict(failures)
         again: list[Lane] = []

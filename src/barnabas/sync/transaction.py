@@ -7,6 +7,7 @@ from typing import Self
 
 from barnabas.client.producer_core import ProducerCore
 from barnabas.client.transaction import Transaction as CoreTransaction
+from barnabas.errors import ClientClosed
 from barnabas.sync.waiting import Client
 
 
@@ -28,7 +29,12 @@ class Transaction:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._client._wait(self._transaction.leave(error))
+        try:
+            self._client._wait(self._transaction.leave(error))
+        except ClientClosed as closed:
+            if error is None:
+                raise
+            error.add_note(f"The transaction was not ended: {closed}")
 
     def roll_back(self) -> None:
         """End it now, and let nobody see anything of it; leaving the block does no more then."""
