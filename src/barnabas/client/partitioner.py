@@ -9,7 +9,10 @@ from barnabas.client.metadata import NO_LEADER, Topic, TopicPartition
 
 
 class StickyPartitioner:
-    """The current partition of every topic for records without a key."""
+    """The current partition of every topic for records without a key.
+
+    Many threads may use it at once; then a partition may be passed over, which does no harm.
+    """
 
     def __init__(self) -> None:
         self._current: dict[str, int] = {}
@@ -25,7 +28,8 @@ class StickyPartitioner:
     def leave(self, partition: TopicPartition) -> None:
         """Let the next record choose anew if it would go to this partition, whose batch is sent."""
         if self._current.get(partition.topic) == partition.partition:
-            self._left[partition.topic] = self._current.pop(partition.topic)
+            self._left[partition.topic] = partition.partition
+            self._current.pop(partition.topic, None)
 
     def advance(self, topic: Topic) -> int:
         """Go on to the next partition, because the batch of the current one is full or sent."""
