@@ -81,7 +81,7 @@ class Member:
 
     @property
     def id(self) -> str:
-        return self.consumer._core._rebalancer.member.membership.member_id  # type: ignore[union-attr]
+        return self.consumer._core.rebalancer.member.membership.member_id  # type: ignore[union-attr]
 
     @property
     def values(self) -> list[int]:

@@ -133,3 +133,61 @@ def test_the_leader_notices_new_partitions(bootstrap: str) -> None:
             await member.stop()
 
     run(main())
+
+
+def test_what_is_rolled_back_while_the_group_rebalances_is_read_again(bootstrap: str) -> None:
+    async def main() -> None:
+        async with Cluster(bootstrap) as cluster:
+            topic = await topic_with(cluster, 1, 10)
+            group = f"g-{topic}"
+            async with GroupConsumer(cluster, group, [topic], commit_interval_ms=None) as consumer:
+                (fetched,) = await consumer.poll()
+                assert len(fetched.records) == 10
+                member = consumer._member
+                join, joined, go_on = member.join, asyncio.Event(), asyncio.Event()
+
+                async def join_slowly() -> list[TopicPartition]:
+                    partitions = await join()
+                    joined.set()
+                    await go_on.wait()
+                    return partitions
+
+                member.join = join_slowly  # type: ignore[method-assign]
+                member.rejoin_needed.set()
+                polling = asyncio.create_task(consumer.poll(5_000))
+                await joined.wait()
+                consumer.rewind()
+                go_on.set()
+                (again,) = await polling
+                assert [record.offset for record in again.records] == list(range(10))
+
+    run(main())
+
+
+def test_a_poll_that_is_cancelled_while_partitions_go_is_no_obstacle(bootstrap: str) -> None:
+    async def main() -> None:
+        async with Cluster(bootstrap) as cluster:
+            topic = await topic_with(cluster, 1, 1)
+            consumer = GroupConsumer(cluster, f"g-{topic}", [topic])
+            core = consumer._core
+            async with consumer:
+                assert len(await consumer.poll()) == 1
+                committing = asyncio.Event()
+
+                async def hang() -> None:
+                    committing.set()
+                    await asyncio.sleep(60)
+
+                committer = core.needs_group()
+                commit, committer.commit_quietly = committer.commit_quietly, hang  # type: ignore[method-assign]
+                consumer._member.rejoin_needed.set()
+                polling = asyncio.create_task(consumer.poll(5_000))
+                await committing.wait()
+                polling.cancel()
+                committer.commit_quietly = commit  # type: ignore[method-assign]
+                generation = committer.membership.generation_id
+                async with asyncio.timeout(5):
+                    while committer.membership.generation_id == generation:
+                        await consumer.poll(50)
+
+    run(main())

@@ -75,7 +75,7 @@ class Rebalancer:
         self._astray = False  # whether the place to read them from has to be looked up
         self._rewinding = False
         self._told = False  # whether the application knows that its partitions go
-        self._telling = False  # whether it is being told something right now
+        self._telling: object = None  # who is being told something right now
         self._settled = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_watched = self._has_joined = False
@@ -110,24 +110,29 @@ class Rebalancer:
         if failure is not None:
             raise failure
 
-    async def attend(self) -> News | None:
-        """The application is here: what it has to be told, if anything; it says when it `heard`.
+    async def attend(self, who: object) -> News | None:
+        """The application is here: what it has to be told, if anything.
 
-        If there is nothing, wait until `is_busy` is over.
+        It says when it `heard`; that somebody who was told something is here again says so too. If
+        there is nothing, wait until `is_busy` is over.
         """
         self._raise_failure()
-        if self._news and not self._telling:
-            self._telling = True
+        if self._telling is who:
+            self._telling = None
+        if self._telling is not None:
+            return None
+        if self._news:
+            self._telling = who
             return self._news.popleft()
-        if not self._is_needed or self._task is not None or self._telling:
+        if not self._is_needed or self._task is not None:
             return None
         if self.member.rejoin_needed.is_set() and self._fetcher.readings and not self._told:
-            return await self._tell_that_partitions_go()
+            self._told, self._telling = True, who
+            return await self._that_partitions_go()
         self._begin()
         return None
 
-    async def _tell_that_partitions_go(self) -> News | None:
-        self._told = self._telling = True
+    async def _that_partitions_go(self) -> News:
         partitions = list(self._fetcher.readings)
         if not self.member.membership.member_id:
             return News(Change.LOST, partitions)
@@ -136,7 +141,7 @@ class Rebalancer:
 
     def heard(self) -> None:
         """The application knows what it was told, and has done what it wanted to do about it."""
-        self._telling = False
+        self._telling = None
         self._stir()
 
     def _begin(self) -> None:
@@ -162,9 +167,11 @@ class Rebalancer:
                         self._begin()
 
     async def _rejoin(self) -> None:
+        rewinding, self._rewinding = self._rewinding, False
         try:
-            await self._join_and_find_places()
+            await self._join_and_find_places(rewinding)
         except BarnabasError as error:
+            self._rewinding |= rewinding
             self._failure = error
         else:
             self._failure = None
@@ -174,7 +181,7 @@ class Rebalancer:
             self._task = None
             self._stir()
 
-    async def _join_and_find_places(self) -> None:
+    async def _join_and_find_places(self, rewinding: bool) -> None:
         if self.member.rejoin_needed.is_set():
             if not self._told and self.member.membership.member_id:
                 await self._committer.commit_quietly()
@@ -182,21 +189,24 @@ class Rebalancer:
             self._partitions = await self.member.join()
             self._astray = True
         held = {name: each.ledger for name, each in self._fetcher.readings.items()}
-        kept = self._kept(held)
+        kept = {} if rewinding else self._kept(held)
         fresh = await self._places([each for each in self._partitions if each not in kept])
         for ledger in kept.values():
             self._outbox.drop(ledger)
+        is_new = self._committer.membership != self.member.membership
         self._committer.membership = self.member.membership
         self._fetcher.assign({**kept, **{name: Ledger(offset) for name, offset in fresh.items()}})
-        self._outbox.mend()
-        if not self._rewinding:
+        if is_new or self._told:
             self._report(held, kept)
-        self._astray = self._rewinding = self._told = False
+            self._told = False
+        self._astray = self._rewinding  # somebody may have asked for it meanwhile
+        if not self._astray:
+            self._outbox.mend()
 
     def _kept(self, held: dict[TopicPartition, Ledger]) -> dict[TopicPartition, Ledger]:
         before, now = self._committer.membership, self.member.membership
         is_next = now.generation_id == before.generation_id + 1
-        if self._rewinding or not is_next or now.member_id != before.member_id:
+        if not is_next or now.member_id != before.member_id:
             return {}
         return {name: held[name] for name in self._partitions if name in held}
 

@@ -136,7 +136,7 @@ class Streams:
         """Wait until there is something for a stream, or for the application."""
         outbox = self._core.outbox
         return await self._core.attend(
-            None, lambda: bool(lot.queue) or (outbox.is_ready and self._has_room())
+            None, lambda: bool(lot.queue) or (outbox.is_ready and self._has_room()), lot
         )
 
     def _has_room(self) -> bool:

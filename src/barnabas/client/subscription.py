@@ -5,29 +5,28 @@ application's thread, which comes to `attend` when nothing is left there, or whe
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 
 from barnabas.client.all_partitions import AllPartitions
 from barnabas.client.background import Background
 from barnabas.client.cluster import Cluster
 from barnabas.client.commit_mode import CommitMode
-from barnabas.client.committer import Committer, Marked
+from barnabas.client.committer import Committer
 from barnabas.client.fetch_request import FetchTuning
 from barnabas.client.fetcher import Fetcher
 from barnabas.client.group import GroupMember
-from barnabas.client.group_offsets import Membership, fetch_committed
+from barnabas.client.group_offsets import Membership
 from barnabas.client.isolation import IsolationLevel
+from barnabas.client.marking import Marking
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.offsets import EARLIEST
 from barnabas.client.outbox import Outbox
-from barnabas.client.positions import Positions
 from barnabas.client.rebalancer import News, Rebalancer
 from barnabas.errors import ConsumerBroken, InvalidArgument, RequestTimedOut
-from barnabas.records.message import Message
 
 
-class Subscription(Positions):
+class Subscription(Marking):
     """Reads topics, all of them or a group's share, or partitions that are assigned by hand.
 
     `start` is the time (EARLIEST, LATEST or milliseconds) where a partition begins that nobody has
@@ -65,11 +64,9 @@ class Subscription(Positions):
         self._started = self._is_closing = False
         self._starting = asyncio.Lock()
         self._tasks = Background(self.stir)
-        self._committer: Committer | None = None
-        self._rebalancer: Rebalancer | None = None
         if group_id is None:
             return
-        self._committer = Committer(
+        self.committer = Committer(
             cluster,
             group_id,
             self.fetcher,
@@ -79,12 +76,12 @@ class Subscription(Positions):
             self.stir,
         )
         if member is not None:
-            self._rebalancer = Rebalancer(
+            self.rebalancer = Rebalancer(
                 cluster,
                 member,
                 self.fetcher,
                 self.outbox,
-                self._committer,
+                self.committer,
                 self._tasks,
                 self.stir,
                 start=start,
@@ -102,9 +99,9 @@ class Subscription(Positions):
         self._is_closing = True
         self.outbox.cut()  # whoever reads in another thread gets no more
         try:
-            if self._committer is not None:
+            if self.committer is not None:
                 async with asyncio.timeout(self.goodbye_s):
-                    await self._committer.commit_at_end()
+                    await self.committer.commit_at_end()
         except TimeoutError as error:
             raise RequestTimedOut(
                 f"what was done last could not be committed in {self.goodbye_s} s, so it will be "
@@ -113,14 +110,14 @@ class Subscription(Positions):
         finally:
             await self._tasks.close()
             await self.fetcher.close()
-            if self._rebalancer is not None:
-                await self._rebalancer.member.leave()
+            if self.rebalancer is not None:
+                await self.rebalancer.member.leave()
 
     # -- waiting -------------------------------------------------------------------------------
 
     def stir(self) -> None:
         """Something has happened: whoever waits looks again."""
-        if self.fetcher.away or (self._committer is not None and self._committer.failure):
+        if self.fetcher.away or (self.committer is not None and self.committer.failure):
             self.outbox.wanted = True
         stirred, self._stirred = self._stirred, asyncio.Event()
         stirred.set()
@@ -131,26 +128,33 @@ class Subscription(Positions):
         self._loop.call_soon_threadsafe(self.stir)
 
     async def attend(
-        self, timeout_ms: float | None, is_ready: Callable[[], bool] | None = None
+        self,
+        timeout_ms: float | None,
+        is_ready: Callable[[], bool] | None = None,
+        who: object = None,
     ) -> News | None:
         """Wait until there are messages, at most so long, on behalf of the application.
 
-        If there is something to tell it first, that is returned, and it says when it `heard`.
+        If there is something to tell it first, that is returned, and it says when it `heard`. `who`
+        tells those apart who wait at the same time.
         """
         deadline = None if timeout_ms is None else monotonic() + timeout_ms / 1000
         await self._begin()
         self.waiting += 1  # before it is looked, so that whoever brings something then knows
         try:
-            return await self._attend(deadline, is_ready or (lambda: self.outbox.is_ready))
+            is_ready = is_ready or (lambda: self.outbox.is_ready)
+            return await self._attend(deadline, is_ready, who or self)
         finally:
             self.waiting -= 1
 
-    async def _attend(self, deadline: float | None, is_ready: Callable[[], bool]) -> News | None:
-        rebalancer = self._rebalancer
+    async def _attend(
+        self, deadline: float | None, is_ready: Callable[[], bool], who: object
+    ) -> News | None:
+        rebalancer = self.rebalancer
         while True:
             stirred = self._stirred
             if rebalancer is not None and not self.is_at_work() and not self._is_closing:
-                news = await rebalancer.attend()
+                news = await rebalancer.attend(who)
                 if news is not None:
                     return news
             self._raise_failure()
@@ -163,16 +167,16 @@ class Subscription(Positions):
 
     async def heard(self) -> None:
         """The application knows what `attend` has told it."""
-        if self._rebalancer is not None:
-            self._rebalancer.heard()
+        if self.rebalancer is not None:
+            self.rebalancer.heard()
 
     async def join(self) -> None:
         """Have partitions and positions, and tell nobody."""
         await self._begin()
-        rebalancer = self._rebalancer
+        rebalancer = self.rebalancer
         while rebalancer is not None and rebalancer.is_busy:
             stirred = self._stirred
-            if await rebalancer.attend() is not None:
+            if await rebalancer.attend(self) is not None:
                 rebalancer.heard()
             elif rebalancer.is_busy:
                 await stirred.wait()
@@ -181,8 +185,8 @@ class Subscription(Positions):
         if self._tasks.crash is not None:
             raise ConsumerBroken.by(self._tasks.crash)
         error = self.fetcher.failure()
-        if error is None and self._committer is not None:
-            error, self._committer.failure = self._committer.failure, None
+        if error is None and self.committer is not None:
+            error, self.committer.failure = self.committer.failure, None
         if error is not None:
             raise error
 
@@ -194,18 +198,18 @@ class Subscription(Positions):
             self._loop = asyncio.get_running_loop()
             for topic in self.topics:
                 await self.cluster.topic(topic, auto_create=True)
-            if self.topics and self._rebalancer is None:
+            if self.topics and self.rebalancer is None:
                 everything = AllPartitions(self.cluster, self.topics, self.fetcher)
                 self.start_at(await everything.places(self._start_at))
                 self._tasks.start(everything.look_for_more())
-            if self._committer is not None:
-                self._tasks.start(self._committer.run())
+            if self.committer is not None:
+                self._tasks.start(self.committer.run())
             self._started = True
 
     async def ready(self) -> None:
         await self._begin()
-        if self._rebalancer is not None:
-            await self._rebalancer.join_first()
+        if self.rebalancer is not None:
+            await self.rebalancer.join_first()
 
     async def assign(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Read exactly these partitions, each from its offset: for who subscribes to no topics."""
@@ -215,54 +219,8 @@ class Subscription(Positions):
         self.start_at(offsets)
 
     def _fenced(self, membership: Membership) -> None:
-        if self._rebalancer is not None and self._rebalancer.member.membership == membership:
-            self._rebalancer.member.rejoin_needed.set()
-
-    # -- committing ----------------------------------------------------------------------------
-
-    async def commit(self, offsets: Mapping[TopicPartition, int] | None = None) -> None:
-        """Commit these offsets, or whatever may be committed."""
-        await self.needs_group().commit(offsets)
-
-    async def committed(
-        self, partitions: Iterable[TopicPartition] | None = None
-    ) -> dict[TopicPartition, int]:
-        """What the group has committed; partitions without anything are left out."""
-        if partitions is None:
-            await self.ready()
-        names = self.assignment if partitions is None else partitions
-        return await fetch_committed(self.cluster, self.group_id, list(names), stable=True)
-
-    @property
-    def group_id(self) -> str:
-        """The group whose offsets are committed."""
-        return self.needs_group().group_id
-
-    def needs_group(self) -> Committer:
-        if self._committer is None:
-            raise InvalidArgument("a consumer without a group commits nothing: give it a group")
-        return self._committer
-
-    def done(self, message: Message) -> None:
-        """A message that was handed out is done. For any thread."""
-        if self.outbox.mode is not CommitMode.DONE:
-            raise InvalidArgument('done(message) is for consumers that are made with commit="done"')
-        reading = self.fetcher.readings.get((message[0], message[1]))  # type: ignore[call-overload]
-        if reading is not None:
-            reading.ledger.finish_one(message[2])
-
-    def take_marked(self) -> Marked:
-        """Leave it to a transaction to commit what was handed out, or is done."""
-        committer = self.needs_group()
-        if self._rebalancer is None:
-            raise InvalidArgument("transactions need a consumer that has topics and a group")
-        return committer.take()
-
-    def rewind(self) -> None:
-        """Forget what was handed out, and read on from where the group has committed."""
-        self.needs_group().forget()
-        if self._rebalancer is not None:
-            self._rebalancer.rewind()
+        if self.rebalancer is not None and self.rebalancer.member.membership == membership:
+            self.rebalancer.member.rejoin_needed.set()
 
 
 async def _wait_until(deadline: float | None, stirred: asyncio.Event) -> bool:
