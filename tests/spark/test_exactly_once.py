@@ -34,6 +34,7 @@ from barnabas.spark import transactional_writing
 from barnabas.spark.commit_log import PREFIX, CommitLog
 from barnabas.spark.connection import connect
 from barnabas.spark.exactly_once import (
+    CheckpointTooOld,
     DecidedAndLost,
     RunSuperseded,
     Task,
@@ -337,6 +338,15 @@ def test_a_batch_that_is_decided_is_not_rolled_back(node: BrokerProcess, world: 
     job.abort("p", written)
     job.run("p", "run-2", 0)
     job.check(0)
+
+
+def test_a_checkpoint_from_before_the_last_batch_is_refused(node: BrokerProcess) -> None:
+    job = Job(node)
+    for batch in range(2):
+        job.run("p", "run-1", batch)
+    with pytest.raises(CheckpointTooOld, match="batch 1 of it was committed"):
+        job.run("p", "run-2", 0)
+    job.check(0, 1)
 
 
 # -- what can be lost ------------------------------------------------------------------------------

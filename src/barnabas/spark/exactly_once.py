@@ -58,6 +58,10 @@ class DecidedAndLost(BarnabasError):  # noqa: N818 - its name says what is wrong
     """A batch was to be committed, and not all of its transactions are there any more."""
 
 
+class CheckpointTooOld(BarnabasError):  # noqa: N818 - its name says what is wrong
+    """Spark begins with a batch from before the last one that was committed."""
+
+
 class Task(NamedTuple):
     """Where in which query a task runs."""
 
@@ -118,9 +122,21 @@ def _claimed(state: QueryState | None, task: Task) -> QueryState | None:
     return state.taken_by(task.run_id)
 
 
-def is_decided(known: Reading, batch_id: int) -> bool:
-    """Whether a batch is committed, or will be, without being written again."""
-    return known.state is not None and known.state.batch >= batch_id
+def is_decided(state: QueryState | None, task: Task) -> bool:
+    """Whether the task's batch is committed, or will be, without being written again.
+
+    Spark repeats the last batch and never one before it, unless its checkpoint was replaced by an
+    older one. Then batches of the same number may hold other records, so nobody can tell.
+    """
+    if state is None or state.batch < task.batch_id:
+        return False
+    if state.batch > task.batch_id:
+        raise CheckpointTooOld(
+            f"query {task.query_id} is at batch {task.batch_id}, and batch {state.batch} of it was "
+            "committed already: its checkpoint is older than what was written. Start a new query "
+            "with a checkpoint of its own, from the offsets that you want"
+        )
+    return True
 
 
 # -- the driver ------------------------------------------------------------------------------------
@@ -140,12 +156,11 @@ async def commit_batch(
     if not prepared and (state is None or state.batch != task.batch_id):
         return  # nothing was written, now or before
     is_first = state is not None and state.decided_by != task.run_id
-    if not is_decided(Reading(state, 0), task.batch_id):
+    if not is_decided(state, task):
         await _check_open(cluster, prepared, task)
     state = await log.change(lambda found: _decided(found, task, prepared))
     assert state is not None
-    if state.batch == task.batch_id:
-        await _commit_all(cluster, state, timeout_ms)
+    await _commit_all(cluster, state, timeout_ms)
     decided = set(state.transactions)
     await _roll_back(cluster, (each for each in prepared if each not in decided))
     retried = any(each.task.attempt for each in written)
@@ -175,7 +190,7 @@ def _decided(
 ) -> QueryState | None:
     if state is None or state.run != task.run_id:
         raise _superseded(task)
-    if state.batch >= task.batch_id:
+    if is_decided(state, task):
         return None
     return state.with_batch(task.batch_id, prepared)
 

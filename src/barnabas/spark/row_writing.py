@@ -24,9 +24,11 @@ class RowWriting:
     def send(self, batch: pa.RecordBatch, columns: list[str]) -> None:
         """Queue the rows, as soon as there is room for them."""
         sending = TableSending(self._producer, batch.select(columns), self._topic)
-        self._connection.ask(lambda _: sending.prepare())
+        if not sending.is_prepared:
+            self._connection.ask(lambda _: sending.prepare())
         for packed in sending.batches():
-            self._connection.begin(sending.queue(packed)).result()
+            if not sending.try_queue(packed):
+                self._connection.begin(sending.queue(packed)).result()
 
 
 def write_rows(options: SinkOptions, columns: list[str], batches: Iterator[pa.RecordBatch]) -> int:

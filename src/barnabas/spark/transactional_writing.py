@@ -23,7 +23,7 @@ def write_in_transaction(
     """
     connection = connect(options.producer.connection)
     known = _claimed(connection, task)
-    if is_decided(known, task.batch_id):
+    if is_decided(known.state, task):
         for _ in batches:
             pass  # Spark wants its rows to be taken
         return Written(task, known, None)
