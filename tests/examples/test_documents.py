@@ -28,7 +28,8 @@ BEFOREHAND = {
 
 
 OF_CLUSTERS = (README, ROOT / "docs" / "cluster.md")
-OF_BROKERS = [document for document in DOCS if document not in OF_CLUSTERS]
+OF_SPARK = ROOT / "docs" / "spark.md"  # tests/spark runs it, in one session
+OF_BROKERS = [document for document in DOCS if document not in (*OF_CLUSTERS, OF_SPARK)]
 
 
 @pytest.mark.parametrize("document", OF_CLUSTERS, ids=lambda path: path.name)
