@@ -23,8 +23,11 @@ from barnabas.client.subscription import Subscription
 from barnabas.errors import InvalidArgument, UndecodableRecord
 from barnabas.records.message import Message
 
-ROOM = 1_000
-"""Messages that may wait for each stream, on average."""
+ROOM = 300
+"""Messages that may wait for each stream, on average.
+
+It also bounds how far streams get ahead of the slowest, and so what is read again after a crash.
+"""
 
 By = Literal["key", "partition"]
 
