@@ -74,10 +74,10 @@ def _as_if_complete(self: Transaction) -> bool:
 
 
 def _any_epoch(image: TransactionImage, identity: tuple[int, int]) -> ErrorCode:
-    return original_check_identity(image, (identity[0], image.producer_epoch))
+    return original_check_writer(image, (identity[0], image.producer_epoch))
 
 
-original_check_identity = adding._check_identity
+original_check_writer = adding._check_writer
 
 
 def _any_epoch_ends(
@@ -147,7 +147,7 @@ VARIANTS: dict[str, Variant] = {
         [patch.object(Transaction, "is_busy", property(_as_if_complete))], "transactions"
     ),
     "let any epoch add to a transaction": Variant(
-        [patch.object(adding, "_check_identity", _any_epoch)], "transactions"
+        [patch.object(adding, "_check_writer", _any_epoch)], "transactions"
     ),
     "let any epoch end a transaction": Variant(
         [
