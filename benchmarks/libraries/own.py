@@ -6,6 +6,7 @@ from benchmarks.libraries.run import (
     CONSUME_BATCHED,
     CONSUME_TABLES,
     LINGER_MS,
+    LIST_RECORDS,
     PATIENCE_S,
     PRODUCE,
     PRODUCE_OUTCOMES,
@@ -75,7 +76,7 @@ def consume(run: Run) -> None:
 def consume_batched(run: Run) -> None:
     read = 0
     with _consumer(run) as consumer:
-        for messages in consumer.batches():
+        for messages in consumer.batches(LIST_RECORDS):
             if not read:
                 run.start()
             for message in messages:

@@ -5,6 +5,7 @@ from benchmarks.libraries.run import (
     CONSUME,
     CONSUME_BATCHED,
     LINGER_MS,
+    LIST_RECORDS,
     PATIENCE_S,
     PRODUCE,
     PRODUCE_OUTCOMES,
@@ -53,7 +54,7 @@ async def consume(run: Run) -> None:
 async def consume_batched(run: Run) -> None:
     read = 0
     async with Consumer(run.bootstrap, run.topic, group=run.group) as consumer:
-        async for messages in consumer.batches():
+        async for messages in consumer.batches(LIST_RECORDS):
             if not read:
                 run.start()
             for message in messages:
