@@ -40,6 +40,11 @@ COMMANDS = [
     "configs set",
     "configs unset",
     "log dump",
+    "pipeline run",
+    "pipeline list",
+    "pipeline status",
+    "pipeline reset",
+    "pipeline test",
 ]
 
 
@@ -82,7 +87,7 @@ def test_help_loads_nothing_heavy() -> None:
     script = (
         "import sys, barnabas.cli.app\n"
         "heavy = {'asyncio', 'rich', 'uvloop', 'cramjam', 'barnabas.client.cluster',"
-        " 'barnabas.broker', 'barnabas.wire.framing'}\n"
+        " 'barnabas.broker', 'barnabas.wire.framing', 'barnabas.spark', 'pyspark'}\n"
         "print(sorted(heavy & sys.modules.keys()))"
     )
     done = subprocess.run(

@@ -12,6 +12,7 @@ from barnabas.cli import (
     consume,
     groups,
     log,
+    pipeline,
     produce,
     server,
     topics,
@@ -65,6 +66,7 @@ app.add_typer(groups.app, name="groups")
 app.add_typer(transactions.app, name="transactions")
 app.add_typer(configs.app, name="configs")
 app.add_typer(log.app, name="log")
+app.add_typer(pipeline.app, name="pipeline")
 
 
 def main() -> None:

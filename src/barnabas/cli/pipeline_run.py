@@ -1,0 +1,110 @@
+"""Runs pipelines in the foreground: Spark is started, looked after, and ended in good order."""
+
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+
+from barnabas.cli import exit_codes
+from barnabas.cli.command import CommandError
+from barnabas.cli.output import say
+from barnabas.cli.pipeline_view import view_for
+from barnabas.spark import session
+from barnabas.spark.pipelines import Pipeline, PipelineRun, RunFolder
+from barnabas.spark.pipelines.failure import reason_of
+from barnabas.spark.pipelines.spark_log import log_to
+
+_POLL_S = 0.2
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What the command line says."""
+
+    path: Path
+    bootstrap: str
+    master: str
+    checkpoints: str | None
+    once: bool
+    max_restarts: int | None
+    conf: dict[str, str]
+    as_json: bool
+
+    @property
+    def folder(self) -> RunFolder:
+        return RunFolder.of(self.path, self.checkpoints)
+
+    @property
+    def log(self) -> Path:
+        return self.folder.folder / "spark.log"
+
+
+class Interruption:
+    """Notes the first signal, for an end in good order; another one ends at once."""
+
+    def __init__(self) -> None:
+        self.exit_code: int | None = None
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, self._note)
+
+    def _note(self, number: int, _frame: FrameType | None) -> None:
+        if self.exit_code is not None:
+            raise KeyboardInterrupt
+        self.exit_code = (
+            exit_codes.TERMINATED if number == signal.SIGTERM else exit_codes.INTERRUPTED
+        )
+
+
+def start_spark(options: RunOptions) -> SparkSession:
+    """The session for all pipelines, which is started when it is first asked for."""
+    if SparkSession.getActiveSession() is None:
+        say(f"starting Spark on {options.master} (its log: {options.log})")
+    conf = {**log_to(options.log), **options.conf}
+    return session("barnabas pipelines", options.master, **conf)
+
+
+def run_pipelines(pipelines: list[Pipeline], options: RunOptions) -> int:
+    """Run until they are done or somebody says stop; returns the exit code."""
+    spark = start_spark(options)
+    interruption = Interruption()  # Spark has handlers of its own, which would end it in the middle
+    try:
+        return _run(spark, pipelines, options, interruption)
+    except Py4JError as error:
+        raise CommandError(f"Spark is gone: {reason_of(error)} (see {options.log})") from error
+    finally:
+        spark.stop()
+
+
+def _run(
+    spark: SparkSession,
+    pipelines: list[Pipeline],
+    options: RunOptions,
+    interruption: Interruption,
+) -> int:
+    run = PipelineRun(
+        spark,
+        pipelines,
+        options.bootstrap,
+        options.folder,
+        once=options.once,
+        max_restarts=options.max_restarts,
+    )
+    ui = spark.sparkContext.uiWebUrl
+    say(f"Spark's own view of it: {ui}" if ui else "Spark has no web page of its own")
+    with view_for(as_json=options.as_json) as view:
+        with run:
+            while not run.is_over and interruption.exit_code is None:
+                run.look_after()
+                view.show([each.status(time.time()) for each in run.queries])
+                time.sleep(_POLL_S)
+            if interruption.exit_code is not None:
+                say("stopping")
+        view.show([each.status(time.time()) for each in run.queries], is_last=True)
+    if interruption.exit_code is not None:
+        return interruption.exit_code
+    run.check()
+    return exit_codes.OK

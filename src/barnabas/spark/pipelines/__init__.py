@@ -1,0 +1,51 @@
+"""Pipelines: streams that are processed for as long as they are there.
+
+    from barnabas.spark.pipelines import from_topic, pipeline, to_topic
+
+    @pipeline(
+        sources={"views": from_topic("page-views", "page STRING, at TIMESTAMP")},
+        sink=to_topic("views-per-minute", key="page"),
+    )
+    def views_per_minute(views):
+        ...
+
+A pipeline is a function of DataFrames, with its sources and its sink said beside it, or a query in
+a `.sql` file. `barnabas pipeline run` runs them (docs/pipelines.md), `barnabas.spark.testing` tests
+them without a broker.
+"""
+
+from barnabas.spark.pipelines.definition import Pipeline, PipelineError, pipeline
+from barnabas.spark.pipelines.loading import load
+from barnabas.spark.pipelines.run_folder import RunFolder
+from barnabas.spark.pipelines.running import PipelineRun
+from barnabas.spark.pipelines.sinks import (
+    for_each_batch,
+    to_console,
+    to_memory,
+    to_parquet,
+    to_topic,
+)
+from barnabas.spark.pipelines.sources import (
+    from_files,
+    from_table,
+    from_topic,
+    newest_per_key,
+)
+
+__all__ = [
+    "Pipeline",
+    "PipelineError",
+    "PipelineRun",
+    "RunFolder",
+    "for_each_batch",
+    "from_files",
+    "from_table",
+    "from_topic",
+    "load",
+    "newest_per_key",
+    "pipeline",
+    "to_console",
+    "to_memory",
+    "to_parquet",
+    "to_topic",
+]

@@ -1,0 +1,89 @@
+"""Where a pipeline runs: with which Spark, and on whose records.
+
+A pipeline names topics and nothing else. What reads them is decided here, so that the same
+definition runs on a cluster of brokers and, in a test, on rows that are fed to it.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+STATE_CONF = {
+    # State that is larger than memory, and checkpoints that hold what has changed.
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+"""What pipelines want of Spark where the user has not said otherwise."""
+
+
+class Records(Protocol):
+    """Gives DataFrames of records, with the columns of `schema`."""
+
+    def stream(
+        self, spark: SparkSession, topic: str, schema: StructType, options: Mapping[str, str]
+    ) -> DataFrame: ...
+
+    def batch(
+        self, spark: SparkSession, topic: str, schema: StructType, options: Mapping[str, str]
+    ) -> DataFrame: ...
+
+
+@dataclass(frozen=True)
+class BrokerRecords:
+    """Records of topics, by the connector."""
+
+    bootstrap_servers: str
+
+    def stream(
+        self, spark: SparkSession, topic: str, schema: StructType, options: Mapping[str, str]
+    ) -> DataFrame:
+        reader = spark.readStream.format("barnabas").options(**self._options(topic, options))
+        return reader.schema(schema).load()
+
+    def batch(
+        self, spark: SparkSession, topic: str, schema: StructType, options: Mapping[str, str]
+    ) -> DataFrame:
+        reader = spark.read.format("barnabas").options(**self._options(topic, options))
+        return reader.schema(schema).load()
+
+    def _options(self, topic: str, options: Mapping[str, str]) -> dict[str, str]:
+        return {
+            "kafka.bootstrap.servers": self.bootstrap_servers,
+            "subscribe": topic,
+            **options,
+        }
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What a pipeline is built and run with."""
+
+    spark: SparkSession
+    records: Records
+    bootstrap_servers: str
+    group_id: str | None = None
+    """The consumer group to which sources commit their progress."""
+
+
+@contextmanager
+def applied(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
+    """Spark's settings while a query starts, which keeps those that it was started with."""
+    before = dict(spark.conf.getAll)
+    wanted = {name: value for name, value in STATE_CONF.items() if name not in before}
+    wanted |= conf
+    for name, value in wanted.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name in wanted:
+            if name in before:
+                spark.conf.set(name, before[name])
+            else:
+                spark.conf.unset(name)

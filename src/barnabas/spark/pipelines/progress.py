@@ -1,0 +1,112 @@
+"""How a query is doing: what Spark reports of every micro-batch, summed up."""
+
+import json
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+OUTPUT_METRIC = "barnabas_output"
+"""The name under which a query counts the rows that it gives to its sink."""
+
+_WINDOW_S = 10.0
+_NO_WATERMARK = "1970-01-01T00:00:00.000Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One micro-batch."""
+
+    number: int
+    began: float
+    duration_ms: int
+    rows_in: int
+    rows_out: int
+    rows_late: int
+    lag: int | None
+    watermark: str | None
+    state_rows: int
+    state_bytes: int
+
+    @property
+    def ended(self) -> float:
+        return self.began + self.duration_ms / 1000
+
+
+def read_batch(report: Mapping[str, Any]) -> Batch:
+    """The parts of Spark's report that are of interest."""
+    operators = report.get("stateOperators", [])
+    watermark = report.get("eventTime", {}).get("watermark")
+    output = report.get("observedMetrics", {}).get(OUTPUT_METRIC) or {}
+    return Batch(
+        number=report["batchId"],
+        began=datetime.fromisoformat(report["timestamp"]).timestamp(),
+        duration_ms=report.get("batchDuration", 0),
+        rows_in=report.get("numInputRows", 0),
+        rows_out=output.get("rows", 0),
+        rows_late=sum(each.get("numRowsDroppedByWatermark", 0) for each in operators),
+        lag=_lag(report.get("sources", [])),
+        watermark=None if watermark == _NO_WATERMARK else watermark,
+        state_rows=sum(each.get("numRowsTotal", 0) for each in operators),
+        state_bytes=sum(each.get("memoryUsedBytes", 0) for each in operators),
+    )
+
+
+def _lag(sources: list[Mapping[str, Any]]) -> int | None:
+    """How many records of topics are there that the batch did not have."""
+    lag = None
+    for source in sources:
+        latest, end = _offsets(source.get("latestOffset")), _offsets(source.get("endOffset"))
+        if latest is not None and end is not None:
+            lag = lag or 0
+            lag += sum(max(offset - end.get(each, 0), 0) for each, offset in latest.items())
+    return lag
+
+
+def _offsets(value: Any) -> dict[tuple[str, str], int] | None:
+    """Offsets as Kafka's sources write them, {topic: {partition: offset}}; None for others."""
+    if isinstance(value, str):
+        value = json.loads(value)
+    if not isinstance(value, dict):
+        return None
+    found: dict[tuple[str, str], int] = {}
+    for topic, partitions in value.items():
+        if not isinstance(partitions, dict):
+            return None
+        found |= {(topic, partition): int(offset) for partition, offset in partitions.items()}
+    return found
+
+
+@dataclass
+class Progress:
+    """All batches of a query since it was first started in this run."""
+
+    rows_in: int = 0
+    rows_out: int = 0
+    rows_late: int = 0
+    batches: int = 0
+    last: Batch | None = None
+    watermark: str | None = None
+    _recent: deque[Batch] = field(default_factory=deque)
+
+    def add(self, batch: Batch) -> None:
+        self.rows_in += batch.rows_in
+        self.rows_out += batch.rows_out
+        self.rows_late += batch.rows_late
+        self.batches += 1
+        self.last = batch
+        self.watermark = batch.watermark or self.watermark
+        self._recent.append(batch)
+
+    def rates(self, now: float) -> tuple[float, float]:
+        """Rows per second, in and out, over the last seconds."""
+        while self._recent and self._recent[0].ended < now - _WINDOW_S:
+            self._recent.popleft()
+        recent = list(self._recent)
+        if not recent:
+            return 0.0, 0.0
+        # Behind a long time without any, the next batch does not bring down the rate.
+        span_s = max(now - recent[0].began, 1.0)
+        rows_in = sum(batch.rows_in for batch in recent)
+        return rows_in / span_s, sum(batch.rows_out for batch in recent) / span_s

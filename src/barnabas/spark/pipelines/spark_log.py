@@ -1,0 +1,26 @@
+"""Spark's log in a file, since on a terminal it would bury everything else."""
+
+from pathlib import Path
+
+_CONFIG = """rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = {log}
+appender.file.filePattern = {log}.%i
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{yyyy-MM-dd HH:mm:ss.SSS}} %p %c{{1}}: %m%n%ex
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 10MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 3
+"""
+
+
+def log_to(log: Path) -> dict[str, str]:
+    """Settings of Spark that make its driver log there, at most 40 MB."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    config = log.with_name("log4j2.properties")
+    config.write_text(_CONFIG.format(log=log), "utf-8")
+    return {"spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={config.as_uri()}"'}

@@ -1,0 +1,188 @@
+"""Testing pipelines: feed them rows, get their rows, without a broker and in seconds.
+
+    from barnabas.spark.testing import running
+
+    def test_views_are_counted_by_minute():
+        with running(views_per_minute) as run:
+            run.feed("views", {"page": "/", "at": "2026-01-01T00:00:10Z"})
+            run.feed("views", {"page": "/", "at": "2026-01-01T00:12:00Z"})
+            assert run.rows() == [{"page": "/", "minute": ..., "views": 1}]
+
+Only the brokers are replaced. Rows are encoded as the topic's values are, and decoded by the
+pipeline, in Spark. Event time is what rows say. The time of day, as `current_timestamp()` and
+timers of processing time have it, stands still until `advance` moves it.
+"""
+
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pyspark.sql import Row, SparkSession
+from pyspark.sql.types import StructType
+
+from barnabas.errors import InvalidArgument
+from barnabas.spark.fed_records import FedRecords, Record, aware
+from barnabas.spark.pipelines.definition import Pipeline
+from barnabas.spark.pipelines.environment import Environment, applied
+from barnabas.spark.pipelines.running import dead_letter_pipelines
+from barnabas.spark.pipelines.sources import FilesSource, TableSource, TopicSource
+from barnabas.spark.pipelines.values import JsonValues
+from barnabas.spark.stepped_query import SteppedQuery
+from barnabas.spark.tuned_session import session
+
+__all__ = ["START", "Fed", "Record", "RunningPipeline", "running"]
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+Fed: TypeAlias = Mapping[str, Any] | Record | bytes | str
+
+
+class RunningPipeline:
+    """A pipeline under test."""
+
+    def __init__(
+        self, pipeline: Pipeline, spark: SparkSession, folder: Path, now: datetime
+    ) -> None:
+        self._pipeline = pipeline
+        self._spark = spark
+        self._records = FedRecords(folder / "topics")
+        self._folder = folder
+        self.now = aware(now)
+        self._seen = 0
+        sources = {name: self._fed(name, each) for name, each in pipeline.sources.items()}
+        self._sources = sources
+        self._environment = Environment(spark, self._records, "")
+        self._query = self._start(replace(pipeline, sources=sources))
+
+    def feed(self, source: str, *rows: Fed, key: str | None = None) -> None:
+        """Give rows to a source, and wait until the pipeline has done all it does about them.
+
+        They make one micro-batch. Rows are mappings; what is fed as bytes, text or a `Record` is
+        taken as it is. `key` names the column that is the records' key too.
+        """
+        fed = self._sources.get(source)
+        if isinstance(fed, FilesSource):
+            schema = fed.schema
+            fields = schema if isinstance(schema, StructType) else JsonValues(schema).fields
+            self._records.write(Path(fed.path), fields, [_mapping(each) for each in rows])
+        elif isinstance(fed, TopicSource | TableSource):
+            records = [self._record(fed, each, key) for each in rows]
+            self._records.add(fed.topic, records, self.now)
+        else:
+            raise InvalidArgument(f"no source {source!r}: there are {', '.join(self._sources)}")
+        self._query.settle()
+
+    def advance(self, **time: float) -> None:
+        """Let time go by, as in `advance(minutes=5)`, and wait for what the pipeline does then."""
+        self.now += timedelta(**time)
+        self._query.advance_to(self.now)
+        self._query.settle()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """All rows so far, in their order; of output mode complete, those of the last batch.
+
+        Times are aware, in UTC.
+        """
+        return [_plain(row) for row in self._query.rows()]
+
+    def new_rows(self) -> list[dict[str, Any]]:
+        """The rows that have come since this was last called."""
+        rows = self.rows()
+        new = rows[self._seen :]
+        self._seen = len(rows)
+        return new
+
+    def dead_letters(self) -> list[dict[str, Any]]:
+        """The records that dead-letter topics would have got, with their headers as a dict."""
+        letters = []
+        for each in dead_letter_pipelines(replace(self._pipeline, sources=self._sources)):
+            query = self._start(each)
+            try:
+                query.settle()
+                letters += [_plain(row) for row in query.rows()]
+            finally:
+                query.stop()
+        for letter in letters:
+            letter["headers"] = {each["key"]: each["value"] for each in letter["headers"]}
+        return letters
+
+    def stop(self) -> None:
+        self._query.stop()
+
+    def _start(self, pipeline: Pipeline) -> SteppedQuery:
+        with applied(self._spark, pipeline.conf):
+            rows = pipeline.rows(self._environment)
+            return SteppedQuery(self._spark, rows, pipeline.output_mode, self.now)
+
+    def _fed(self, name: str, source: object) -> Any:
+        if isinstance(source, FilesSource):
+            folder = self._folder / "files" / name
+            folder.mkdir(parents=True)
+            return replace(source, path=str(folder), format="parquet", options={})
+        return source
+
+    def _record(self, source: TopicSource | TableSource, fed: Fed, key: str | None) -> Record:
+        if isinstance(fed, Record):
+            return fed
+        if isinstance(fed, bytes | str):
+            return Record(fed.encode() if isinstance(fed, str) else fed)
+        row = dict(fed)
+        of_key = row.pop(source.key, None) if source.key is not None else None
+        if key is not None:
+            of_key = row[key]
+        values = source.values or JsonValues("")
+        return Record(values.encode(row), None if of_key is None else str(of_key))
+
+
+@contextmanager
+def running(
+    pipeline: Pipeline, *, spark: SparkSession | None = None, now: datetime = START
+) -> Iterator[RunningPipeline]:
+    """Run a pipeline on what it is fed; the clock begins at `now`.
+
+    Without a session it takes the one there is, or starts one, which the next test then has.
+    """
+    if pipeline.takes_session and not pipeline.sources:
+        raise InvalidArgument(
+            f"pipeline {pipeline.name} reads by itself: what it is to be fed with has to be among "
+            "its sources"
+        )
+    folder = Path(tempfile.mkdtemp(prefix=f"barnabas-{secrets.token_hex(4)}-"))
+    try:
+        run = RunningPipeline(pipeline, spark or session("tests", "local[2]"), folder, now)
+        try:
+            yield run
+        finally:
+            run.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _mapping(fed: Fed) -> Mapping[str, Any]:
+    if not isinstance(fed, Mapping):
+        raise InvalidArgument(f"a source of files is fed with mappings, not with {fed!r}")
+    return fed
+
+
+def _plain(value: Any) -> Any:
+    """Rows as dicts, bytes as bytes, times in UTC."""
+    match value:
+        case Row():
+            return {name: _plain(each) for name, each in value.asDict().items()}
+        case list():
+            return [_plain(each) for each in value]
+        case dict():
+            return {_plain(name): _plain(each) for name, each in value.items()}
+        case bytearray():
+            return bytes(value)
+        case datetime():
+            return value.astimezone(UTC)  # Spark's are of this machine's zone, and do not say so
+        case _:
+            return value

@@ -1,0 +1,288 @@
+"""The parts of pipelines that need no Spark: definitions, files, back-off, reports, folders."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from barnabas.errors import InvalidArgument
+from barnabas.spark.pipelines import (
+    Pipeline,
+    PipelineError,
+    RunFolder,
+    from_table,
+    from_topic,
+    load,
+    pipeline,
+    to_parquet,
+    to_topic,
+)
+from barnabas.spark.pipelines.avro import AvroValues
+from barnabas.spark.pipelines.backoff import Backoff
+from barnabas.spark.pipelines.failure import reason_of
+from barnabas.spark.pipelines.progress import Progress, read_batch
+from barnabas.spark.pipelines.resetting import reset_pipelines, what_is_there
+from barnabas.spark.pipelines.run_folder import statuses
+from barnabas.spark.pipelines.running import dead_letter_pipelines
+
+SQL = """
+-- Page views by page and minute.
+-- source views: topic page-views schema="page STRING NOT NULL, at TIMESTAMP"
+--     watermark="at 10 minutes" dead_letters=bad-views
+--     maxOffsetsPerTrigger=1000
+-- source users: table users schema="name STRING" key=user
+-- sink: topic views-per-minute key=page,minute exactly_once=true
+-- trigger: 5 seconds
+-- conf: spark.sql.shuffle.partitions=4
+SELECT page, count(*) FROM views GROUP BY page -- not a header: but a comment
+"""
+
+
+def test_a_sql_file_says_the_same_as_python(tmp_path: Path) -> None:
+    (tmp_path / "views.sql").write_text(SQL)
+    found = load(tmp_path)["views"]
+    assert found.sources == {
+        "views": from_topic(
+            "page-views",
+            "page STRING NOT NULL, at TIMESTAMP",
+            watermark="at 10 minutes",
+            dead_letters="bad-views",
+            maxOffsetsPerTrigger=1000,
+        ),
+        "users": from_table("users", "name STRING", key="user"),
+    }
+    assert found.sink == to_topic("views-per-minute", key=["page", "minute"], exactly_once=True)
+    assert found.trigger == "5 seconds"
+    assert found.output_mode == "append"
+    assert found.conf == {"spark.sql.shuffle.partitions": "4"}
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("SELECT 1", "sink: topic NAME"),
+        ("-- sink: table t\nSELECT 1", "sink is of a kind out of topic, parquet"),
+        ("-- sink: topic\nSELECT 1", "missing a required argument: 'topic'"),
+        ("-- sink: topic t\n-- sink: topic u\nSELECT 1", "sink is there twice"),
+        ("-- sink: topic t\n-- output_mode: all\nSELECT 1", "output mode 'all' is unknown"),
+        ("-- sink: parquet p\n-- output_mode: update\nSELECT 1", 'output_mode "append"'),
+        ('-- sink: topic t\n-- source a: topic x schema="y\nSELECT 1', "No closing quotation"),
+        ("-- sink: topic t\n-- source a: topic x dead_letters=d\nSELECT 1", "without a schema"),
+        ("-- sink: topic t\n-- source a: topic x watermark=at\nSELECT 1", "a column and a delay"),
+        ("-- sink: topic t\n-- source a: topic x record=kee\nSELECT 1", "there is no 'kee'"),
+    ],
+)
+def test_what_is_wrong_with_a_sql_file_is_said(tmp_path: Path, text: str, complaint: str) -> None:
+    (tmp_path / "p.sql").write_text(text)
+    with pytest.raises(InvalidArgument, match=r"p\.sql") as caught:
+        load(tmp_path / "p.sql")
+    assert complaint in str(caught.value)
+
+
+def test_a_folder_has_the_pipelines_of_its_files(tmp_path: Path) -> None:
+    (tmp_path / "names_of_topics.py").write_text('VIEWS = "views"\n')
+    (tmp_path / "one.py").write_text(
+        "from barnabas.spark.pipelines import *\n"
+        "from names_of_topics import VIEWS\n"
+        "@pipeline(sources={'views': from_topic(VIEWS)}, sink=to_console())\n"
+        "def one(views): return views\n"
+    )
+    (tmp_path / "two.py").write_text("from one import one\n")
+    (tmp_path / "test_one.py").write_text("raise AssertionError('a test is no definition')\n")
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden" / "three.sql").write_text("nonsense")
+    found = load(tmp_path)
+    assert list(found) == ["one"]
+    assert found["one"].sources["views"].describe() == "topic views"
+    (tmp_path / "one.sql").write_text("-- sink: console\nSELECT 1")
+    with pytest.raises(InvalidArgument, match=r"pipeline one is in .*one\.py and in .*one\.sql"):
+        load(tmp_path)
+    with pytest.raises(InvalidArgument, match="there is no pipeline"):
+        load(tmp_path / "two.py")
+
+
+def test_parameters_have_to_be_the_sources() -> None:
+    with pytest.raises(InvalidArgument, match=r"\['clicks'\].*\['views'\]"):
+
+        @pipeline(sources={"views": from_topic("v")}, sink=to_topic("t"))
+        def wrong(clicks: object) -> None: ...
+
+
+def test_a_topic_for_dead_letters_makes_a_pipeline_of_its_own() -> None:
+    @pipeline(
+        sources={
+            "a": from_topic("a", "x INT", dead_letters="bad-a"),
+            "b": from_topic("b", "x INT"),
+        },
+        sink=to_topic("t", exactly_once=True),
+        trigger="1 second",
+    )
+    def joined(a: object, b: object) -> None: ...
+
+    (letters,) = dead_letter_pipelines(joined)
+    assert letters.name == "joined.a.dead-letters"
+    assert letters.sink.describe() == "topic bad-a"
+    assert letters.sink.modes == ("append",), "as exact as the pipeline itself"
+    assert letters.trigger == "1 second"
+
+
+def test_waits_double_and_begin_anew_once_something_was_done() -> None:
+    backoff = Backoff()
+    assert [backoff.next_s() for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
+    backoff.got_on()
+    assert backoff.next_s() == 1
+    limited = Backoff(max_restarts=1)
+    assert [limited.next_s(), limited.next_s()] == [1, None]
+
+
+STAGE_FAILED = """[STREAM_FAILED] Query [id = a, runId = b] terminated with exception: \
+Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, most recent failure: \
+Lost task 0.0 in stage 1.0 (TID 1) (127.0.0.1 executor driver): \
+org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] the record a:0@1 can't be decoded \
+SQLSTATE: P0001 SQLSTATE: XXKST
+\tat org.apache.spark
+"""
+IN_PYTHON = """Query terminated: Traceback (most recent call last):
+  File "x", line 1, in y
+    code()
+barnabas.errors.DataLost: offsets are gone. If going on is right
+
+\tat java
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (STAGE_FAILED, "the record a:0@1 can't be decoded"),
+        (IN_PYTHON, "DataLost: offsets are gone. If going on is right"),
+        ("something else", "something else"),
+    ],
+)
+def test_the_reason_of_a_failure_is_what_was_first(text: str, reason: str) -> None:
+    assert reason_of(Exception(text)) == reason
+
+
+def report(number: int, at: str, **more: object) -> dict[str, object]:
+    return {"batchId": number, "timestamp": at, "batchDuration": 1000, "numInputRows": 10, **more}
+
+
+def test_reports_are_summed_up() -> None:
+    progress = Progress()
+    progress.add(
+        read_batch(
+            report(
+                0,
+                "2026-01-01T00:00:00.000Z",
+                eventTime={"watermark": "1970-01-01T00:00:00.000Z"},
+                observedMetrics={"barnabas_output": {"rows": 4}},
+                stateOperators=[{"numRowsTotal": 3, "memoryUsedBytes": 7}, {"numRowsTotal": 2}],
+                sources=[
+                    {"endOffset": {"t": {"0": 5, "1": 7}}, "latestOffset": {"t": {"0": 9, "1": 7}}},
+                    {"endOffset": '{"u": {"0": 1}}', "latestOffset": '{"u": {"0": 2}}'},
+                    {"endOffset": {"logOffset": 3}, "latestOffset": None},
+                ],
+            )
+        )
+    )
+    assert progress.last is not None
+    assert (progress.last.lag, progress.watermark) == (5, None)
+    assert (progress.last.state_rows, progress.last.state_bytes) == (5, 7)
+    progress.add(
+        read_batch(
+            report(
+                1,
+                "2026-01-01T00:00:04.000Z",
+                eventTime={"watermark": "2026-01-01T00:00:00.000Z"},
+                stateOperators=[{"numRowsDroppedByWatermark": 2}],
+            )
+        )
+    )
+    progress.add(read_batch(report(2, "2026-01-01T00:00:05.000Z")))
+    assert (progress.rows_in, progress.rows_out, progress.rows_late) == (30, 4, 2)
+    assert progress.watermark == "2026-01-01T00:00:00.000Z", "kept where a batch names none"
+    began = 1767225600.0
+    assert progress.rates(began + 10) == (3.0, 0.4)
+    assert progress.rates(began + 15) == (20 / 11, 0.0), "the first batch is too long ago"
+    assert progress.rates(began + 100) == (0.0, 0.0)
+
+
+def test_a_pipeline_runs_once_at_a_time_and_says_so(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    lock = folder.lock("p")
+    folder.write_status(
+        "p", {"pipeline": "p", "state": "running", "pid": 17, "defined_in": "/x.py"}
+    )
+    assert folder.is_running("p")
+    with pytest.raises(PipelineError, match="runs already \\(process 17\\)"):
+        folder.lock("p")
+    assert [each["state"] for each in statuses(folder)] == ["running"]
+    assert statuses(folder, Path("/y.py")) == []
+    os.close(lock)
+    assert [each["state"] for each in statuses(folder)] == ["died"]
+
+
+def test_a_reset_deletes_what_it_names_and_nothing_else(tmp_path: Path) -> None:
+    folder, table = RunFolder(tmp_path / "runs"), tmp_path / "table"
+
+    def rows(views: object) -> None: ...
+
+    def defined(name: str, sink: object) -> Pipeline:
+        return pipeline(name=name, sources={"views": from_topic("v", "x INT", dead_letters="d")},
+                        sink=sink)(rows)  # fmt: skip
+
+    mine, other = defined("mine", to_parquet(str(table))), defined("other", to_topic("t"))
+    for name in ("mine", "mine.dead-letters", "other"):
+        os.close(folder.lock(name))
+        (folder.folder / name / "checkpoint" / "offsets").mkdir(parents=True)
+    (table / "_spark_metadata").mkdir(parents=True)
+    with pytest.raises(InvalidArgument, match="--tables"):
+        what_is_there(folder, [mine], tables=False)
+    assert what_is_there(folder, [mine], tables=True) == [
+        folder.folder / "mine",
+        table,
+        folder.folder / "mine.dead-letters",
+    ]
+    reset_pipelines(folder, [mine], tables=True)
+    assert not table.exists()
+    assert not folder.has_checkpoint("mine")
+    assert folder.has_checkpoint("other")
+    lock = folder.lock("other")
+    with pytest.raises(PipelineError, match="stop it first"):
+        what_is_there(folder, [other], tables=False)
+    os.close(lock)
+
+
+def test_checkpoints_may_be_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "p.sql").touch()
+    beside = tmp_path.resolve() / ".barnabas" / "pipelines"
+    assert RunFolder.of(tmp_path, None) == RunFolder(beside)
+    assert RunFolder.of(tmp_path / "p.sql", None) == RunFolder(beside)
+    assert RunFolder.of(tmp_path, str(tmp_path / "c")) == RunFolder(tmp_path.resolve() / "c")
+    far = RunFolder.of(tmp_path, "s3a://bucket/c/")
+    assert far.folder == beside
+    assert far.checkpoint_of("p") == "s3a://bucket/c/p"
+    with pytest.raises(PipelineError, match="s3a://bucket/c/p"):
+        far.reset("p")
+
+
+def test_an_avro_schema_becomes_columns() -> None:
+    values = AvroValues(
+        """{"type": "record", "name": "view", "fields": [
+            {"name": "page", "type": "string"},
+            {"name": "user", "type": ["null", "long"]},
+            {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+            {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9}},
+            {"name": "tags", "type": {"type": "array", "items": "string"}},
+            {"name": "from", "type": {"type": "record", "name": "place", "fields": [
+                {"name": "kind", "type": {"type": "enum", "name": "k", "symbols": ["A"]}}]}},
+            {"name": "to", "type": ["null", "place"]}]}"""
+    )
+    assert values.fields.simpleString() == (
+        "struct<page:string,user:bigint,at:timestamp,price:decimal(9,0),tags:array<string>,"
+        "from:struct<kind:string>,to:struct<kind:string>>"
+    )
+    assert [each.nullable for each in values.fields.fields] == [0, 1, 0, 0, 0, 0, 1]
+    for wrong in ('"string"', '{"type": "map"}', "{"):
+        with pytest.raises(InvalidArgument):
+            AvroValues(wrong)
