@@ -19,6 +19,7 @@ controller      10,000 partitions: created, and failover with them
 idle_cluster    CPU and memory of three nodes at rest
 clients         records a second, and a CPU second, of our client beside others
 columns         records encoded and decoded a second, as objects and as columns, with and without C
+spark_reads     rows a second and CPU of Spark reading a topic, beside Spark's own Kafka connector
 
 Each module says what its numbers mean. The ratio compares Barnabas with `bare_broker.py`, a broker
 stripped of everything: what is left is the price of being a real one. Those of
@@ -63,6 +64,7 @@ OF_TRANSACTIONS = ("transactions", "read_committed")
 OF_CLUSTERS = ("failover", "replication", "catch_up", "controller", "idle_cluster")
 OF_CLIENTS = ("clients",)
 OF_RECORDS = ("columns",)
+OF_SPARK = ("spark_reads",)
 
 
 def main() -> None:
@@ -71,7 +73,14 @@ def main() -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    everything = (*MEASUREMENTS, *OF_TRANSACTIONS, *OF_CLUSTERS, *OF_CLIENTS, *OF_RECORDS)
+    everything = (
+        *MEASUREMENTS,
+        *OF_TRANSACTIONS,
+        *OF_CLUSTERS,
+        *OF_CLIENTS,
+        *OF_RECORDS,
+        *OF_SPARK,
+    )
     parser.add_argument("measurements", nargs="*", metavar="MEASUREMENT", default=everything)
     parser.add_argument("--quick", action="store_true", help="less of everything, one round")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers here too")
@@ -105,6 +114,7 @@ def main() -> None:
         ([CLUSTER, BESIDE], OF_CLUSTERS),
         ([BARNABAS, ASYNCIO, CONFLUENT, AIOKAFKA, KAFKA_PYTHON], OF_CLIENTS),
         ([KERNEL, WITHOUT, OBJECTS], OF_RECORDS),
+        ([BARNABAS, BESIDE], OF_SPARK),
     ):
         found = {name: found for name, found in rows.items() if name in kinds}
         if found:

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import barnabas
 import barnabas.spark
+from barnabas.spark import connection
 
 Read = Callable[..., DataFrame]
 
@@ -18,6 +19,14 @@ def spark() -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def close_connections() -> Iterator[None]:
+    """Connections are for the life of a worker of Spark; this process has other tests to run."""
+    yield
+    while connection._connections:
+        connection._connections.popitem()[1].close()
 
 
 @pytest.fixture
