@@ -20,7 +20,9 @@ from tests.api.faces import Face
 
 pytestmark = pytest.mark.timeout(60)
 
-QUICK = {"session_timeout_ms": 600, "rebalance_timeout_ms": 2_000, "commit_interval_ms": 100}
+QUICK = {"session_timeout_ms": 1_500, "rebalance_timeout_ms": 10_000, "commit_interval_ms": 100}
+SHORT_SESSION = {**QUICK, "session_timeout_ms": 600}
+SHORT_REBALANCE = {**QUICK, "rebalance_timeout_ms": 1_500}
 
 
 def until(condition: Callable[[], Any], timeout_s: float = 10) -> None:
@@ -124,7 +126,7 @@ def test_partitions_are_committed_before_they_go(servers: str, topic_with: Fill)
             group=topic,
             commit="manual",
             on_revoked=lambda _partitions: first.commit(),
-            **{**QUICK, "rebalance_timeout_ms": 10_000},
+            **QUICK,
         ) as first,
     ):
         assert len(list(islice(first, 14))) == 14
@@ -143,13 +145,13 @@ def test_partitions_are_committed_before_they_go(servers: str, topic_with: Fill)
 
 
 def test_a_handler_slower_than_the_session_stays(servers: str, topic_with: Fill) -> None:
-    topic = topic_with(3)
-    with Member(servers, topic, lambda _message: time.sleep(1.0)) as member:
+    topic = topic_with(2)
+    with Member(servers, topic, lambda _message: time.sleep(1.0), **SHORT_SESSION) as member:
         until(lambda: len(member.messages) == 1)
         born = member.id
-        until(lambda: len(member.messages) == 3)
+        until(lambda: len(member.messages) == 2)
         assert member.id == born
-    assert member.values == [0, 1, 2]
+    assert member.values == [0, 1]
     assert [what for what, _ in member.news] == ["assigned", "revoked"]
 
 
@@ -173,7 +175,7 @@ def test_a_handler_slower_than_the_rebalance_stays(servers: str, topic_with: Fil
     def handle(_message: Message) -> None:
         finished.wait(10)
 
-    with Member(servers, topic, handle) as slow:
+    with Member(servers, topic, handle, **SHORT_REBALANCE) as slow:
         until(lambda: slow.messages)
         at_work_on = slow.messages[0].partition
         born = slow.id
@@ -200,7 +202,8 @@ def test_what_is_done_after_a_rebalance_without_the_application_counts(
 ) -> None:
     """All messages are in the hands of handlers when the group takes one partition away."""
     topic = topic_with(10, 2)
-    with barnabas.Consumer(servers, topic, group=topic, commit="done", **QUICK) as consumer:
+    settings: dict[str, Any] = {"group": topic, "commit": "done", **SHORT_REBALANCE}
+    with barnabas.Consumer(servers, topic, **settings) as consumer:
         messages = list(islice(consumer, 10))
         with Member(servers, topic) as other:
             until(lambda: len(consumer.assignment) == 1)
@@ -230,7 +233,7 @@ def test_a_blocking_handler_in_asyncio_stays(servers: str, topic_with: Fill) -> 
             on_assigned=assigned,
             on_lost=lambda _partitions: news.append("lost"),
             on_revoked=lambda _partitions: news.append("revoked"),
-            **QUICK,
+            **SHORT_SESSION,
         ) as consumer:
             seen = []
             async for message in consumer:
