@@ -34,6 +34,10 @@ def book(movements: Iterable[Message], ledger: dict[str, list[int]]) -> None:
         ledger.setdefault(movement.key, []).append(movement.value)
 
 
+def count(ledger: dict[str, list[int]]) -> int:
+    return sum(map(len, list(ledger.values())))
+
+
 def main(bootstrap: str) -> None:
     move_money(bootstrap)
     ledger: dict[str, list[int]] = {}
@@ -43,11 +47,12 @@ def main(bootstrap: str) -> None:
             bootstrap, "movements", group="bookkeeping", key_format="str", value_format="int"
         ) as consumer,
     ):
-        for stream in consumer.streams(THREADS, by="key"):
-            pool.submit(book, stream, ledger)
-        while sum(map(len, ledger.values())) < ACCOUNTS * MOVEMENTS:
+        crew = [pool.submit(book, each, ledger) for each in consumer.streams(THREADS, by="key")]
+        while count(ledger) < ACCOUNTS * MOVEMENTS and not any(each.done() for each in crew):
             time.sleep(0.05)
     # Closing the consumer has ended the streams, and so the threads.
+    for each in crew:
+        each.result()
     in_order = sum(numbers == list(range(MOVEMENTS)) for numbers in ledger.values())
     print(f"{THREADS} threads, 3 partitions: {in_order} of {ACCOUNTS} accounts are in order")
 

@@ -52,7 +52,7 @@ def main(bootstrap: str) -> None:
     stop = Event()
     with ThreadPoolExecutor() as pool:
         crew = [pool.submit(work, name, bootstrap, done, stop) for name in WORKERS]
-        while len(done) < JOBS:
+        while len(done) < JOBS and not all(worker.done() for worker in crew):
             time.sleep(0.05)
         stop.set()
     for worker in crew:
