@@ -20,7 +20,7 @@ from barnabas.wire.messages.fetch import PartitionData
 PLACE = TopicPartition("t", 0)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def topic(bootstrap: str) -> Iterator[str]:
     """Three partitions; every record's value is its partition and offset. With aborted ones."""
     name = f"ranges-{secrets.token_hex(4)}"

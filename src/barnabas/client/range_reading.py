@@ -45,6 +45,7 @@ TABLE_BYTES = 4 * 1024 * 1024
 
 _PATIENCE_S = 60.0
 _TOPIC_PATIENCE_S = 5.0
+_LOOK_AGAIN_S = 0.1
 
 
 class RecordRange(NamedTuple):
@@ -135,8 +136,11 @@ class RangeReading:
         failed: BarnabasError | None = None
         fetched = []
         for partition, data in answers:
+            wanted = self._left.get(partition)
+            if wanted is None:  # given up meanwhile: its topic is gone
+                continue
             try:
-                came = await self._accept(self._left[partition], data, silent)
+                came = await self._accept(wanted, data, silent)
             except UnknownTopic as error:
                 await self._miss_topics(error)
             except BarnabasError as error:
@@ -189,7 +193,8 @@ class RangeReading:
         found = await beginning_and_end(self._cluster, [wanted.partition])
         first, last = found[wanted.partition]
         if first <= position <= last and monotonic() - self._moved_at <= _TOPIC_PATIENCE_S:
-            return  # a leader that is not up to date yet
+            await asyncio.sleep(_LOOK_AGAIN_S)  # a leader that is not up to date yet
+            return
         goes_on = first if first > position else wanted.end
         self._lose(
             f"partition {wanted.partition} was to be read from offset {position} to {wanted.end} "
@@ -212,7 +217,7 @@ class RangeReading:
             self._lose(f"what was to be read of {names} is gone: {error}")
             for wanted in gone:
                 self._move(wanted, wanted.end)
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(_LOOK_AGAIN_S)
 
     def _move(self, wanted: RecordRange, position: int) -> None:
         self._positions[wanted.partition] = position
