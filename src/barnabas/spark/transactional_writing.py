@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from barnabas.client.producer import Producer
 from barnabas.client.transaction import Transaction
-from barnabas.spark.commit_log import Reading
+from barnabas.errors import InvalidArgument, NotAuthorized
+from barnabas.spark.commit_log import NOTHING_READ, Reading
 from barnabas.spark.connection import ClusterConnection, connect
 from barnabas.spark.exactly_once import Task, Written, claim, is_decided
 from barnabas.spark.row_writing import RowWriting
@@ -31,13 +32,14 @@ def write_in_transaction(
     first = next(with_rows, None)
     if first is None:
         return Written(task, known, None)
+    timeout_ms = options.producer.transaction_timeout_ms
     producer = Producer(
         connection.cluster,
         transactional_id=task.transactional_id,
-        transaction_timeout_ms=options.producer.transaction_timeout_ms,
+        transaction_timeout_ms=timeout_ms,
         **options.producer.producer,
     )
-    transaction = connection.ask(lambda _: _begin(producer))
+    transaction = connection.ask(lambda _: _begin(producer, timeout_ms))
     try:
         writing = RowWriting(connection, producer, options)
         writing.send(first, columns)
@@ -49,22 +51,30 @@ def write_in_transaction(
     return Written(task, known, prepared)
 
 
-async def _begin(producer: Producer) -> Transaction:
-    await producer.start()
+async def _begin(producer: Producer, timeout_ms: int | None) -> Transaction:
+    try:
+        await producer.start()
+    except (InvalidArgument, NotAuthorized) as error:
+        if timeout_ms is not None:
+            raise
+        raise InvalidArgument(
+            f"{error}. Or set the option kafka.transaction.timeout.ms: then a batch may be lost, "
+            "and that is told, if the query fails while it commits and stays away for longer"
+        ) from error
     transaction = producer.transaction()
     transaction.begin()
     return transaction
 
 
 def _claimed(connection: ClusterConnection, task: Task) -> Reading:
-    """How the query stood when this run claimed it: nothing else can change it meanwhile."""
-    key = (os.getpid(), task.query_id, task.run_id)
-    known = _claims.get(key)
-    if known is None:
+    """How the query stood when this run claimed it: nobody else can change it meanwhile."""
+    key = (os.getpid(), task.query_id)
+    run_id, known = _claims.get(key, ("", NOTHING_READ))
+    if run_id != task.run_id:
         known = connection.ask(lambda cluster: claim(cluster, task))
-        _claims.clear()  # of runs that are over
-        _claims[key] = known
+        _claims[key] = task.run_id, known
     return known
 
 
-_claims: dict[tuple[int, str, str], Reading] = {}
+_claims: dict[tuple[int, str], tuple[str, Reading]] = {}
+"""The run that each query belongs to, as far as this process has seen to it."""
