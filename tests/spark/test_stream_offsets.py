@@ -1,5 +1,6 @@
 """How far a stream goes, asked directly: no Spark needed."""
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -94,7 +95,9 @@ def test_an_open_transaction_is_waited_for(reader_of: ReaderOf, bootstrap: str, 
         with producer.transaction():
             send(producer, topic, 0)
             assert reader.latestOffset(start, ReadAllAvailable()) == start
-        end = reader.latestOffset(start, ReadAllAvailable())
+        deadline = time.monotonic() + 10
+        while (end := reader.latestOffset(start, ReadAllAvailable())) == start:
+            assert time.monotonic() < deadline  # markers are written after the answer
     (task,) = reader.partitions(start, end)
     assert [batch.num_rows for batch in reader.read(task)] == [1]
 
