@@ -192,7 +192,7 @@ def test_a_client_that_is_dropped_is_closed_in_the_background() -> None:
     core = Core()
     clock = Clock(core)
     clock.age_s()
-    with pytest.warns(ResourceWarning, match="a Clock was not closed"):
+    with pytest.warns(ResourceWarning, match="this Clock was not closed"):
         del clock
     deadline = time.monotonic() + 5
     while engines() and time.monotonic() < deadline:

@@ -62,7 +62,7 @@ def test_a_client_that_was_forgotten_is_closed_at_exit_without_noise() -> None:
 def test_whoever_asks_is_warned_of_it() -> None:
     done = run("clock = Clock(Loud()); clock.age_s()", "-W", "default::ResourceWarning")
     assert done.stdout == "closed\n"
-    assert "a Clock was not closed before the program's end: use it in a `with`" in done.stderr
+    assert "this Clock was not closed before the program's end: use it in a `with`" in done.stderr
 
 
 def test_a_client_that_a_dead_function_held_is_closed_too() -> None:
@@ -75,7 +75,7 @@ use()
 """
     done = run(program, "-W", "default::ResourceWarning")
     assert done.stdout == "closed\n"
-    assert "a Clock was not closed: use it in a `with` block" in done.stderr
+    assert "this Clock was not closed: use it in a `with` block" in done.stderr
     assert done.stderr.count("was not closed") == 1
 
 

@@ -286,6 +286,10 @@ def test_what_cannot_be_right_is_refused_at_once(
             {"acks": 1, "transactional_id": "x"},
             {"idempotent": False, "transactional_id": "x"},
             {"batch_records": 0},
+            {"linger_ms": -1},
+            {"buffer_bytes": 0},
+            {"request_timeout_ms": 0},
+            {"transactional_id": ""},
             {"value_format": "yaml"},
         ):
             with pytest.raises(InvalidArgument, match=next(iter(options))):
@@ -293,6 +297,8 @@ def test_what_cannot_be_right_is_refused_at_once(
         async with face(bootstrap) as producer:
             with pytest.raises(UnknownTopic, match="nowhere"):
                 await producer.send("nowhere", b"")
+            with pytest.raises(TypeError, match="a topic is a str"):
+                await producer.send(3, b"")
             with pytest.raises(InvalidArgument, match="has 2"):
                 await producer.send(topic, b"", partition=2)
             with pytest.raises(InvalidArgument, match="no time"):

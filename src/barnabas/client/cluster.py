@@ -18,6 +18,7 @@ from barnabas.client.address import Address, parse_addresses
 from barnabas.client.backoff import BUSY_PAUSE_MS, FIRST_PAUSE_MS, pause_before, pauses
 from barnabas.client.connection import DEFAULT_REQUEST_TIMEOUT_MS, Connection
 from barnabas.client.errors import broker_error, check, is_busy, worth_retrying
+from barnabas.client.limits import check_at_least
 from barnabas.client.metadata import (
     NO_LEADER,
     Broker,
@@ -88,6 +89,7 @@ class Cluster:
         on_retry: OnRetry | None = None,
     ) -> None:
         self.client_id = client_id
+        check_at_least(1, request_timeout_ms=request_timeout_ms)
         self.request_timeout_ms = request_timeout_ms
         self.retry_timeout_ms = retry_timeout_ms
         self.on_retry = on_retry or RetryLog()

@@ -150,7 +150,7 @@ class Seat:
         if self._closed is None and not self._engine.forked:
             self.warned = True
             warnings.warn(
-                f"a {self.name} was not closed: use it in a `with` block, or call its close()",
+                f"this {self.name} was not closed: use it in a `with` block, or call its close()",
                 ResourceWarning,
                 source=client,
                 stacklevel=3,
@@ -258,7 +258,7 @@ def _close_all() -> None:
     for seat in seats:
         if not seat.closed and not seat.warned:
             warnings.warn(
-                f"a {seat.name} was not closed before the program's end: use it in a `with` "
+                f"this {seat.name} was not closed before the program's end: use it in a `with` "
                 "block, or call its close()",
                 ResourceWarning,
                 stacklevel=1,

@@ -24,6 +24,7 @@ from typing import Self
 
 from barnabas.client.accumulator import Accumulator
 from barnabas.client.cluster import Cluster
+from barnabas.client.limits import check_at_least
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.producer_identities import ProducerIdentities
 from barnabas.client.routes import Route, Routes
@@ -89,8 +90,17 @@ class Producer:
             raise InvalidArgument(f"acks={acks}: an idempotent producer needs -1 (all)")
         if transactional_id is not None and idempotent is False:
             raise InvalidArgument("idempotent=False: transactions need an idempotent producer")
-        if batch_records is not None and batch_records < 1:
-            raise InvalidArgument(f"batch_records={batch_records}: a batch has at least one")
+        check_at_least(0, linger_ms=linger_ms)
+        check_at_least(
+            1,
+            batch_bytes=batch_bytes,
+            batch_records=batch_records,
+            buffer_bytes=buffer_bytes,
+            delivery_timeout_ms=delivery_timeout_ms,
+            transaction_timeout_ms=transaction_timeout_ms,
+        )
+        if transactional_id == "":
+            raise InvalidArgument("transactional_id is empty: give it a name, or leave it out")
         self.routes = Routes()
         self.batch_bytes = batch_bytes
         self.compression = compression
@@ -237,6 +247,8 @@ class Producer:
         """
         route = self.routes.get(topic)
         if route is None:
+            if not isinstance(topic, str):
+                raise TypeError(f"a topic is a str, not {type(topic).__name__}")
             self._check_open()
             route = self.routes.learn(
                 await self._cluster.retrying(

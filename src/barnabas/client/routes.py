@@ -6,6 +6,7 @@ declines, and whoever is declined takes the longer way, which brings the route u
 """
 
 from collections.abc import Callable, Sequence
+from operator import index
 
 from barnabas.client.batch import Batch
 from barnabas.client.metadata import Topic, TopicPartition
@@ -40,9 +41,9 @@ class Route:
         self.adds: list[Add] = [decline] * len(topic.partitions)
 
     def partition(self, partition: int) -> TopicPartition:
-        """One of the topic's partitions; `InvalidArgument` if it has no such one."""
+        """One of the topic's partitions; `InvalidArgument` or TypeError if it is none."""
         count = len(self.adds)
-        if not 0 <= partition < count:
+        if not 0 <= index(partition) < count:
             raise InvalidArgument(
                 f"partition {partition}: {self.topic.name} has {count}, counted from 0"
             )
