@@ -35,8 +35,8 @@ from benchmarks.brokers import BARNABAS, Broker, Contender
 
 JARS = "BARNABAS_SPARK_KAFKA_JARS"
 
-_FORMATS = {BARNABAS: "barnabas", BESIDE: "kafka"}
-_PARTITIONS = 4
+FORMATS = {BARNABAS: "barnabas", BESIDE: "kafka"}
+PARTITIONS = 4
 _SMALL_BATCHES = 30
 
 
@@ -47,10 +47,10 @@ def measure(bench: Bench) -> list[Row]:
         for size in (100, 1_000):
             megabytes = 100 if bench.quick else 400
             count = megabytes * 1_000_000 // size
-            with Contender(BARNABAS).running(TOPIC, _PARTITIONS) as broker:
+            with Contender(BARNABAS).running(TOPIC, PARTITIONS) as broker:
                 fill(broker, size, count)
                 rows += _reads(bench, spark, broker, names, size, count)
-        with Contender(BARNABAS).running(TOPIC, _PARTITIONS) as broker:
+        with Contender(BARNABAS).running(TOPIC, PARTITIONS) as broker:
             took = {name: micro_batch_ms(spark, broker, name) for name in names}
             rows.append(Row("micro-batch, 10 records", "ms", took, at_most=150))
     return rows
@@ -93,7 +93,7 @@ def _reads(
         for number in range(bench.rounds + 1):
             for name in names:
                 with bench.console.status(f"{what}, {size} B, round {number}: {name}"):
-                    seconds, cpu_s = _timed(broker, partial(work, name))
+                    seconds, cpu_s = timed(broker, partial(work, name))
                 if number:
                     speeds[name].append(count / seconds / 1e6)
                     costs[name].append(cpu_s / count * 1e6)
@@ -101,7 +101,7 @@ def _reads(
         for unit, values, promise in (("M/s", speeds, aim), ("CPU s/M", costs, {})):
             medians = {name: median(numbers) for name, numbers in values.items()}
             rows.append(Row(f"{what}, {size} B", unit, medians, at_least_ratios=promise))
-    seconds, cpu_s = _timed(broker, partial(read_without_spark, broker, count))
+    seconds, cpu_s = timed(broker, partial(read_without_spark, broker, count))
     return [
         *rows,
         Row(f"without Spark, {size} B", "M/s", {BARNABAS: count / seconds / 1e6}),
@@ -112,7 +112,7 @@ def _reads(
 def batch_read(
     spark: SparkSession, broker: Broker, name: str, *, only_values: bool = False
 ) -> None:
-    reader = spark.read.format(_FORMATS[name])
+    reader = spark.read.format(FORMATS[name])
     if only_values and name == BARNABAS:
         reader = reader.schema("value binary")
     frame = reader.options(**_options(broker)).load()
@@ -127,7 +127,7 @@ def stream_read(spark: SparkSession, broker: Broker, name: str, count: int) -> N
         "startingOffsets": "earliest",
         "maxOffsetsPerTrigger": count // 4,
     }
-    frame = spark.readStream.format(_FORMATS[name]).options(**options).load()
+    frame = spark.readStream.format(FORMATS[name]).options(**options).load()
     with _running(frame, available_now=True) as query:
         query.awaitTermination()
         read = sum(each.numInputRows for each in query.recentProgress)
@@ -143,7 +143,7 @@ def read_without_spark(broker: Broker, count: int) -> None:
 
 def micro_batch_ms(spark: SparkSession, broker: Broker, name: str) -> float:
     """The median of small ones; the first few, in which things are compiled, do not count."""
-    frame = spark.readStream.format(_FORMATS[name]).options(**_options(broker)).load()
+    frame = spark.readStream.format(FORMATS[name]).options(**_options(broker)).load()
     took: list[float] = []
     with barnabas.Producer(broker.bootstrap) as producer, _running(frame) as query:
         query.processAllAvailable()
@@ -177,7 +177,7 @@ def _running(frame: DataFrame, *, available_now: bool = False) -> Iterator[Strea
             query.stop()
 
 
-def _timed(broker: Broker, work: Callable[[], None]) -> tuple[float, float]:
+def timed(broker: Broker, work: Callable[[], None]) -> tuple[float, float]:
     """Seconds, and those of CPU of this process and all below it but the broker."""
     began, cpu_began = time.perf_counter(), _cpu_s(broker)
     work()
