@@ -2,7 +2,8 @@
 
 read            `spark.read` of a whole topic into nothing
 read, values    the same for the values alone: a schema names them, so that nothing else is decoded
-stream          `spark.readStream` of the topic in four micro-batches, into nothing
+stream          `spark.readStream` of the topic in four micro-batches, into nothing; the seconds are
+                those of its triggers, the CPU includes the query's start
 without Spark   our part alone, in one process: fetched, decoded, and thrown away
 micro-batch     from a trigger's start to its end, of ten records each, into nothing
 
@@ -81,7 +82,7 @@ def fill(broker: Broker, size: int, count: int) -> None:
 def _reads(
     bench: Bench, spark: SparkSession, broker: Broker, names: list[str], size: int, count: int
 ) -> list[Row]:
-    works: dict[str, Callable[[str], None]] = {
+    works: dict[str, Callable[[str], float | None]] = {
         "read": lambda name: batch_read(spark, broker, name),
         "read, values": lambda name: batch_read(spark, broker, name, only_values=True),
         "stream": lambda name: stream_read(spark, broker, name, count),
@@ -121,7 +122,8 @@ def batch_read(
     frame.write.format("noop").mode("overwrite").save()
 
 
-def stream_read(spark: SparkSession, broker: Broker, name: str, count: int) -> None:
+def stream_read(spark: SparkSession, broker: Broker, name: str, count: int) -> float:
+    """Seconds that its triggers took."""
     options = {
         **_options(broker),
         "startingOffsets": "earliest",
@@ -130,8 +132,10 @@ def stream_read(spark: SparkSession, broker: Broker, name: str, count: int) -> N
     frame = spark.readStream.format(FORMATS[name]).options(**options).load()
     with _running(frame, available_now=True) as query:
         query.awaitTermination()
-        read = sum(each.numInputRows for each in query.recentProgress)
+        batches = query.recentProgress
+    read = sum(each.numInputRows for each in batches)
     assert read == count, f"{read} of {count} records were read"
+    return sum(each.durationMs["triggerExecution"] for each in batches) / 1000
 
 
 def read_without_spark(broker: Broker, count: int) -> None:
@@ -177,11 +181,15 @@ def _running(frame: DataFrame, *, available_now: bool = False) -> Iterator[Strea
             query.stop()
 
 
-def timed(broker: Broker, work: Callable[[], None]) -> tuple[float, float]:
-    """Seconds, and those of CPU of this process and all below it but the broker."""
+def timed(broker: Broker, work: Callable[[], float | None]) -> tuple[float, float]:
+    """Seconds, and those of CPU of this process and all below it but the broker.
+
+    What a work returns are the seconds that count of it.
+    """
     began, cpu_began = time.perf_counter(), _cpu_s(broker)
-    work()
-    return time.perf_counter() - began, _cpu_s(broker) - cpu_began
+    counted = work()
+    seconds = time.perf_counter() - began if counted is None else counted
+    return seconds, _cpu_s(broker) - cpu_began
 
 
 def _cpu_s(broker: Broker) -> float:
