@@ -109,6 +109,7 @@ def run(
             max_restarts=3 if restarts is None and once else restarts,
             conf=parse_pairs(conf or [], "--conf"),
             as_json=as_json or before.as_json,
+            verbose=verbose or before.verbose,
         )
         chosen = _chosen(path, names, lambda: start_spark(options))
         return run_pipelines(chosen, options)

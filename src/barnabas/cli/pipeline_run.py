@@ -1,7 +1,11 @@
 """Runs pipelines in the foreground: Spark is started, looked after, and ended in good order."""
 
+import os
 import signal
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -18,6 +22,8 @@ from barnabas.spark.pipelines import Pipeline, PipelineRun, RunFolder
 from barnabas.spark.pipelines.failure import reason_of
 from barnabas.spark.pipelines.spark_log import log_to
 
+STDERR = 2
+
 _POLL_S = 0.2
 
 
@@ -33,6 +39,7 @@ class RunOptions:
     max_restarts: int | None
     conf: dict[str, str]
     as_json: bool
+    verbose: bool
 
     @property
     def folder(self) -> RunFolder:
@@ -64,7 +71,30 @@ def start_spark(options: RunOptions) -> SparkSession:
     if SparkSession.getActiveSession() is None:
         say(f"starting Spark on {options.master} (its log: {options.log})")
     conf = {**log_to(options.log), **options.conf}
-    return session("barnabas pipelines", options.master, **conf)
+    with _errors_to(options.log.with_name("spark-errors.log"), unless=options.verbose):
+        return session("barnabas pipelines", options.master, **conf)
+
+
+@contextmanager
+def _errors_to(file: Path, *, unless: bool) -> Iterator[None]:
+    """Let processes that are started have their standard error in a file.
+
+    Spark's workers write tracebacks there even when all is well, as when they are told to stop.
+    """
+    if unless:
+        yield
+        return
+    kept = os.dup(STDERR)
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    sys.stderr.flush()
+    os.dup2(descriptor, STDERR)
+    os.close(descriptor)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(kept, STDERR)
+        os.close(kept)
 
 
 def run_pipelines(pipelines: list[Pipeline], options: RunOptions) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 from barnabas.cli.output import human_size, print_json, print_line, print_table
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import Group
 
 Status: TypeAlias = dict[str, Any]
 
@@ -65,20 +65,21 @@ class LiveView:
         self._live.update(live_table(statuses), refresh=True)
 
 
-def live_table(statuses: Sequence[Status]) -> "Table":
-    """One row for each pipeline, and one below it for what went wrong."""
+def live_table(statuses: Sequence[Status]) -> "Group":
+    """A row for each pipeline, and below them what went wrong."""
     from rich.box import SIMPLE_HEAD
+    from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("pipeline", no_wrap=True)
-    table.add_column("state", no_wrap=True)
-    for name in ("batch", "ms", "rows/s in", "rows/s out", "rows in", "rows out", "lag"):
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("pipeline", overflow="fold", min_width=14)
+    table.add_column("", no_wrap=True)
+    for name in ("batch", "ms", "rows/s in", "out", "lag"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("watermark", no_wrap=True)
-    table.add_column("state rows", justify="right", no_wrap=True)
-    table.add_column("size", justify="right", no_wrap=True)
+    table.add_column("state", justify="right", no_wrap=True)
+    errors = []
     for each in statuses:
         style = _STATE_STYLES.get(each["state"], "red")
         cells = (
@@ -86,17 +87,16 @@ def live_table(statuses: Sequence[Status]) -> "Table":
             _count(each["batch_duration_ms"]),
             _count(each["rows_in_per_s"]),
             _count(each["rows_out_per_s"]),
-            _count(each["rows_in"]),
-            _count(each["rows_out"]),
             _count(each["lag"]),
-            _watermark(each["watermark"]),
-            _count(each["state_rows"] or None),
-            human_size(each["state_bytes"]) if each["state_bytes"] else "-",
+            _watermark(each["watermark"])[len("2026-") :] or "-",
+            f"{_count(each['state_rows'])}, {human_size(each['state_bytes'] or 0)}"
+            if each["state_rows"]
+            else "-",
         )
         table.add_row(each["pipeline"], Text(each["state"], style), *cells)
         if each["error"] is not None and each["state"] in ("waiting", "failed"):
-            table.add_row("", Text("!", style), Text(each["error"], "red"))
-    return table
+            errors.append(Text(f"{each['pipeline']}: {each['error']}", "red"))
+    return Group(table, *errors)
 
 
 class LinesView:

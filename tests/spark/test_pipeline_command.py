@@ -1,0 +1,111 @@
+"""`barnabas pipeline`, in processes of its own."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import barnabas
+from tests.cli.conftest import Cli
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+@pytest.fixture
+def cli(bootstrap: str) -> Iterator[Cli]:
+    command = Cli(bootstrap)
+    yield command
+    command.end()
+
+
+def lines_until(
+    process: "subprocess.Popen[bytes]", found: Callable[[dict[str, object]], bool]
+) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if found(json.loads(line)):
+            return
+    assert process.stderr is not None
+    raise AssertionError(process.stderr.read().decode())
+
+
+def test_a_run_ends_in_good_order_and_can_be_looked_at_and_reset(
+    cli: Cli,
+    producer: barnabas.Producer,
+    make_topic: Callable[..., str],
+    tmp_path: Path,
+) -> None:
+    source, target = make_topic(1), make_topic(1)
+    (tmp_path / "shout.py").write_text(
+        "from pyspark.sql import functions as F\n"
+        "from barnabas.spark.pipelines import from_topic, pipeline, to_topic\n"
+        "from spelling import loud\n"
+        f"@pipeline(sources={{'words': from_topic('{source}', 'word STRING')}},\n"
+        f"          sink=to_topic('{target}'))\n"
+        "def shout(words):\n"
+        "    shouted = F.udf(lambda word: loud(word), 'string')\n"
+        "    return words.select(shouted('word').alias('word'))\n"
+    )
+    (tmp_path / "spelling.py").write_text("def loud(word): return word.upper()\n")
+    producer.send(source, b'{"word": "hello"}')
+    producer.flush()
+
+    process = cli.start("pipeline", "run", str(tmp_path), "--master", "local[2]", "--json")
+    lines_until(process, lambda status: status["rows_out"] == 1)
+    assert cli.json("pipeline", "status", str(tmp_path))[0]["state"] == "running"
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 143
+    assert process.stdout is not None
+    assert json.loads(process.stdout.read().splitlines()[-1])["state"] == "stopped"
+    assert process.stderr is not None
+    assert b"Traceback" not in process.stderr.read()
+
+    with barnabas.Consumer(cli.bootstrap, target) as consumer:
+        assert [each.value for each in consumer.poll(timeout_s=5)] == [b'{"word":"HELLO"}']
+    (status,) = cli.json("pipeline", "status", str(tmp_path / "shout.py"))
+    assert (status["state"], status["lag"], status["batch"]) == ("stopped", 0, 0)
+    reset = cli.run("pipeline", "reset", str(tmp_path), stdin="n\n")
+    assert b"This deletes" in reset.stderr
+    assert "stopped" in cli.ok("pipeline", "status", str(tmp_path))
+    cli.ok("pipeline", "reset", str(tmp_path), "--yes")
+    assert cli.json("pipeline", "status", str(tmp_path)) == []
+
+
+def test_what_is_defined_is_listed_and_what_is_wrong_is_said(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "views.sql").write_text(
+        "-- source views: topic page-views\n-- sink: topic out\nSELECT key, value FROM views"
+    )
+    (listed,) = cli.json("pipeline", "list", str(tmp_path))
+    assert listed["pipeline"] == "views"
+    assert listed["sources"] == {"views": "topic page-views"}
+    path = str(tmp_path)
+    assert "no pipeline 'x'" in cli.fails(2, "pipeline", "run", path, "x")
+    (tmp_path / "wrong.py").write_text("import nothing_of_that_name\n")
+    assert "wrong.py: ModuleNotFoundError" in cli.fails(1, "pipeline", "list", path)
+
+
+def test_tests_are_found_and_run(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "one.sql").write_text("-- sink: console\nSELECT 1")
+    assert "test_one.py" in cli.fails(1, "pipeline", "test", str(tmp_path / "one.sql"))
+    tests = tmp_path / "test_one.py"
+    tests.write_text("def test_good(): pass\ndef test_bad(): assert False\n")
+    assert b"1 failed, 1 passed" in cli.run("pipeline", "test", str(tmp_path / "one.sql")).stdout
+    assert "1 passed" in cli.ok("pipeline", "test", str(tmp_path), "-k", "good")
+
+
+def test_without_spark_it_says_what_to_install(tmp_path: Path) -> None:
+    script = "import sys; sys.modules['pyspark'] = None; from barnabas.cli.app import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", script, "pipeline", "list", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert "pip install 'barnabas[spark]'" in done.stderr
