@@ -78,7 +78,7 @@ class Consumer(PositionsAndOffsets):
         max_wait_ms: int = 500,
         min_bytes: int = 1,
         max_bytes: int = 50 * 1024 * 1024,
-        partition_max_bytes: int = 1024 * 1024,
+        partition_max_bytes: int = 4 * 1024 * 1024,
         client_id: str = "barnabas",
     ) -> None:
         """Nothing is connected before the first use.
