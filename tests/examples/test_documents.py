@@ -28,8 +28,8 @@ BEFOREHAND = {
 
 
 OF_CLUSTERS = (README, ROOT / "docs" / "cluster.md")
-OF_SPARK = ROOT / "docs" / "spark.md"  # tests/spark runs it, in one session
-OF_BROKERS = [document for document in DOCS if document not in (*OF_CLUSTERS, OF_SPARK)]
+OF_SPARK = [ROOT / "docs" / name for name in ("spark.md", "pipelines.md")]  # see tests/spark
+OF_BROKERS = [document for document in DOCS if document not in (*OF_CLUSTERS, *OF_SPARK)]
 
 
 @pytest.mark.parametrize("document", OF_CLUSTERS, ids=lambda path: path.name)

@@ -40,7 +40,8 @@ class FedRecords:
         self, spark: SparkSession, topic: str, schema: StructType, options: Mapping[str, str]
     ) -> DataFrame:
         del options
-        files = spark.readStream.schema(_ALL).parquet(str(self.of(topic)))
+        folders = [self.of(each.strip()).name for each in topic.split(",")]
+        files = spark.readStream.schema(_ALL).parquet(f"{self.folder}/{{{','.join(folders)}}}")
         return files.select(*schema.fieldNames())
 
     def batch(

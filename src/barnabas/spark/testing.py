@@ -73,6 +73,10 @@ class RunningPipeline:
             fields = schema if isinstance(schema, StructType) else JsonValues(schema).fields
             self._records.write(Path(fed.path), fields, [_mapping(each) for each in rows])
         elif isinstance(fed, TopicSource | TableSource):
+            if "," in fed.topic:
+                raise InvalidArgument(
+                    f"{source} reads several topics: feed a source of one of them"
+                )
             records = [self._record(fed, each, key) for each in rows]
             self._records.add(fed.topic, records, self.now)
         else:
