@@ -28,7 +28,7 @@ from tests.support.network import CLIENTS as CLIENT_HOST
 
 SOURCE = "source"
 PARTITIONS = 3
-RECORDS_PER_S = 60
+RECORDS_PER_S = 40
 _ROOT = Path(__file__).parents[2]
 
 

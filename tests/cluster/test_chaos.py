@@ -25,7 +25,7 @@ from tests.support.cluster import ClusterProcesses, NodeProcess, SmallDisk
 from tests.support.network import Network
 
 ASKED_FOR = "BARNABAS_CHAOS_MINUTES" in os.environ
-MINUTES = float(os.environ.get("BARNABAS_CHAOS_MINUTES", "0.8"))
+MINUTES = float(os.environ.get("BARNABAS_CHAOS_MINUTES", "0.5"))
 SEED = int(os.environ.get("BARNABAS_CHAOS_SEED", "1"))
 
 
