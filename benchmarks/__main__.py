@@ -20,6 +20,7 @@ idle_cluster    CPU and memory of three nodes at rest
 clients         records a second, and a CPU second, of our client beside others
 columns         records encoded and decoded a second, as objects and as columns, with and without C
 spark_reads     rows a second and CPU of Spark reading a topic, beside Spark's own Kafka connector
+spark_writes    the same for Spark writing to a topic, and from one topic to another
 
 Each module says what its numbers mean. The ratio compares Barnabas with `bare_broker.py`, a broker
 stripped of everything: what is left is the price of being a real one. Those of
@@ -64,7 +65,7 @@ OF_TRANSACTIONS = ("transactions", "read_committed")
 OF_CLUSTERS = ("failover", "replication", "catch_up", "controller", "idle_cluster")
 OF_CLIENTS = ("clients",)
 OF_RECORDS = ("columns",)
-OF_SPARK = ("spark_reads",)
+OF_SPARK = ("spark_reads", "spark_writes")
 
 
 def main() -> None:
