@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
+from barnabas.cli.transactions import _print_transaction
+from barnabas.client.transactions import TransactionDescription
 from tests.cli.conftest import Cli, committed, interrupt
 from tests.support.broker import wait_until
 
@@ -121,6 +123,16 @@ def test_an_open_transaction_is_listed_and_described(
     assert "timeout 60 s" in text
     assert transactional_id in cli.ok("transactions", "list")
     assert str(producer_id) in cli.ok("transactions", "producers", topic)
+
+
+def test_a_transaction_that_waits_for_a_decision_says_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    waiting = TransactionDescription("pay-1", "Ongoing", 7, 3, 2**31 - 1, 1_000, [])
+    _print_transaction(waiting, 91_000)
+    assert capsys.readouterr().out == (
+        "transactional id pay-1: Ongoing for 90.0 s, no timeout, producer 7 epoch 3\n"
+    )
 
 
 def test_a_producer_is_fenced(

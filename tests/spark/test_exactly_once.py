@@ -304,6 +304,15 @@ def test_many_tasks_claim_at_once(node: BrokerProcess) -> None:
     job.check(0)
 
 
+def test_the_broker_dies_between_writing_and_deciding(node: BrokerProcess) -> None:
+    job = Job(node)
+    job.run("p", "run-1", 0)
+    written = job.tasks("p", "run-1", 1)
+    node.restart(kill=True)
+    job.commit("p", written)
+    job.check(0, 1)
+
+
 def test_a_run_that_was_superseded_does_not_come_back(node: BrokerProcess) -> None:
     job = Job(node)
     job.run("p", "run-1", 0)
