@@ -257,3 +257,24 @@ def test_one_that_fails_is_started_again_from_where_it_was(
     assert seen == [(0, [b"one"]), (1, [b"two"]), (1, [b"two"])]
     assert run.queries[0].state == "stopped"
     assert not RunFolder(tmp_path).is_running("words")
+
+
+def test_what_spark_refuses_is_not_tried_again(
+    spark: SparkSession, bootstrap: str, topic: str, tmp_path: Path
+) -> None:
+    @pipeline(sources={"words": from_topic(topic, "word STRING")}, sink=to_topic(topic))
+    def counted(words: DataFrame) -> DataFrame:
+        return words.groupBy("word").count()  # without a watermark, append never has anything
+
+    @pipeline(sources={"words": from_topic(topic, "word STRING")}, sink=to_topic(topic))
+    def misspelt(words: DataFrame) -> DataFrame:
+        return words.select("wrod")
+
+    with (
+        PipelineRun(spark, [counted], bootstrap, RunFolder(tmp_path)) as run,
+        pytest.raises(PipelineError, match=r"counted: .*STREAMING_OUTPUT_MODE"),
+    ):
+        run.wait()
+    with pytest.raises(PipelineError, match=r"pipeline misspelt: .*wrod"):
+        PipelineRun(spark, [counted, misspelt], bootstrap, RunFolder(tmp_path)).start()
+    assert not RunFolder(tmp_path).is_running("counted")

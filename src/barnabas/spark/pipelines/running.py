@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.streaming.query import StreamingQuery
@@ -21,6 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.definition import Pipeline, PipelineError
 from barnabas.spark.pipelines.environment import BrokerRecords, Environment, Records, applied
+from barnabas.spark.pipelines.failure import reason_of
 from barnabas.spark.pipelines.progress import OUTPUT_METRIC
 from barnabas.spark.pipelines.run_folder import RunFolder
 from barnabas.spark.pipelines.sinks import ParquetSink, TopicSink
@@ -90,7 +92,7 @@ class PipelineRun:
             for query in self.queries:
                 self._locks.append(self._folder.lock(query.name))
                 self._check_output(query.pipeline)
-                self._rows(query.pipeline)
+                self._check_rows(query.pipeline)
             for query in self.queries:
                 query.start(time.time())
         except BaseException:
@@ -138,6 +140,13 @@ class PipelineRun:
     def _rows(self, defined: Pipeline) -> DataFrame:
         group_id = defined.name
         return defined.rows(replace(self._environment, group_id=group_id))
+
+    def _check_rows(self, defined: Pipeline) -> None:
+        """Build it once, to hear of wrong names and types before anything has begun."""
+        try:
+            self._rows(defined)
+        except PySparkException as error:
+            raise PipelineError(f"pipeline {defined.name}: {reason_of(error)}") from error
 
     def _start(self, defined: Pipeline) -> StreamingQuery:
         with applied(self._spark, defined.conf):

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from barnabas.spark.pipelines.backoff import Backoff
@@ -45,13 +45,18 @@ class SupervisedQuery:
         return self.state in ("done", "stopped", "failed")
 
     def start(self, now: float) -> None:
-        """Start it; a failure to do so counts as one of the query."""
+        """Start it; a failure to do so counts as one of the query.
+
+        What Spark refuses to run it will refuse again, so that is the end of it.
+        """
         if self._started is None:
             self._started = now
         self._last_reported = _NONE
         self.next_start = None
         try:
             self._query = self._start()
+        except AnalysisException as error:
+            self.error, self.state = reason_of(error), "failed"
         except PySparkException as error:
             self._failed(reason_of(error), now)
         else:
