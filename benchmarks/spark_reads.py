@@ -8,7 +8,8 @@ without Spark   our part alone, in one process: fetched, decoded, and thrown awa
 micro-batch     from a trigger's start to its end, of ten records each, into nothing
 
 CPU is that of the JVM and all Python processes under it, not the broker's. Everything on local[2],
-topics of four partitions, contenders in turn, after a first round that only warms the JVM up.
+topics of four partitions, contenders in turn, after two rounds that only warm the JVM up: its first
+ones cost twice as much.
 
 Spark's own connector is measured if BARNABAS_SPARK_KAFKA_JARS names its JAR files, comma between:
 spark-sql-kafka-0-10, spark-token-provider-kafka-0-10, kafka-clients, commons-pool2.
@@ -39,6 +40,7 @@ JARS = "BARNABAS_SPARK_KAFKA_JARS"
 FORMATS = {BARNABAS: "barnabas", BESIDE: "kafka"}
 PARTITIONS = 4
 _SMALL_BATCHES = 30
+_WARM_UP_ROUNDS = 2
 
 
 def measure(bench: Bench) -> list[Row]:
@@ -91,11 +93,11 @@ def _reads(
     for what, work in works.items():
         speeds: dict[str, list[float]] = {name: [] for name in names}
         costs: dict[str, list[float]] = {name: [] for name in names}
-        for number in range(bench.rounds + 1):
+        for number in range(_WARM_UP_ROUNDS + bench.rounds):
             for name in names:
                 with bench.console.status(f"{what}, {size} B, round {number}: {name}"):
                     seconds, cpu_s = timed(broker, partial(work, name))
-                if number:
+                if number >= _WARM_UP_ROUNDS:
                     speeds[name].append(count / seconds / 1e6)
                     costs[name].append(cpu_s / count * 1e6)
         aim = {BESIDE: 2.0} if BESIDE in names else {}

@@ -39,8 +39,8 @@ TUNING = FetchTuning(
 )
 """Large answers: nobody waits for single records here."""
 
-TABLE_ROWS = 65_536
-TABLE_BYTES = 4 * 1024 * 1024
+TABLE_ROWS = 32_768
+TABLE_BYTES = 2 * 1024 * 1024
 """A table is handed out when it has so many rows, or was made from so many bytes as stored."""
 
 _PATIENCE_S = 60.0
