@@ -115,6 +115,8 @@ class Kio:
         value = getattr(struct, name if hasattr(struct, name) else name.removesuffix("_ms"))
         if value is None and field.nullable.low > field.nullable.high:
             return ZERO_UUID if field.element == "uuid" else -1
+        if field.is_array and field.element == "uuid" and value is not None:
+            value = [ZERO_UUID if each is None else each for each in value]
         return _plain(value)
 
 
