@@ -22,8 +22,7 @@ from barnabas.spark.pipelines import Pipeline, PipelineRun, RunFolder
 from barnabas.spark.pipelines.failure import reason_of
 from barnabas.spark.pipelines.spark_log import log_to
 
-STDERR = 2
-
+_STDERR = 2
 _POLL_S = 0.2
 
 
@@ -49,6 +48,28 @@ class RunOptions:
     def log(self) -> Path:
         return self.folder.folder / "spark.log"
 
+    @contextmanager
+    def errors_in_file(self) -> Iterator[None]:
+        """Have standard error in a file.
+
+        Spark writes tracebacks there even when all is well, as when its workers are told to stop.
+        """
+        if self.verbose:
+            yield
+            return
+        file = self.log.with_name("spark-errors.log")
+        kept = os.dup(_STDERR)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        sys.stderr.flush()
+        os.dup2(descriptor, _STDERR)
+        os.close(descriptor)
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            os.dup2(kept, _STDERR)
+            os.close(kept)
+
 
 class Interruption:
     """Notes the first signal, for an end in good order; another one ends at once."""
@@ -71,30 +92,8 @@ def start_spark(options: RunOptions) -> SparkSession:
     if SparkSession.getActiveSession() is None:
         say(f"starting Spark on {options.master} (its log: {options.log})")
     conf = {**log_to(options.log), **options.conf}
-    with _errors_to(options.log.with_name("spark-errors.log"), unless=options.verbose):
+    with options.errors_in_file():  # of the processes that are started, for as long as they live
         return session("barnabas pipelines", options.master, **conf)
-
-
-@contextmanager
-def _errors_to(file: Path, *, unless: bool) -> Iterator[None]:
-    """Let processes that are started have their standard error in a file.
-
-    Spark's workers write tracebacks there even when all is well, as when they are told to stop.
-    """
-    if unless:
-        yield
-        return
-    kept = os.dup(STDERR)
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    sys.stderr.flush()
-    os.dup2(descriptor, STDERR)
-    os.close(descriptor)
-    try:
-        yield
-    finally:
-        sys.stderr.flush()
-        os.dup2(kept, STDERR)
-        os.close(kept)
 
 
 def run_pipelines(pipelines: list[Pipeline], options: RunOptions) -> int:
@@ -106,7 +105,8 @@ def run_pipelines(pipelines: list[Pipeline], options: RunOptions) -> int:
     except Py4JError as error:
         raise CommandError(f"Spark is gone: {reason_of(error)} (see {options.log})") from error
     finally:
-        spark.stop()
+        with options.errors_in_file():
+            spark.stop()
 
 
 def _run(
@@ -132,7 +132,11 @@ def _run(
                 view.show([each.status(time.time()) for each in run.queries])
                 time.sleep(_POLL_S)
             if interruption.exit_code is not None:
-                say("stopping")
+                view.show(
+                    [{**each.status(time.time()), "state": "stopping"} for each in run.queries]
+                )
+            with options.errors_in_file():
+                run.stop()
         view.show([each.status(time.time()) for each in run.queries], is_last=True)
     if interruption.exit_code is not None:
         return interruption.exit_code

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Status: TypeAlias = dict[str, Any]
 
 _LINES_INTERVAL_S = 5.0
-_STATE_STYLES = {"running": "green", "done": "green", "waiting": "yellow", "stopped": "dim"}
+_STATE_STYLES = {"running": "green", "done": "green", "waiting": "yellow", "stopping": "yellow"}
 
 
 class View(Protocol):
@@ -46,7 +46,7 @@ class LiveView:
     def __init__(self) -> None:
         from rich.live import Live
 
-        self._live = Live(auto_refresh=False)
+        self._live = Live(auto_refresh=False, redirect_stderr=False)
 
     def __enter__(self) -> Self:
         self._live.__enter__()
@@ -81,7 +81,7 @@ def live_table(statuses: Sequence[Status]) -> "Group":
     table.add_column("state", justify="right", no_wrap=True)
     errors = []
     for each in statuses:
-        style = _STATE_STYLES.get(each["state"], "red")
+        style = _STATE_STYLES.get(each["state"], "red" if each["error"] else "dim")
         cells = (
             _count(each["batch"]),
             _count(each["batch_duration_ms"]),
