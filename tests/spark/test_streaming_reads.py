@@ -38,7 +38,11 @@ class Pipeline:
         reading = self._spark.readStream.format("barnabas").options(
             **{"kafka.bootstrap.servers": self._bootstrap, "startingOffsets": "earliest", **options}
         )
-        frame = reading.load().selectExpr("CAST(CAST(value AS STRING) AS INT) AS number")
+        frame = (
+            reading.schema("value binary")
+            .load()
+            .selectExpr("CAST(CAST(value AS STRING) AS INT) AS number")
+        )
         writing = frame.writeStream.format("parquet").option(
             "checkpointLocation", str(self._directory / "checkpoint")
         )
