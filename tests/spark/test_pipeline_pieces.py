@@ -272,6 +272,8 @@ def test_checkpoints_may_be_elsewhere(tmp_path: Path) -> None:
     beside = tmp_path.resolve() / ".barnabas" / "pipelines"
     assert RunFolder.of(tmp_path, None) == RunFolder(beside)
     assert RunFolder.of(tmp_path / "p.sql", None) == RunFolder(beside)
+    os.close(RunFolder(beside).lock("p"))
+    assert (beside.parent / ".gitignore").read_text() == "*\n"
     assert RunFolder.of(tmp_path, str(tmp_path / "c")) == RunFolder(tmp_path.resolve() / "c")
     far = RunFolder.of(tmp_path, "s3a://bucket/c/")
     assert far.folder == beside

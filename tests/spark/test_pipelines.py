@@ -21,6 +21,9 @@ from barnabas.spark.pipelines import (
     from_topic,
     load,
     pipeline,
+    read_table,
+    read_topic,
+    read_undecodable,
     to_memory,
     to_parquet,
     to_topic,
@@ -113,9 +116,9 @@ def test_timers_go_by_the_clock_of_the_test(spark: SparkSession) -> None:
 
     with running(silent, spark=spark) as run:
         run.feed("clicks", Record(b"", key="ada"))
-        run.advance(seconds=30)
-        run.feed("clicks", Record(b"", key="bob"))
-        run.advance(seconds=31)
+        run.advance(seconds=59)
+        assert run.rows() == []
+        run.advance(seconds=2)
         assert run.rows() == [{"user": "ada"}]
 
 
@@ -220,6 +223,13 @@ def test_from_topic_to_topic_and_table(
     with barnabas.Admin(bootstrap) as admin:
         group = admin.describe_group("lower")
     assert (len(group.offsets), group.lag) == (3, 0)
+
+    words = {"schema": "word STRING", "bootstrap_servers": bootstrap, "key": "id"}
+    table = read_table(spark, lower.target, **words).where("id = '7'")
+    assert [row.word for row in table.collect()] == ["w7"]
+    assert read_topic(spark, lower.source, record=(), **words).columns == ["id", "word"]
+    bad = read_undecodable(spark, lower.source, **words)
+    assert (bad.isStreaming, bad.columns) == (True, ["key", "value", "headers"])
 
     folder.reset("stored")
     with pytest.raises(InvalidArgument, match="--tables"):

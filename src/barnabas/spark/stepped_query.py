@@ -62,7 +62,7 @@ class SteppedQuery:
 
         try:
             if self._never_rests:
-                self._wait_for_batches(3)
+                self._wait_for_batches(2)
             else:
                 self._query.processAllAvailable()
         except StreamingQueryException as error:
@@ -79,7 +79,7 @@ class SteppedQuery:
         self._query.stop()
 
     def _wait_for_batches(self, count: int) -> None:
-        """Batches that begin from now on: the first may have begun before the files were there."""
+        """So many more: the first may have begun before there was what it should have seen."""
         wanted = self._last_batch() + count
         deadline = time.monotonic() + _TIMEOUT_S
         while self._last_batch() < wanted:

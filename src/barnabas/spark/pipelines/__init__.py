@@ -16,6 +16,7 @@ them without a broker.
 
 from barnabas.spark.pipelines.definition import Pipeline, PipelineError, pipeline
 from barnabas.spark.pipelines.loading import load
+from barnabas.spark.pipelines.reading import read_table, read_topic, read_undecodable
 from barnabas.spark.pipelines.run_folder import RunFolder
 from barnabas.spark.pipelines.running import PipelineRun
 from barnabas.spark.pipelines.sinks import (
@@ -44,6 +45,9 @@ __all__ = [
     "load",
     "newest_per_key",
     "pipeline",
+    "read_table",
+    "read_topic",
+    "read_undecodable",
     "to_console",
     "to_memory",
     "to_parquet",

@@ -88,6 +88,8 @@ class RunFolder:
     def lock(self, name: str) -> int:
         """Say that it runs here, until the descriptor is closed or the process ends."""
         (self.folder / name).mkdir(parents=True, exist_ok=True)
+        if self.folder.parts[-len(DEFAULT.parts) :] == DEFAULT.parts:  # it may be in a repository
+            (self.folder.parent / ".gitignore").write_text("*\n")
         descriptor = os.open(self.folder / name / "lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
