@@ -84,6 +84,10 @@ def test_what_is_defined_is_listed_and_what_is_wrong_is_said(cli: Cli, tmp_path:
     assert listed["sources"] == {"views": "topic page-views"}
     path = str(tmp_path)
     assert "no pipeline 'x'" in cli.fails(2, "pipeline", "run", path, "x")
+    refused = cli.run("pipeline", "run", path, "--master", "nonsense")
+    assert refused.returncode == 1
+    assert b"error: Spark does not start: " in refused.stderr
+    assert b"Master must" in refused.stderr
     (tmp_path / "wrong.py").write_text("import nothing_of_that_name\n")
     assert "wrong.py: ModuleNotFoundError" in cli.fails(1, "pipeline", "list", path)
 

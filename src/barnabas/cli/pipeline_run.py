@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FrameType
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from barnabas.cli import exit_codes
@@ -48,6 +49,16 @@ class RunOptions:
     def log(self) -> Path:
         return self.folder.folder / "spark.log"
 
+    @property
+    def errors(self) -> Path:
+        return self.folder.folder / "spark-errors.log"
+
+    def said_by_spark(self) -> list[str]:
+        """The lines of that file."""
+        if not self.errors.exists():
+            return []
+        return self.errors.read_text("utf-8", errors="replace").splitlines()
+
     @contextmanager
     def errors_in_file(self) -> Iterator[None]:
         """Have standard error in a file.
@@ -57,9 +68,8 @@ class RunOptions:
         if self.verbose:
             yield
             return
-        file = self.log.with_name("spark-errors.log")
         kept = os.dup(_STDERR)
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        descriptor = os.open(self.errors, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         sys.stderr.flush()
         os.dup2(descriptor, _STDERR)
         os.close(descriptor)
@@ -92,8 +102,14 @@ def start_spark(options: RunOptions) -> SparkSession:
     if SparkSession.getActiveSession() is None:
         say(f"starting Spark on {options.master} (its log: {options.log})")
     conf = {**log_to(options.log), **options.conf}
-    with options.errors_in_file():  # of the processes that are started, for as long as they live
-        return session("barnabas pipelines", options.master, **conf)
+    said_before = len(options.said_by_spark())
+    try:
+        with options.errors_in_file():  # of the processes that are started, while they live
+            return session("barnabas pipelines", options.master, **conf)
+    except (Py4JError, PySparkException) as error:
+        new = options.said_by_spark()[said_before:]
+        reason = next((line for line in new if not line.startswith("WARN")), reason_of(error))
+        raise CommandError(f"Spark does not start: {reason} (see {options.errors})") from error
 
 
 def run_pipelines(pipelines: list[Pipeline], options: RunOptions) -> int:

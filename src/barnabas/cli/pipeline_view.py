@@ -120,8 +120,8 @@ class LinesView:
         now = datetime.now().astimezone()
         for each in statuses:
             state, batch, at = self._shown.get(each["pipeline"], ("", None, 0.0))
-            is_due = each["batch"] != batch and now.timestamp() - at >= _LINES_INTERVAL_S
-            if each["state"] != state or is_due or is_last:
+            waited = is_last or now.timestamp() - at >= _LINES_INTERVAL_S
+            if each["state"] != state or (each["batch"] != batch and waited):
                 self._shown[each["pipeline"]] = (each["state"], each["batch"], now.timestamp())
                 print_line(f"{now:%H:%M:%S} {line_of(each)}")
         sys.stdout.flush()
