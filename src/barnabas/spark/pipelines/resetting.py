@@ -42,8 +42,7 @@ def reset_pipelines(folder: RunFolder, pipelines: Iterable[Pipeline], *, tables:
 
 
 def _table(defined: Pipeline) -> Path | None:
-    sink = defined.sink
-    return Path(sink.path) if isinstance(sink, ParquetSink) and sink.has_batches else None
+    return defined.sink.folder if isinstance(defined.sink, ParquetSink) else None
 
 
 def _with_dead_letters(pipelines: Iterable[Pipeline]) -> Iterator[Pipeline]:

@@ -165,7 +165,7 @@ class PipelineRun:
     def _check_output(self, defined: Pipeline) -> None:
         """A Parquet table remembers the batches that it has: it would leave out those anew."""
         sink = defined.sink
-        if not isinstance(sink, ParquetSink) or not sink.has_batches:
+        if not isinstance(sink, ParquetSink) or sink.folder is None:
             return
         if self._folder.has_checkpoint(defined.name) is False:
             raise InvalidArgument(

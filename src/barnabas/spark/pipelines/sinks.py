@@ -122,9 +122,10 @@ class ParquetSink:
         return writer.options(**self.options)
 
     @property
-    def has_batches(self) -> bool:
-        """Whether a query has written to it, as far as that can be seen from this machine."""
-        return (Path(self.path.removeprefix("file://")) / "_spark_metadata").is_dir()
+    def folder(self) -> Path | None:
+        """Where it is on this machine, if a query has written to it here."""
+        folder = Path(self.path.removeprefix("file://"))
+        return folder if (folder / "_spark_metadata").is_dir() else None
 
     def describe(self) -> str:
         return f"Parquet in {self.path}"
