@@ -3,6 +3,9 @@
 Columns are key, value, headers, timestamp, topic and partition, each of which may be missing; the
 others that `poll_table` gives are looked over, so that what was read can be sent. Any other column
 is an error: it would not be sent, and nobody would notice.
+
+Where `topic` sends the rows of a table that has a column topic somewhere else, the column partition
+goes with it: it speaks of that topic's partitions. Without a column topic it counts.
 """
 
 from collections.abc import Iterator
@@ -20,7 +23,7 @@ _LOOKED_OVER = (schema.OFFSET, schema.TIMESTAMP_TYPE)
 _BLOCK_BYTES = 16 * 1024 * 1024
 
 
-def table_of(data: Any) -> pa.Table:
+def table_of(data: Any, topic: str | None = None) -> pa.Table:
     """Whatever Arrow takes for a table; raises TypeError or `InvalidArgument` if it can't be sent.
 
     Besides pyarrow's own that is what other libraries' data frames are.
@@ -46,7 +49,10 @@ def table_of(data: Any) -> pa.Table:
         raise InvalidArgument(f"nothing to send: there is none of the columns {', '.join(_SENT)}")
     _check_type(data, schema.TOPIC, "a string", _is_text)
     _check_type(data, schema.PARTITION, "an integer", pa.types.is_integer)
-    return _without_views(data.drop_columns([each for each in _LOOKED_OVER if each in names]))
+    dropped = set(_LOOKED_OVER)
+    if topic is not None and schema.TOPIC in names:
+        dropped |= {schema.TOPIC, schema.PARTITION}
+    return _without_views(data.drop_columns([each for each in names if each in dropped]))
 
 
 def _without_views(table: pa.Table) -> pa.Table:

@@ -49,7 +49,7 @@ class TableSending:
 
     def __init__(self, producer: Producer, data: object, topic: str | None) -> None:
         self._producer = producer
-        self._table = table_of(data)
+        self._table = table_of(data, topic)
         self._topics = topics_of(self._table, topic)
         self._routes: dict[str, Route] = {}
         self.rows: int = self._table.num_rows
@@ -101,8 +101,8 @@ class TableSending:
         if partitions is not None:
             lowest, highest = (each.as_py() for each in pc.min_max(partitions).values())
             if lowest is not None:
-                route.partition(lowest)
-                route.partition(highest)
+                _check_partition(route, lowest)
+                _check_partition(route, highest)
             partitions = partitions.cast(pa.int32())
             if not partitions.null_count:
                 return partitions
@@ -168,6 +168,13 @@ def _groups(
         yield lowest.as_py(), None
     else:
         yield from rows_by_partition(partitions).items()
+
+
+def _check_partition(route: Route, partition: int) -> None:
+    try:
+        route.partition(partition)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"column {schema.PARTITION}: {error}") from None
 
 
 def _column(block: pa.RecordBatch, name: str) -> pa.Array | None:

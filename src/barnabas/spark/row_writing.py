@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from barnabas.client.producer import Producer
 from barnabas.client.table_sending import TableSending
+from barnabas.records.columns import schema
 from barnabas.spark.connection import ClusterConnection, connect
 from barnabas.spark.sink_options import SinkOptions
 
@@ -23,6 +24,8 @@ class RowWriting:
 
     def send(self, batch: pa.RecordBatch, columns: list[str]) -> None:
         """Queue the rows, as soon as there is room for them."""
+        if self._topic is not None:  # Spark lets it replace the column topic, and only that
+            columns = [each for each in columns if each != schema.TOPIC]
         sending = TableSending(self._producer, batch.select(columns), self._topic)
         if not sending.is_prepared:
             self._connection.ask(lambda _: sending.prepare())

@@ -70,7 +70,7 @@ def test_what_was_read_can_be_sent(bootstrap: str, make_topic: MakeTopic) -> Non
     with barnabas.Consumer(bootstrap, first) as consumer:
         table = poll_tables(consumer, len(ROWS))
     with barnabas.Producer(bootstrap) as producer:
-        producer.send_table(table, topic=second)
+        producer.send_table(table.drop_columns("topic"), topic=second)  # to the same partitions
     assert read_with_confluent(bootstrap, first, len(ROWS)) == read_with_confluent(
         bootstrap, second, len(ROWS)
     )

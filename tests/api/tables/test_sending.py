@@ -79,6 +79,23 @@ def test_the_argument_goes_before_the_column_topic(bootstrap: str, make_topic: M
     assert sum(map(len, read_with_confluent(bootstrap, topic, 1).values())) == 1
 
 
+def test_the_column_partition_belongs_to_the_column_topic(
+    bootstrap: str, make_topic: MakeTopic
+) -> None:
+    many, one = make_topic(), make_topic(partitions=1)
+    columns = {"key": [f"{i}" for i in range(50)], "partition": [3] * 50}
+    elsewhere = pa.table({**columns, "topic": ["elsewhere"] * 50})
+    with barnabas.Producer(bootstrap) as producer:
+        producer.send_table(elsewhere, topic=one)
+        producer.send_table(elsewhere, topic=many)
+    assert len(read_with_confluent(bootstrap, one, 50)[0]) == 50
+    assert len(read_with_confluent(bootstrap, many, 50)) == PARTITIONS
+    chosen = make_topic()
+    with barnabas.Producer(bootstrap) as producer:
+        producer.send_table(pa.table(columns), topic=chosen)
+    assert list(read_with_confluent(bootstrap, chosen, 50)) == [3]
+
+
 def test_rows_without_a_key_are_spread_batch_by_batch(
     bootstrap: str, make_topic: MakeTopic
 ) -> None:
@@ -184,7 +201,11 @@ def test_record_batches_and_frames_of_others_are_tables(
         ({"value": ["v"], "timestamp": [-1]}, errors.InvalidArgument, "before 1970"),
         ({"value": ["v"], "topic": [3]}, TypeError, "column topic is int64"),
         ({"value": ["v"], "partition": ["p"]}, TypeError, "column partition is string"),
-        ({"value": ["v"], "partition": [PARTITIONS]}, errors.InvalidArgument, "counted from 0"),
+        (
+            {"value": ["v"], "partition": [PARTITIONS]},
+            errors.InvalidArgument,
+            f"column partition: partition {PARTITIONS}: .*counted from 0",
+        ),
         ({"value": ["v"], "partition": [-1]}, errors.InvalidArgument, "counted from 0"),
         ({"value": ["v"], "partition": [2**40]}, errors.InvalidArgument, "counted from 0"),
         (
