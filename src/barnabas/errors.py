@@ -72,13 +72,22 @@ class BrokerUnreachable(BarnabasError):
     retriable = True
 
     @classmethod
-    def at_bootstrap(cls, tried: list[tuple[str, str]]) -> "BrokerUnreachable":
+    def at_bootstrap(cls, tried: list[tuple[str, BarnabasError]]) -> "BrokerUnreachable":
         """None of the bootstrap addresses answered; `tried` holds each with its reason."""
         reasons = "; ".join(f"{address} ({reason})" for address, reason in tried)
-        return cls(
+        return _in_common(cls, tried)(
             f"cannot reach a broker at {reasons}: is `barnabas server` running there? "
             "If it is elsewhere, give its HOST:PORT (bootstrap_servers, on the command line "
             "--bootstrap)"
+        )
+
+    @classmethod
+    def any_more(cls, tried: list[tuple[str, BarnabasError]]) -> "BrokerUnreachable":
+        """A cluster was there, and none of its brokers answers now."""
+        reasons = "; ".join(f"{address} ({reason})" for address, reason in tried)
+        return _in_common(cls, tried)(
+            f"the cluster cannot be reached any more, at {reasons}: are its brokers up, and the "
+            "network between?"
         )
 
     @classmethod
@@ -113,11 +122,21 @@ class BrokerUnreachable(BarnabasError):
 
 
 class HostUnknown(BrokerUnreachable):
-    """An address whose host has no meaning here."""
+    """None of the addresses has a host that means something here."""
 
 
 class NobodyListens(BrokerUnreachable):
-    """An address where the connection is refused."""
+    """The connection is refused at all addresses: no broker is up, or not yet."""
+
+
+def _in_common(
+    otherwise: type[BrokerUnreachable], tried: list[tuple[str, BarnabasError]]
+) -> type[BrokerUnreachable]:
+    """What is wrong with all addresses, if it is the same."""
+    for kind in (HostUnknown, NobodyListens):
+        if tried and all(isinstance(reason, kind) for _, reason in tried):
+            return kind
+    return otherwise
 
 
 class AdvertisedAddressUnreachable(BrokerUnreachable):

@@ -197,6 +197,29 @@ def test_offsets_of_a_group_are_set(bootstrap: str, admin: Admin, topic: str) ->
     assert admin.group_offsets(group) == both
     assert admin.set_group_offsets(group, "earliest", topics=[topic]) == {first: 0, second: 0}
     assert admin.describe_group(group).lag == 3
+    with pytest.raises(OffsetOutOfRange, match=f"{first}: its log ends at 3"):
+        admin.set_group_offsets(group, {second: 0, first: 4})
+    with pytest.raises(InvalidArgument, match="at least 0"):
+        admin.set_group_offsets(group, {first: -1})
+    with pytest.raises(UnknownTopic):
+        admin.set_group_offsets(group, {TopicPartition(topic, 2): 0})
+    assert admin.group_offsets(group) == {first: 0, second: 0}
+
+
+def test_a_group_at_work_is_not_moved_even_if_it_has_committed_nothing(
+    bootstrap: str, admin: Admin, topic: str
+) -> None:
+    group = f"group-{uuid4()}"
+    fill(bootstrap, topic, [1])
+    with barnabas.Consumer(bootstrap, topic, group=group, commit="manual") as consumer:
+        assert consumer.poll(30)
+        with pytest.raises(GroupNotEmpty):
+            admin.set_group_offsets(group, "earliest")
+
+
+def test_partitions_that_are_there_already(admin: Admin, topic: str) -> None:
+    with pytest.raises(BrokerError, match="it has 2 already, and the number is"):
+        admin.add_partitions(topic, 2)
 
 
 def test_the_cluster(admin: Admin, bootstrap: str) -> None:

@@ -309,8 +309,16 @@ def test_what_cannot_be_right_is_refused_at_once(
                 await producer.send(topic, b"", "text")
             with pytest.raises(TypeError, match="header"):
                 await producer.send(topic, b"", headers=[("name", "text")])
+            with pytest.raises(TypeError, match="not a dict"):
+                await producer.send(topic, b"", headers={"name": b"value"})
+            with pytest.raises(TypeError, match="not str"):
+                await producer.send(topic, b"", headers="name")
             with pytest.raises(InvalidArgument, match="transactional_id"):
                 producer.transaction()
+            with pytest.raises(InvalidArgument, match="timeout_s=-1"):
+                await producer.flush(-1)
+            with pytest.raises(TypeError, match="timeout_s is a number"):
+                await producer.flush("1")
             sent = await producer.send(topic, b"still fine", partition=0)
             assert (await producer.delivery(sent)).offset == 0
 

@@ -1,7 +1,9 @@
 """Errors of the producer, in both faces: whoever asks hears of them, and else everybody does."""
 
 import asyncio
+import gc
 import threading
+import warnings
 from collections.abc import Coroutine
 from time import monotonic
 from typing import Any
@@ -11,11 +13,14 @@ import pytest
 
 import barnabas
 from barnabas import Sent
+from barnabas.client import settling
 from barnabas.errors import (
     BrokerUnreachable,
     ClientClosed,
     DeliveryFailed,
     DeliveryTimedOut,
+    HostUnknown,
+    NobodyListens,
     RecordTooLarge,
     UnknownTopic,
     WaitsForItself,
@@ -153,6 +158,85 @@ def test_a_broker_that_is_not_there_is_said_when_the_block_begins(face: Face) ->
         with pytest.raises(BrokerUnreachable):
             await producer.send("t", b"x")
         await producer.close()
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("address", "error"), [("localhost:1", NobodyListens), ("no.such.host.invalid:1", HostUnknown)]
+)
+def test_what_cannot_be_entered_leaves_nothing_behind(
+    face: Face, address: str, error: type[Exception]
+) -> None:
+    async def main() -> None:
+        with pytest.raises(error, match=address):
+            async with face([address]):
+                raise AssertionError("not reached")
+
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        run(main())
+        gc.collect()
+    assert not [each for each in seen if "was not closed" in str(each.message)]
+
+
+def test_different_reasons_have_none_in_common(face: Face) -> None:
+    async def main() -> None:
+        with pytest.raises(BrokerUnreachable) as caught:
+            async with face("localhost:1,no.such.host.invalid:1"):
+                raise AssertionError("not reached")
+        assert type(caught.value) is BrokerUnreachable
+
+    run(main())
+
+
+def test_a_topic_that_is_deleted_is_made_anew(face: Face) -> None:
+    async def main() -> None:
+        with (
+            barnabas.Cluster(nodes=1) as cluster,
+            barnabas.Admin(cluster.bootstrap_servers) as admin,
+        ):
+            async with face(cluster.bootstrap_servers) as producer:
+                await producer.delivery(await producer.send("t", b"before"))
+                admin.delete_topic("t")
+                after = await producer.send("t", b"after")
+                assert (await producer.delivery(after)).offset == 0
+            assert [m.value() for m in read(cluster.bootstrap_servers, "t")] == [b"after"]
+
+    run(main())
+
+
+def test_a_topic_that_is_gone_is_not_waited_for_long(
+    face: Face, bootstrap: str, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settling, "_GONE_S", 0.5)
+
+    async def main() -> None:
+        async with face(bootstrap, auto_create=False) as producer:
+            await producer.delivery(await producer.send(topic, b"x"))
+            with barnabas.Admin(bootstrap) as admin:
+                admin.delete_topic(topic)
+            started = monotonic()
+            with pytest.raises(UnknownTopic, match="does not exist"):
+                await producer.delivery(await producer.send(topic, b"y"))
+            assert 0.5 <= monotonic() - started < 10
+
+    run(main())
+
+
+def test_a_broker_that_hangs_is_mentioned(face: Face, caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        with barnabas.Cluster(nodes=1) as cluster:
+            cluster.create_topic("t", partitions=1)
+            async with face(cluster.bootstrap_servers) as producer:
+                await producer.delivery(await producer.send("t", b"before"))
+                cluster.pause(1)
+                sent = await producer.send("t", b"after", partition=0)
+                waiting = asyncio.ensure_future(asyncio.to_thread(sent.result, 30))
+                await asyncio.sleep(3.5)
+                assert [m for m in caplog.messages if "broker 1 does not answer" in m]
+                cluster.resume(1)
+                assert (await waiting).offset == 1
 
     run(main())
 

@@ -1,5 +1,7 @@
 """Addresses are read as people write them."""
 
+from typing import Any
+
 import pytest
 
 from barnabas.client.address import parse_address, parse_addresses
@@ -31,5 +33,14 @@ def test_bad_addresses_are_refused_by_name(text: str) -> None:
 
 def test_several_addresses() -> None:
     assert parse_addresses("a:1,b") == [("a", 1), ("b", 9092)]
-    with pytest.raises(InvalidArgument):
-        parse_addresses("a:1,")
+    assert parse_addresses(["a:1", "b,c:2"]) == [("a", 1), ("b", 9092), ("c", 2)]
+    assert parse_addresses(iter(("a:1",))) == [("a", 1)]
+    for nothing in ("a:1,", "", []):
+        with pytest.raises(InvalidArgument, match="HOST:PORT"):
+            parse_addresses(nothing)
+
+
+@pytest.mark.parametrize("servers", [None, 9092, b"a:1", ["a:1", 3], [("a", 1)]])
+def test_what_is_no_text_is_a_type_error(servers: Any) -> None:
+    with pytest.raises(TypeError, match="bootstrap_servers is a str"):
+        parse_addresses(servers)

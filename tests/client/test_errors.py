@@ -13,7 +13,9 @@ from barnabas.errors import (
     BrokerError,
     BrokerUnreachable,
     DeliveryFailed,
+    HostUnknown,
     InvalidArgument,
+    NobodyListens,
     NotAuthorized,
     RecordTooLarge,
     RequestTimedOut,
@@ -70,7 +72,8 @@ def test_every_code_makes_a_message_and_keeps_its_nature(code: ErrorCode) -> Non
 
 
 def test_unreachable_brokers_are_named_with_the_fix() -> None:
-    bootstrap = str(BrokerUnreachable.at_bootstrap([("h:1", "connection refused")]))
+    refused = ("h:1", NobodyListens("connection refused"))
+    bootstrap = str(BrokerUnreachable.at_bootstrap([refused]))
     assert "h:1 (connection refused)" in bootstrap
     assert "is `barnabas server` running" in bootstrap
     advertised = str(BrokerUnreachable.at_advertised(3, "x:9", "no route"))
@@ -82,6 +85,16 @@ def test_unreachable_brokers_are_named_with_the_fix() -> None:
     assert "is node 3 down? See `barnabas cluster status`" in dead
     assert "--advertise" not in dead
     assert "bootstrap_servers" in bootstrap
+    later = str(BrokerUnreachable.any_more([refused]))
+    assert "cannot be reached any more, at h:1 (connection refused)" in later
+    assert "barnabas server" not in later
+
+
+def test_what_is_wrong_with_all_addresses_can_be_told() -> None:
+    refused, unknown = ("h:1", NobodyListens("no")), ("x:1", HostUnknown("no such host"))
+    assert type(BrokerUnreachable.at_bootstrap([refused, refused])) is NobodyListens
+    assert type(BrokerUnreachable.any_more([unknown])) is HostUnknown
+    assert type(BrokerUnreachable.at_bootstrap([refused, unknown])) is BrokerUnreachable
 
 
 def test_a_wrong_advertised_address_can_be_told_from_a_broker_that_is_down() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from barnabas.aio.waiting import Client
+from barnabas.client.address import BootstrapServers
 from barnabas.client.administration import Administration
 from barnabas.client.brokers import ClusterDescription
 from barnabas.client.configs import ConfigEntry, ConfigValue, resource_of, settings_of
@@ -23,12 +24,16 @@ class Admin(Client):
                 print(name, len(topic.partitions))
 
     One Admin may be used by many threads and tasks at once. Nothing is connected before it is first
-    used; whatever is asked of brokers that are away for a moment is tried again for 30 seconds.
+    used. If no broker answers then, that raises `BrokerUnreachable` at once: whoever waits for one
+    that is still starting asks again. Later, brokers that are away for a moment are waited for, 30
+    seconds at most.
+
+    `bootstrap_servers` is HOST:PORT of one broker or more, with commas between them or as a list.
     """
 
     def __init__(
         self,
-        bootstrap_servers: str = "localhost:9092",
+        bootstrap_servers: BootstrapServers = "localhost:9092",
         *,
         request_timeout_ms: int = DEFAULT_REQUEST_TIMEOUT_MS,
         client_id: str = "barnabas",
@@ -166,7 +171,8 @@ class Admin(Client):
             await admin.set_group_offsets("billing", datetime.now(UTC) - timedelta(hours=1))
 
         Without topics it is about all that the group has committed. Raises `GroupNotEmpty` while
-        the group has members: stop its consumers first.
+        the group has members: stop its consumers first; and `OffsetOutOfRange` for an offset beyond
+        the end of the log.
         """
         if isinstance(to, Mapping):
             return await self._wait(self._core.set_group_offsets(group, to))

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from barnabas.aio.transaction import Transaction
 from barnabas.aio.waiting import Client
+from barnabas.client.address import BootstrapServers
 from barnabas.client.cluster import Cluster
 from barnabas.client.connection import DEFAULT_REQUEST_TIMEOUT_MS
+from barnabas.client.limits import check_at_least
 from barnabas.client.producer import Partitioner
 from barnabas.client.producer import Producer as CoreProducer
 from barnabas.client.producer_core import ProducerCore
@@ -36,7 +38,7 @@ class Producer(Client):
 
     def __init__(
         self,
-        bootstrap_servers: str = "localhost:9092",
+        bootstrap_servers: BootstrapServers = "localhost:9092",
         *,
         acks: Acks = "all",
         compression: CompressionName = "none",
@@ -57,6 +59,8 @@ class Producer(Client):
     ) -> None:
         """Nothing is connected before the first use, or the beginning of the block.
 
+        - `bootstrap_servers`: HOST:PORT of one broker or more, with commas between them or as a
+          list. One that answers is enough; it knows the others.
         - `acks`: who must have stored a record before it counts as delivered: "all" replicas that
           are in sync, the leader (1), or nobody (0).
         - `compression` of batches.
@@ -157,10 +161,12 @@ class Producer(Client):
             await producer.send_table(table, topic="greetings")
 
         The columns are key, value, headers, timestamp, topic and partition, each of which may be
-        missing or null in places; `topic` goes before the column. Keys and values are binary or
-        strings: formats do not apply. Rows go to the same partitions as if they were sent one by
-        one. It returns when everything is queued, and waits meanwhile for room in the buffer; ask
-        `flush` whether it was delivered. Needs pyarrow: pip install 'barnabas[arrow]'.
+        missing or null in places. `topic` replaces the column topic, and with it the column
+        partition, which is about that topic; a partition without a topic beside it counts. Rows
+        without a partition go where they would go if they were sent one by one. Keys and values are
+        binary or strings: formats do not apply. It returns when everything is queued, and waits
+        meanwhile for room in the buffer; ask `flush` whether it was delivered. Needs pyarrow:
+        pip install 'barnabas[arrow]'.
         """
         from barnabas.client.table_sending import TableSending
 
@@ -181,6 +187,7 @@ class Producer(Client):
         Raises `DeliveryFailed` if something was given up and nobody has asked for it, and
         TimeoutError if it takes longer than `timeout_s`; then it goes on in the background.
         """
+        check_at_least(0, timeout_s=timeout_s)
         await self._wait(self._core.flush(timeout_s))
 
     def transaction(self, consumer: "Consumer | None" = None) -> Transaction:
@@ -203,7 +210,11 @@ class Producer(Client):
         return Transaction(self, self._core, self._producer.transaction(marking))
 
     async def __aenter__(self) -> Self:
-        await self._wait(self._core.start())
+        try:
+            await self._wait(self._core.start())
+        except BaseException as error:  # nobody else will close what could not be entered
+            await self.__aexit__(type(error), error, error.__traceback__)
+            raise
         return self
 
     async def __aexit__(

@@ -1,11 +1,14 @@
 """Addresses as people write them."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeAlias
 
 from barnabas.errors import InvalidArgument
 
 DEFAULT_PORT = 9092
+
+BootstrapServers: TypeAlias = str | Iterable[str]
+"""Addresses of some brokers, separated by commas or one by one."""
 
 
 class Address(NamedTuple):
@@ -34,6 +37,20 @@ def parse_address(text: str) -> Address:
     return Address(host, int(port))
 
 
-def parse_addresses(text: str) -> Sequence[Address]:
-    """Read several addresses, separated by commas."""
-    return [parse_address(part) for part in text.split(",")]
+def parse_addresses(servers: BootstrapServers) -> Sequence[Address]:
+    """Read several addresses; TypeError or `InvalidArgument` if one is none."""
+    texts = [servers] if isinstance(servers, str) else servers
+    if not isinstance(texts, Iterable):
+        raise TypeError(_type_error(texts))
+    addresses: list[Address] = []
+    for text in texts:
+        if not isinstance(text, str):
+            raise TypeError(_type_error(text))
+        addresses += map(parse_address, text.split(","))
+    if not addresses:
+        raise InvalidArgument("bootstrap_servers is empty: give the HOST:PORT of a broker")
+    return addresses
+
+
+def _type_error(given: object) -> str:
+    return f"bootstrap_servers is a str, HOST:PORT, or several of them, not {given!r}"

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from time import monotonic
 
+from barnabas.client.address import BootstrapServers
 from barnabas.client.backoff import pauses
 from barnabas.client.brokers import ClusterDescription, describe_cluster
 from barnabas.client.cluster import Cluster
@@ -22,6 +23,7 @@ from barnabas.client.errors import broker_error
 from barnabas.client.group_offsets import commit_offsets, fetch_committed
 from barnabas.client.groups import GroupListing, delete_groups, describe_group, list_groups
 from barnabas.client.isolation import IsolationLevel
+from barnabas.client.limits import check_at_least
 from barnabas.client.metadata import NO_LEADER, TopicPartition
 from barnabas.client.moments import offsets_at
 from barnabas.client.offsets import LATEST
@@ -32,7 +34,13 @@ from barnabas.client.topics import (
     delete_records,
     delete_topics,
 )
-from barnabas.errors import InvalidArgument, TopicExists, UnknownGroup, UnknownTopic
+from barnabas.errors import (
+    InvalidArgument,
+    OffsetOutOfRange,
+    TopicExists,
+    UnknownGroup,
+    UnknownTopic,
+)
 from barnabas.wire.errors import ErrorCode
 
 _VISIBLE_WITHIN_S = 5.0
@@ -42,7 +50,9 @@ _NO_MEMBERS = ("Empty", "Dead")
 class Administration:
     """All that an Admin does, without its waiting."""
 
-    def __init__(self, bootstrap_servers: str, *, client_id: str, request_timeout_ms: int) -> None:
+    def __init__(
+        self, bootstrap_servers: BootstrapServers, *, client_id: str, request_timeout_ms: int
+    ) -> None:
         self._cluster = Cluster(
             bootstrap_servers, client_id=client_id, request_timeout_ms=request_timeout_ms
         )
@@ -210,6 +220,15 @@ class Administration:
     ) -> dict[TopicPartition, int]:
         cluster = await self._connected()
         await self._check_empty(group_id)
+        check_at_least(0, **{f"the offset of {each}": offset for each, offset in offsets.items()})
+        ends = await offsets_at(cluster, offsets, LATEST)
+        for each, end in ends.items():
+            if offsets[each] > end:
+                raise OffsetOutOfRange(
+                    ErrorCode.OFFSET_OUT_OF_RANGE,
+                    f"partition {each}: its log ends at {end}, so nothing can be read from offset "
+                    f"{offsets[each]} on",
+                )
         await commit_offsets(cluster, group_id, offsets)
         return dict(offsets)
 
@@ -218,15 +237,16 @@ class Administration:
     ) -> dict[TopicPartition, int]:
         """Set the offsets of whole topics, or of all that the group has committed."""
         cluster = await self._connected()
+        await self._check_empty(group_id)
         if topics is None:
             partitions = sorted(await fetch_committed(cluster, group_id))
             if not partitions:
                 raise InvalidArgument(f"group {group_id} has committed nothing: name the topics")
         else:
             partitions = await self._partitions(topics)
-        return await self.set_group_offsets(
-            group_id, await offsets_at(cluster, partitions, timestamp)
-        )
+        offsets = await offsets_at(cluster, partitions, timestamp)
+        await commit_offsets(cluster, group_id, offsets)
+        return offsets
 
     async def _check_empty(self, group_id: str) -> None:
         try:

@@ -14,7 +14,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from barnabas.client.address import Address, parse_addresses
+from barnabas.client.address import Address, BootstrapServers, parse_addresses
 from barnabas.client.backoff import BUSY_PAUSE_MS, FIRST_PAUSE_MS, pause_before, pauses
 from barnabas.client.connection import DEFAULT_REQUEST_TIMEOUT_MS, Connection
 from barnabas.client.errors import broker_error, check, is_busy, worth_retrying
@@ -28,7 +28,7 @@ from barnabas.client.metadata import (
     image_of,
     newer,
 )
-from barnabas.client.retry_log import RetryLog
+from barnabas.client.retry_log import SILENCE_S, RetryLog
 from barnabas.errors import (
     BarnabasError,
     BrokerUnreachable,
@@ -80,7 +80,7 @@ class Cluster:
 
     def __init__(
         self,
-        bootstrap: str,
+        bootstrap: BootstrapServers,
         *,
         client_id: str = "barnabas",
         connect_timeout_ms: int = 5_000,
@@ -224,10 +224,16 @@ class Cluster:
         """Wait for an answer only as long as the broker leads one of the partitions it is about.
 
         A broker that hangs keeps its connections open. The others replace it long before a request
-        to it times out, and they say so when they are asked.
+        to it times out, and they say so when they are asked. If nobody does, `on_retry` is told.
         """
         waiting = asyncio.ensure_future(answer)
         patience_s = patience_ms / 1000 + _LATE_S
+        mention = asyncio.get_running_loop().call_later(
+            patience_ms / 1000 + SILENCE_S,
+            self.on_retry,
+            RequestTimedOut(f"broker {node_id} does not answer: does it hang?"),
+            SILENCE_S,
+        )
         try:
             while not (await asyncio.wait({waiting}, timeout=patience_s))[0]:
                 patience_s = _LATE_S
@@ -236,6 +242,7 @@ class Cluster:
                     raise RequestTimedOut(f"broker {node_id} hangs and leads no more")
             return waiting.result()
         finally:
+            mention.cancel()
             waiting.cancel()
 
     def _leads(self, node_id: int, partition: TopicPartition) -> bool:
@@ -322,7 +329,7 @@ class Cluster:
         async def ask(address: Address) -> T:
             return await use(await self._connect(address, GENERAL))
 
-        tried: list[tuple[str, str]] = []
+        tried: list[tuple[str, BarnabasError]] = []
         late: list[Address] = []
         addresses = self._addresses()
         asked: dict[asyncio.Task[T], Address] = {}
@@ -340,7 +347,7 @@ class Cluster:
                     try:
                         result = task.result()
                     except (BrokerUnreachable, ConnectionLost, RequestTimedOut) as error:
-                        tried.append((str(address), str(error)))
+                        tried.append((str(address), error))
                         if isinstance(error, RequestTimedOut):
                             late.append(address)
                     else:
@@ -353,6 +360,8 @@ class Cluster:
         waiting = [str(address) for address in late if await self._has_no_controller(address)]
         if waiting:
             raise BrokerUnreachable.without_controller(", ".join(waiting))
+        if self.brokers:
+            raise BrokerUnreachable.any_more(tried)
         raise BrokerUnreachable.at_bootstrap(tried)
 
     async def _has_no_controller(self, address: Address) -> bool:

@@ -49,6 +49,19 @@ _MEANINGS = {
     ErrorCode.NOT_ENOUGH_REPLICAS: _Meaning(
         "too few replicas are in sync", "see `barnabas topics describe` and min.insync.replicas"
     ),
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: _Meaning(
+        "another broker leads it now", "see `barnabas topics describe`"
+    ),
+    ErrorCode.FENCED_LEADER_EPOCH: _Meaning("it has a new leader"),
+    ErrorCode.UNKNOWN_LEADER_EPOCH: _Meaning("the broker has not heard of its new leader yet"),
+    ErrorCode.UNKNOWN_TOPIC_ID: _Meaning("it was deleted, or made anew"),
+    ErrorCode.REPLICA_NOT_AVAILABLE: _Meaning("the broker keeps no replica of it"),
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: _Meaning(
+        "it was stored by fewer replicas than acks=all asks for", "see min.insync.replicas"
+    ),
+    ErrorCode.NOT_COORDINATOR: _Meaning("another broker coordinates it now"),
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: _Meaning("its coordinator is still starting"),
+    ErrorCode.BROKER_NOT_AVAILABLE: _Meaning("the broker is away"),
     ErrorCode.LEADER_NOT_AVAILABLE: _Meaning("it has no leader now", "are all its brokers up?"),
     ErrorCode.NOT_CONTROLLER: _Meaning(
         "the cluster has no controller now", "are most of its voters up?"

@@ -21,12 +21,15 @@ class Lane:
     `next_sequence` counts the records that were delivered under the lane's identity, so it is the
     sequence number of the first batch's first record.
 
+    `gone_since` is when brokers began to say that there is no such partition, if they do.
+
     `batches` and `open` are changed under the accumulator's lock, all else by the producer's loop.
     """
 
     __slots__ = (
         "batches",
         "flying",
+        "gone_since",
         "identity",
         "next_sequence",
         "open",
@@ -40,6 +43,7 @@ class Lane:
         self.open: Batch | None = None
         self.flying: Batch | None = None
         self.retry_at = 0.0
+        self.gone_since: float | None = None
         self.identity: ProducerIdentity | None = None
         self.next_sequence = 0
 

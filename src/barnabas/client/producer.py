@@ -85,9 +85,9 @@ class Producer:
         if acks not in (ACKS_ALL, 0, 1):
             raise InvalidArgument(f"acks={acks}: it must be 0, 1 or -1 (all)")
         if transactional_id is not None and acks != ACKS_ALL:
-            raise InvalidArgument(f"acks={acks}: transactions need -1 (all)")
+            raise InvalidArgument(f'acks={acks}: transactions need acks="all"')
         if idempotent and acks != ACKS_ALL:
-            raise InvalidArgument(f"acks={acks}: an idempotent producer needs -1 (all)")
+            raise InvalidArgument(f'acks={acks}: idempotent=True needs acks="all"')
         if transactional_id is not None and idempotent is False:
             raise InvalidArgument("idempotent=False: transactions need an idempotent producer")
         check_at_least(0, linger_ms=linger_ms)
@@ -123,6 +123,7 @@ class Producer:
             self._accumulator,
             self.routes,
             ProducerIdentities(cluster, anonymous=anonymous),
+            auto_create=auto_create,
         )
         self._sending = Sending(
             cluster,

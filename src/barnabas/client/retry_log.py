@@ -8,7 +8,9 @@ from time import monotonic
 
 from barnabas.errors import BarnabasError
 
-_SILENCE_S = 3.0  # elections take less
+SILENCE_S = 3.0
+"""What is over sooner is not worth a word: elections take less."""
+
 _INTERVAL_S = 30.0
 
 _log = logging.getLogger("barnabas.client")
@@ -22,6 +24,6 @@ class RetryLog:
 
     def __call__(self, error: BarnabasError, failing_s: float) -> None:
         now = monotonic()
-        if failing_s >= _SILENCE_S and now - self._said_at >= _INTERVAL_S:
+        if failing_s >= SILENCE_S and now - self._said_at >= _INTERVAL_S:
             self._said_at = now
             _log.warning("still trying, for %.0f s now: %s", failing_s, error)

@@ -1,6 +1,6 @@
 """What a caller gives as a record, made into what an encoder takes, or refused at once."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from operator import index
 
 from barnabas.errors import InvalidArgument, RecordTooLarge
@@ -48,7 +48,13 @@ def _bytes_of(data: object, name: str) -> bytes | None:
 
 
 def _headers_of(headers: Iterable[object]) -> Headers:
-    return tuple(_header_of(header) for header in headers) if headers else ()
+    if not headers:
+        return ()
+    if isinstance(headers, Mapping):
+        raise TypeError("headers are a list of pairs, not a dict: give list(headers.items())")
+    if isinstance(headers, str | bytes) or not isinstance(headers, Iterable):
+        raise TypeError(f"headers are a list of pairs, not {type(headers).__name__}")
+    return tuple(_header_of(header) for header in headers)
 
 
 def _header_of(header: object) -> Header:

@@ -2,9 +2,13 @@
 
 What fails and may pass is tried again, with fresh metadata, until its time is over. What a broker
 finds too large is cut in halves, down to single records.
+
+Brokers hear of a new topic one after the other, so that there is none counts only when they say so
+for a while. A topic that was deleted meanwhile is made anew for what is left, if the producer may.
 """
 
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 
@@ -18,10 +22,11 @@ from barnabas.client.metadata import TopicPartition
 from barnabas.client.overlooked import Overlooked
 from barnabas.client.producer_identities import Identities
 from barnabas.client.routes import Routes
-from barnabas.errors import BarnabasError, DeliveryTimedOut
+from barnabas.errors import BarnabasError, DeliveryTimedOut, UnknownTopic
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.produce import ProduceResponse
 
+_GONE_S = 5.0
 _TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 
 
@@ -54,6 +59,8 @@ class Settling:
         accumulator: Accumulator,
         routes: Routes,
         identities: Identities,
+        *,
+        auto_create: bool,
     ) -> None:
         self.identities = identities
         self.count = DeliveryCount()
@@ -62,6 +69,7 @@ class Settling:
         self._cluster = cluster
         self._accumulator = accumulator
         self._routes = routes
+        self._auto_create = auto_create
 
     async def settle(self, lanes: list[Lane], response: ProduceResponse) -> None:
         """A broker has answered about the first batches of these lanes."""
@@ -91,7 +99,7 @@ class Settling:
     def delivered(self, lane: Lane, base_offset: int, log_append_time_ms: int) -> None:
         """The first batch of a lane has arrived."""
         batch = self._accumulator.take_first(lane)
-        lane.flying = None
+        lane.flying = lane.gone_since = None
         count = batch.count
         lane.count_delivered(count)
         self.count.delivered += count
@@ -106,7 +114,7 @@ class Settling:
         again: list[Lane] = []
         for lane in still_under_way(errors):
             batch, error = lane.first, errors[lane]
-            if self.identities.may_retry(lane, error):
+            if not self._is_gone(lane, error) and self.identities.may_retry(lane, error):
                 batch.attempts += 1
                 batch.last_error = error
                 again.append(lane)
@@ -117,17 +125,29 @@ class Settling:
         if again:
             await self._put_off(again, all(is_busy(errors[lane]) for lane in again))
 
+    def _is_gone(self, lane: Lane, error: BarnabasError) -> bool:
+        """Whether it has been said for long enough that there is no such partition."""
+        if not isinstance(error, UnknownTopic):
+            lane.gone_since = None
+            return False
+        now = monotonic()
+        lane.gone_since = lane.gone_since or now
+        return now - lane.gone_since >= _GONE_S
+
     async def _put_off(self, lanes: list[Lane], busy: bool) -> None:
         """Let these wait a little; nobody takes them meanwhile, they count as under way."""
         fatal: BarnabasError | None = None
         try:
             if not busy:
                 await self._cluster.look_around({lane.partition.topic for lane in lanes})
+                await self._make_anew({lane.partition.topic for lane in lanes if lane.gone_since})
         except BarnabasError as error:
             fatal = error
         self.learn({lane.partition.topic for lane in lanes})
         for lane in still_under_way(lanes):
             lane.flying = None
+            if self._is_known(lane.partition):
+                lane.gone_since = None
             final = fatal or self._discarding
             if final is not None:
                 self._give_up(lane, final)
@@ -136,6 +156,17 @@ class Settling:
                 lane.first.attempts, BUSY_PAUSE_MS if busy else FIRST_PAUSE_MS
             )
         self._accumulator.wake()
+
+    def _is_known(self, partition: TopicPartition) -> bool:
+        topic = self._cluster.known_topic(partition.topic)
+        return topic is not None and partition.partition < len(topic.partitions)
+
+    async def _make_anew(self, topics: Collection[str]) -> None:
+        """Have brokers make what is gone, if they do such things."""
+        gone = [name for name in topics if self._cluster.known_topic(name) is None]
+        if gone and self._auto_create:
+            with suppress(BarnabasError):  # the next attempt says it
+                await self._cluster.refresh(gone, auto_create=True)
 
     def learn(self, topics: Collection[str]) -> None:
         """Let senders know what is known of topics by now; who sends to what is gone hears that."""
@@ -163,6 +194,8 @@ class Settling:
         self.identities.gave_up(lane, error)
         lane.retry_at = 0.0  # the pause was for this one
         self._failed(self._accumulator.take_first(lane), error)
+        if not lane.batches:
+            lane.gone_since = None  # who comes later may find it there
 
     async def discard(self, error: BarnabasError) -> bool:
         """Give everything up, once its attempt under way has ended; says if some may have arrived.

@@ -53,6 +53,11 @@ def _grow(
             f"{topic.name!r} is internal: its partition count places the groups and is fixed",
         )
     have = len(current.partitions)
+    if topic.count == have:
+        raise Refusal(
+            ErrorCode.INVALID_PARTITIONS,
+            f"it has {have} already, and the number is what it should have afterwards",
+        )
     if not have < topic.count <= MAX_PARTITIONS_PER_TOPIC:
         raise Refusal(
             ErrorCode.INVALID_PARTITIONS,
