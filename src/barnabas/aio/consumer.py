@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.aio.positions import PositionsAndOffsets
 from barnabas.aio.streams import Stream
+from barnabas.client.address import BootstrapServers
 from barnabas.client.consumer_settings import CommitName, DataLossName, IsolationName, core_of
 from barnabas.client.fetch_request import FetchTuning
 from barnabas.client.metadata import TopicPartition
@@ -55,7 +56,7 @@ class Consumer(PositionsAndOffsets):
 
     def __init__(
         self,
-        bootstrap_servers: str = "localhost:9092",
+        bootstrap_servers: BootstrapServers = "localhost:9092",
         topics: str | Iterable[str] = (),
         *,
         group: str | None = None,

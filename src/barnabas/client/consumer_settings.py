@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeAlias
 
+from barnabas.client.address import BootstrapServers
 from barnabas.client.cluster import Cluster
 from barnabas.client.commit_mode import CommitMode
 from barnabas.client.fetch_request import FetchTuning
@@ -24,7 +25,7 @@ _LEVELS: dict[str, IsolationLevel] = {level.name.lower(): level for level in Iso
 
 
 def core_of(
-    bootstrap_servers: str,
+    bootstrap_servers: BootstrapServers,
     topics: str | Iterable[str],
     *,
     group: str | None,
