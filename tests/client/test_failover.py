@@ -141,7 +141,8 @@ class FakeCluster:
         elif at < len(self.values):
             rows = [(0, None, value, ()) for value in self.values[at:]]
             data.records = encode_batch(rows, base_offset=at)
-        return FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[data])])
+        topic_id = request.topics[0].topic_id
+        return FetchResponse(responses=[FetchableTopicResponse("t", topic_id, [data])])
 
     def commit(self, node_id: int, request: OffsetCommitRequest) -> OffsetCommitResponse:
         code = 0 if node_id == self.coordinator else ErrorCode.NOT_COORDINATOR

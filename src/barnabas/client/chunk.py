@@ -24,6 +24,7 @@ from barnabas.records.errors import RecordsError
 from barnabas.records.message import Message
 from barnabas.records.record import Record
 from barnabas.wire.messages.fetch import AbortedTransaction
+from barnabas.wire.primitives import ZERO_UUID
 
 _LENGTH = Struct(">i")
 _LENGTH_AT = 8
@@ -32,7 +33,17 @@ _LENGTH_AT = 8
 class Reading:
     """A partition that is being read. `epoch` changes when what is under way no longer counts."""
 
-    __slots__ = ("epoch", "high_watermark", "leader", "ledger", "offset", "partition", "paused")
+    __slots__ = (
+        "epoch",
+        "high_watermark",
+        "leader",
+        "ledger",
+        "offset",
+        "other_since",
+        "partition",
+        "paused",
+        "topic_id",
+    )
 
     def __init__(self, partition: TopicPartition, ledger: Ledger) -> None:
         self.partition = partition
@@ -43,6 +54,10 @@ class Reading:
         self.paused = False
         self.leader: int | None = None
         self.high_watermark = -1
+        self.topic_id = ZERO_UUID
+        """What to ask the leader for; zeros where the cluster has no ids."""
+        self.other_since: float | None = None
+        """Since when brokers tell of another topic of this name."""
 
 
 class Chunk(NamedTuple):

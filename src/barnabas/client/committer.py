@@ -15,7 +15,7 @@ from barnabas.client.group_offsets import NOBODY, Membership, commit_offsets
 from barnabas.client.ledger import Ledger
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.outbox import Outbox
-from barnabas.errors import BarnabasError, BrokerError
+from barnabas.errors import BarnabasError, BrokerError, UnknownTopic
 from barnabas.wire.errors import ErrorCode
 
 # The group has moved on without this member: others read these records again.
@@ -75,7 +75,8 @@ class Committer:
         return {
             name: claim
             for name, reading in self._fetcher.readings.items()
-            if (claim := self._claim(reading.ledger)) != reading.ledger.committed
+            if not reading.ledger.doubtful
+            and (claim := self._claim(reading.ledger)) != reading.ledger.committed
         }
 
     def _claim(self, ledger: Ledger) -> int:
@@ -109,11 +110,16 @@ class Committer:
                 self._stir()
 
     async def commit_at_end(self) -> None:
-        """The last commit. Being fenced is no error: it is read again by somebody else."""
+        """The last commit. Being fenced is no error: it is read again by somebody else.
+
+        Nor is that a topic is gone: there is nothing left to commit.
+        """
         if self._interval_ms is None:
             return
         try:
             await self.commit()
+        except UnknownTopic:
+            pass
         except BrokerError as error:
             if not self._is_fenced(error):
                 raise
@@ -134,7 +140,8 @@ class Committer:
             ledgers = {name: readings[name].ledger for name in chosen if name in readings}
             membership = self.membership
             try:
-                await commit_offsets(self._cluster, self.group_id, chosen, membership)
+                ids = {name: each.topic_id for name, each in ledgers.items() if each.topic_id}
+                await commit_offsets(self._cluster, self.group_id, chosen, membership, ids)
             except BrokerError as error:
                 if error.code in _FENCED:
                     self._on_fenced(membership)

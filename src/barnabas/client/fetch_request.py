@@ -1,4 +1,8 @@
-"""One fetch from one broker."""
+"""One fetch from one broker.
+
+Topics go by their ids where they are known and the broker takes them. One that was deleted and made
+anew has another id, so its records are never taken for those of the old one.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -9,6 +13,7 @@ from barnabas.client.errors import check
 from barnabas.client.isolation import IsolationLevel
 from barnabas.client.metadata import TopicPartition
 from barnabas.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
+from barnabas.wire.primitives import ZERO_UUID
 
 _TOPICS_BY_NAME = 12  # from version 13 on, topics go by their ids
 
@@ -30,13 +35,15 @@ async def fetch(
     offsets: Mapping[TopicPartition, int],
     tuning: FetchTuning,
     isolation: IsolationLevel,
+    topic_ids: Mapping[TopicPartition, bytes] | None = None,
 ) -> list[tuple[TopicPartition, PartitionData]]:
     """What the broker has of these partitions from these offsets on."""
-    topics: defaultdict[str, list[FetchPartition]] = defaultdict(list)
-    for (topic, partition), offset in offsets.items():
-        topics[topic].append(
+    ids = topic_ids or {}
+    topics: defaultdict[tuple[str, bytes], list[FetchPartition]] = defaultdict(list)
+    for name, offset in offsets.items():
+        topics[name.topic, ids.get(name, ZERO_UUID)].append(
             FetchPartition(
-                partition=partition,
+                partition=name.partition,
                 fetch_offset=offset,
                 partition_max_bytes=tuning.partition_max_bytes,
             )
@@ -46,20 +53,28 @@ async def fetch(
         min_bytes=tuning.min_bytes,
         max_bytes=tuning.max_bytes,
         isolation_level=isolation,
-        topics=[FetchTopic(topic=name, partitions=each) for name, each in topics.items()],
+        topics=[FetchTopic(name, topic_id, each) for (name, topic_id), each in topics.items()],
     )
     connection = await cluster.connection(node_id, channel)
     answer = connection.send(
         request,
-        max_version=_TOPICS_BY_NAME,
+        max_version=None
+        if all(topic_id != ZERO_UUID for _, topic_id in topics)
+        else _TOPICS_BY_NAME,
         timeout_ms=tuning.max_wait_ms + cluster.request_timeout_ms,
     )
     response = await cluster.while_leading(
         node_id, offsets.keys(), answer, patience_ms=tuning.max_wait_ms
     )
     check(response.error_code, f"fetch from broker {node_id}")
+    names = {topic_id: name for name, topic_id in topics}
     named = [
-        (TopicPartition(answers.topic, answer.partition_index), answer)
+        (
+            TopicPartition(
+                answers.topic or names.get(answers.topic_id, ""), answer.partition_index
+            ),
+            answer,
+        )
         for answers in response.responses
         for answer in answers.partitions
     ]

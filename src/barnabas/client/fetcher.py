@@ -5,6 +5,9 @@ goes out as soon as it is answered, until more than `PREFETCH_BYTES` wait to be 
 
     assign, seek, pause -> readings -> fetches -> chunks, for the application's thread
 
+A topic goes by its id, where the cluster gives ids: one that was deleted and made anew is another
+topic, in which the old positions mean nothing. That is data lost, and no old position is committed.
+
 A partition that cannot be read, because it has no leader or is gone, does not keep the others from
 being read: it is set aside and tried again now and then. Only when none is left, for longer than
 the cluster's `retry_timeout_ms`, is that a failure. What no attempt will change is one at once.
@@ -20,19 +23,23 @@ from barnabas.client.away import Absences
 from barnabas.client.background import Background
 from barnabas.client.chunk import Chunk, Reading, end_of
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import check
+from barnabas.client.errors import broker_error, check
 from barnabas.client.fetch_request import FetchTuning
 from barnabas.client.isolation import IsolationLevel
 from barnabas.client.leader_reader import Asked, LeaderReader, Work
 from barnabas.client.ledger import Ledger
 from barnabas.client.metadata import TopicPartition
-from barnabas.client.offsets import list_offsets
+from barnabas.client.offsets import beginning_and_end, list_offsets
 from barnabas.client.prefetched import Prefetched
 from barnabas.errors import BarnabasError, ConsumerBroken, CorruptRecords, DataLost
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import PartitionData
+from barnabas.wire.primitives import ZERO_UUID
 
 PREFETCH_BYTES = 4 * 1024 * 1024
+_SURE_S = 1.0  # brokers hear of new topics sooner
+_ANOTHER_TOPIC = (ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID)
+_WHAT_TO_DO = 'Seek to where to go on, or let on_data_loss="earliest" or "latest" do so'
 
 
 class Fetcher:
@@ -98,13 +105,19 @@ class Fetcher:
         Forwards, the ledger stays: what is not done behind it is still not done.
         """
         reading = self.readings[partition]
-        if offset >= reading.ledger.position:
+        if offset >= reading.ledger.position and reading.other_since is None:
             reading.ledger.pass_over(offset)
             reading.ledger.floor = offset
         else:
-            reading.ledger.void = True
-            reading.ledger = Ledger(offset)
+            self._replace_ledger(reading, offset)
         self._reread(reading)
+
+    def _replace_ledger(self, reading: Reading, offset: int) -> None:
+        old, reading.ledger = reading.ledger, Ledger(offset)
+        old.void = True
+        if reading.other_since is None:
+            reading.ledger.topic_id = old.topic_id
+        reading.other_since = None  # it is read as whatever topic there is
 
     def pause(self, partition: TopicPartition) -> None:
         """Fetch no more of a partition, and forget what was fetched ahead."""
@@ -158,7 +171,10 @@ class Fetcher:
     async def _send_to_leader(self, reading: Reading) -> None:
         if reading.leader is None:
             try:
-                reading.leader = await self._cluster.leader(reading.partition)
+                leader = await self._cluster.leader(reading.partition)
+                if not await self._is_same_topic(reading):
+                    return  # it starts again
+                reading.leader = leader
             except BarnabasError as error:
                 self._set_aside(reading, error)
                 return
@@ -177,15 +193,20 @@ class Fetcher:
 
     async def _accept(self, asked: Asked, data: PartitionData) -> None:
         """Take in what came for a position that still holds."""
-        reading, epoch, offset = asked
+        reading, epoch, offset, topic_id = asked
         if reading.epoch != epoch:
             return
         try:
+            if data.error_code in _ANOTHER_TOPIC:
+                reading.ledger.doubtful = True
             if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
                 await self._start_again(asked)
                 return
             check(data.error_code, f"partition {reading.partition} at offset {offset}")
             self._absences.back(reading)
+            reading.ledger.doubtful = False
+            if topic_id != ZERO_UUID:
+                reading.ledger.topic_id = topic_id
             reading.high_watermark = data.high_watermark
             records = data.records or b""
             if records:
@@ -194,7 +215,7 @@ class Fetcher:
             self._set_aside(reading, error)
 
     def _append(self, asked: Asked, data: PartitionData, records: memoryview) -> None:
-        reading, epoch, offset = asked
+        reading, epoch, offset, _ = asked
         end = end_of(records)
         if end is None:
             raise CorruptRecords(
@@ -211,13 +232,12 @@ class Fetcher:
 
     async def _start_again(self, asked: Asked) -> None:
         """The position is not in the log any more, or not yet again."""
-        reading, epoch, offset = asked
+        reading, epoch, offset, _ = asked
         if self._out_of_range is None:
-            raise DataLost(
-                f"partition {reading.partition} has no offset {offset} any more: retention has "
-                "deleted it before it was read, or the topic was made anew. Seek to where to go "
-                'on, or let on_data_loss="earliest" or "latest" do so'
-            )
+            loss = await self._loss(reading.partition, offset)
+            if reading.epoch == epoch:
+                raise loss
+            return
         times = {reading.partition: self._out_of_range}
         found = await list_offsets(self._cluster, times, self.isolation)
         if reading.epoch != epoch:
@@ -229,6 +249,52 @@ class Fetcher:
             reading.offset = start  # what was fetched before it was deleted is still handed out
         else:
             self.seek(reading.partition, start)
+
+    async def _loss(self, partition: TopicPartition, offset: int) -> DataLost:
+        found = await beginning_and_end(self._cluster, [partition], self.isolation)
+        first, end = found[partition]
+        if offset < first:
+            why = f"retention has deleted what was before {first} before it was read"
+        else:
+            why = "its end was cut off, the topic was made anew, or the offset was never right"
+        return DataLost(
+            f"partition {partition} has no offset {offset}: its log begins at {first} and ends "
+            f"before {end}; {why}. {_WHAT_TO_DO}"
+        )
+
+    async def _is_same_topic(self, reading: Reading) -> bool:
+        """Whether the cluster still has the topic that was read; if not, say so or start again.
+
+        For a moment a broker may tell of a topic that is gone already, so others are asked first.
+        """
+        known = self._cluster.known_topic(reading.partition.topic)
+        topic_id = ZERO_UUID if known is None else known.topic_id
+        before = reading.ledger.topic_id
+        if topic_id == ZERO_UUID or before in (None, topic_id):
+            reading.topic_id = topic_id
+            reading.other_since = None
+            return True
+        reading.ledger.doubtful = True
+        now = monotonic()
+        if reading.other_since is None:
+            reading.other_since = now
+        if now - reading.other_since < _SURE_S:
+            what = f"partition {reading.partition}"
+            raise broker_error(
+                ErrorCode.UNKNOWN_TOPIC_ID, what, "its topic was made anew, it seems"
+            )
+        if self._out_of_range is None:
+            raise DataLost(
+                f"partition {reading.partition}: its topic was deleted and made anew, so offset "
+                f"{reading.ledger.position} means nothing any more. {_WHAT_TO_DO}"
+            )
+        epoch = reading.epoch
+        times = {reading.partition: self._out_of_range}
+        found = await list_offsets(self._cluster, times, self.isolation)
+        if reading.epoch == epoch:
+            self._replace_ledger(reading, found[reading.partition].offset)
+            self._reread(reading)
+        return False
 
     def _set_aside(self, reading: Reading, error: BarnabasError) -> None:
         reading.leader = None

@@ -7,12 +7,14 @@ from typing import NamedTuple
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import check
 from barnabas.client.metadata import TopicPartition
+from barnabas.errors import UnknownTopic
 from barnabas.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
+from barnabas.wire.primitives import ZERO_UUID
 
 _SINGLE_GROUP = 7  # OffsetFetch: from version 8 on, one request may ask for several groups
 _SINCE_STABLE = 7  # OffsetFetch: before, nothing could be asked about transactions
@@ -74,27 +76,43 @@ async def commit_offsets(
     group_id: str,
     offsets: Mapping[TopicPartition, int],
     membership: Membership = NOBODY,
+    topic_ids: Mapping[TopicPartition, bytes] | None = None,
 ) -> None:
-    """Commit, for each partition, the offset of the record to read next."""
-    topics: defaultdict[str, list[OffsetCommitRequestPartition]] = defaultdict(list)
-    for (topic, partition), offset in offsets.items():
-        topics[topic].append(
-            OffsetCommitRequestPartition(partition_index=partition, committed_offset=offset)
+    """Commit, for each partition, the offset of the record to read next.
+
+    With ids, and brokers that take them, nothing is committed for another topic that has got the
+    same name meanwhile. If some are refused because their topic is gone, the others are committed.
+    """
+    ids = topic_ids or {}
+    topics: defaultdict[tuple[str, bytes], list[OffsetCommitRequestPartition]] = defaultdict(list)
+    for name, offset in offsets.items():
+        topics[name[0], ids.get(name, ZERO_UUID)].append(
+            OffsetCommitRequestPartition(partition_index=name[1], committed_offset=offset)
         )
+    names = {topic_id: name for name, topic_id in topics}
+    by_id = ZERO_UUID not in names
     request = OffsetCommitRequest(
         group_id=group_id,
         generation_id_or_member_epoch=membership.generation_id,
         member_id=membership.member_id,
         group_instance_id=membership.group_instance_id,
-        topics=[OffsetCommitRequestTopic(name=name, partitions=p) for name, p in topics.items()],
+        topics=[OffsetCommitRequestTopic(*topic, partitions=p) for topic, p in topics.items()],
     )
 
-    async def attempt() -> None:
+    async def attempt() -> UnknownTopic | None:
+        gone: UnknownTopic | None = None
         connection = await cluster.coordinator(group_id)
-        response = await connection.send(request, max_version=_TOPICS_BY_NAME)
+        response = await connection.send(request, max_version=None if by_id else _TOPICS_BY_NAME)
         for topic in response.topics:
             for answer in topic.partitions:
-                what = f"group {group_id}, partition {topic.name}-{answer.partition_index}"
-                check(answer.error_code, what)
+                name = topic.name or names.get(topic.topic_id, "")
+                what = f"group {group_id}, partition {name}-{answer.partition_index}"
+                try:
+                    check(answer.error_code, what)
+                except UnknownTopic as error:
+                    gone = error
+        return gone
 
-    await cluster.retrying(attempt)
+    gone = await cluster.retrying(attempt)
+    if gone is not None:
+        raise gone

@@ -27,6 +27,7 @@ class Asked(NamedTuple):
     reading: Reading
     epoch: int
     offset: int
+    topic_id: bytes
 
 
 class Work(NamedTuple):
@@ -87,7 +88,7 @@ class LeaderReader:
         while True:
             await self._work.wait_for_room()
             asked = {
-                each.partition: Asked(each, each.epoch, each.offset)
+                each.partition: Asked(each, each.epoch, each.offset, each.topic_id)
                 for each in self._work.readings_of(self._node_id)
             }
             if not asked:
@@ -101,12 +102,19 @@ class LeaderReader:
     ) -> list[tuple[TopicPartition, PartitionData]]:
         self._asked = asked
         offsets = {partition: each.offset for partition, each in asked.items()}
+        topic_ids = {partition: each.topic_id for partition, each in asked.items()}
         try:
             return await fetch(
-                self._cluster, self._node_id, self._channel, offsets, self._tuning, self._isolation
+                self._cluster,
+                self._node_id,
+                self._channel,
+                offsets,
+                self._tuning,
+                self._isolation,
+                topic_ids,
             )
         except BarnabasError as error:
-            for reading, epoch, _ in asked.values():
+            for reading, epoch, *_ in asked.values():
                 if reading.epoch == epoch:
                     self._work.set_aside(reading, error)
             return []

@@ -27,7 +27,19 @@ class Ledger:
     read next. What lies between them is shown to nobody, such as markers of transactions.
     """
 
-    __slots__ = ("_at", "_low", "committed", "done", "finished", "floor", "reach", "spans", "void")
+    __slots__ = (
+        "_at",
+        "_low",
+        "committed",
+        "done",
+        "doubtful",
+        "finished",
+        "floor",
+        "reach",
+        "spans",
+        "topic_id",
+        "void",
+    )
 
     def __init__(self, position: int) -> None:
         self.reach = (position, position)
@@ -40,6 +52,10 @@ class Ledger:
         """Whether the partition was given up, or is read again from further back."""
         self.floor = position
         """What lies before it, and was not handed out, shall not be."""
+        self.topic_id: bytes | None = None
+        """The topic that these offsets are of, once something was heard of it."""
+        self.doubtful = False
+        """Whether that topic may be gone: a new one of its name has nothing to do with them."""
         self._low = position
         self._at = 0
 
