@@ -288,3 +288,5 @@ def test_what_spark_refuses_is_not_tried_again(
     with pytest.raises(PipelineError, match=r"pipeline misspelt: .*wrod"):
         PipelineRun(spark, [counted, misspelt], bootstrap, RunFolder(tmp_path)).start()
     assert not RunFolder(tmp_path).is_running("counted")
+    assert RunFolder(tmp_path).status_of("counted")["state"] == "failed", "told by the first run"
+    assert RunFolder(tmp_path).status_of("misspelt") == {}

@@ -177,6 +177,8 @@ class PipelineRun:
     def _write_status(self, now: float) -> None:
         self._status_written = now
         for query in self.queries:
+            if query.state == "new":  # what is told of another run stays
+                continue
             status = {
                 **query.status(now),
                 "pid": os.getpid(),

@@ -82,7 +82,7 @@ class SupervisedQuery:
 
     def stop(self) -> None:
         """End it, wherever it is."""
-        if self.is_over:
+        if self.is_over or self.state == "new":
             return
         self.state = "stopped"
         self.next_start = None
