@@ -1,14 +1,13 @@
 """All partitions of topics, for who reads them without a group; those too that are added later."""
 
 import asyncio
-from collections.abc import Sequence
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.fetcher import Fetcher
 from barnabas.client.ledger import Ledger
 from barnabas.client.metadata import TopicPartition
-from barnabas.client.moments import offsets_at
 from barnabas.client.offsets import EARLIEST
+from barnabas.client.young_topics import YoungTopics
 from barnabas.errors import BarnabasError
 
 METADATA_MAX_AGE_MS = 60_000
@@ -17,14 +16,14 @@ METADATA_MAX_AGE_MS = 60_000
 class AllPartitions:
     """Of some topics that exist."""
 
-    def __init__(self, cluster: Cluster, topics: Sequence[str], fetcher: Fetcher) -> None:
+    def __init__(self, cluster: Cluster, topics: YoungTopics, fetcher: Fetcher) -> None:
         self._cluster = cluster
         self._topics = topics
         self._fetcher = fetcher
 
     async def places(self, timestamp: int) -> dict[TopicPartition, int]:
         """Where to start reading those that are not read yet, at a time, EARLIEST or LATEST."""
-        known = [await self._cluster.topic(name) for name in self._topics]
+        known = [await self._cluster.topic(name) for name in self._topics.names]
         names = [
             TopicPartition(topic.name, each.partition)
             for topic in known
@@ -33,14 +32,14 @@ class AllPartitions:
         fresh = [name for name in names if name not in self._fetcher.readings]
         if not fresh:
             return {}
-        return await offsets_at(self._cluster, fresh, timestamp, self._fetcher.isolation)
+        return await self._topics.places(fresh, timestamp, self._fetcher.isolation)
 
     async def look_for_more(self) -> None:
         """Read those that are added as well, from their beginning."""
         while True:
             await asyncio.sleep(METADATA_MAX_AGE_MS / 1000)
             try:
-                await self._cluster.refresh(self._topics)
+                await self._cluster.refresh(self._topics.names)
                 places = await self.places(EARLIEST)
             except BarnabasError:
                 continue  # it is looked again

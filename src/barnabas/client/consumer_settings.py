@@ -9,6 +9,7 @@ from barnabas.client.commit_mode import CommitMode
 from barnabas.client.fetch_request import FetchTuning
 from barnabas.client.group import GroupMember
 from barnabas.client.isolation import IsolationLevel
+from barnabas.client.limits import check_at_least
 from barnabas.client.moments import Where, timestamp_of
 from barnabas.client.offsets import EARLIEST, LATEST
 from barnabas.client.subscription import Subscription
@@ -41,11 +42,15 @@ def core_of(
     key_format: FormatName | Format,
     value_format: FormatName | Format,
     tuning: FetchTuning,
+    close_timeout_s: float,
     client_id: str,
 ) -> Subscription:
     """Make it, or say which argument cannot be right."""
     names = list(dict.fromkeys([topics] if isinstance(topics, str) else topics))
     mode = _COMMITS[_one_of(_COMMITS, commit, "commit")]
+    if group is None and mode is not CommitMode.AUTO:
+        raise InvalidArgument(f"commit={commit!r} needs a group: without one nothing is committed")
+    check_at_least(0, close_timeout_s=close_timeout_s)
     cluster = Cluster(bootstrap_servers, client_id=client_id)
     member = None
     if group is not None and names:
@@ -70,6 +75,7 @@ def core_of(
         isolation=_LEVELS[_one_of(_LEVELS, isolation, "isolation")],
         tuning=tuning,
     )
+    core.goodbye_s = close_timeout_s
     core.outbox.decode_key = _decoder(key_format, "key_format")
     core.outbox.decode_value = _decoder(value_format, "value_format")
     return core

@@ -23,8 +23,8 @@ from barnabas.client.group import GroupMember
 from barnabas.client.group_offsets import fetch_committed
 from barnabas.client.ledger import Ledger
 from barnabas.client.metadata import TopicPartition
-from barnabas.client.moments import offsets_at
 from barnabas.client.outbox import Outbox
+from barnabas.client.young_topics import YoungTopics, once_heard_of
 from barnabas.errors import BarnabasError
 
 _PATIENCE = 0.8  # of the rebalance timeout
@@ -61,6 +61,7 @@ class Rebalancer:
         stir: Callable[[], None],
         *,
         start: int,
+        topics: YoungTopics,
     ) -> None:
         self.member = member
         self._cluster = cluster
@@ -70,6 +71,7 @@ class Rebalancer:
         self._tasks = tasks
         self._stir = stir
         self._start = start
+        self._topics = topics
         self._news: deque[News] = deque()
         self._partitions: list[TopicPartition] = []
         self._astray = False  # whether the place to read them from has to be looked up
@@ -229,4 +231,5 @@ class Rebalancer:
         committed = await fetch_committed(self._cluster, group_id, partitions, stable=True)
         fresh = [each for each in partitions if each not in committed]
         isolation = self._fetcher.isolation
-        return {**committed, **await offsets_at(self._cluster, fresh, self._start, isolation)}
+        found = await once_heard_of(lambda: self._topics.places(fresh, self._start, isolation))
+        return {**committed, **found}

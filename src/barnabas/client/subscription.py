@@ -6,6 +6,7 @@ application's thread, which comes to `attend` when nothing is left there, or whe
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from time import monotonic
 
 from barnabas.client.all_partitions import AllPartitions
@@ -23,7 +24,12 @@ from barnabas.client.metadata import TopicPartition
 from barnabas.client.offsets import EARLIEST
 from barnabas.client.outbox import Outbox
 from barnabas.client.rebalancer import News, Rebalancer
-from barnabas.errors import ConsumerBroken, InvalidArgument, RequestTimedOut
+from barnabas.client.young_topics import YoungTopics, once_heard_of
+from barnabas.errors import BarnabasError, ConsumerBroken, InvalidArgument, RequestTimedOut
+
+CLOSE_TIMEOUT_S = 10.0
+_LEAVE_S = 0.5  # at least, for leaving the group after a commit that took all the time
+_TOPICS_S = 3.0  # for questions about topics that are not there
 
 
 class Subscription(Marking):
@@ -52,14 +58,17 @@ class Subscription(Marking):
         )
         super().__init__(cluster, fetcher, Outbox(fetcher, mode))
         self.topics = list(topics)
+        self._young = YoungTopics(cluster, self.topics)
         self._start_at = start
         self._stirred = asyncio.Event()
         self.waiting = 0
         """How many wait in `attend`."""
         self.is_at_work: Callable[[], bool] = lambda: False
         """Whether messages are being handled while somebody waits: streams know."""
-        self.goodbye_s: float | None = None
-        """How long the last commit may take, for whoever was interrupted."""
+        self.goodbye_s = CLOSE_TIMEOUT_S
+        """How long the last commit may take."""
+        self.is_assigned = bool(topics)
+        """Whether it was said what to read."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._started = self._is_closing = False
         self._starting = asyncio.Lock()
@@ -85,6 +94,7 @@ class Subscription(Marking):
                 self._tasks,
                 self.stir,
                 start=start,
+                topics=self._young,
             )
 
     async def close(self) -> None:
@@ -98,20 +108,27 @@ class Subscription(Marking):
         """Commit what is done, and leave the group."""
         self._is_closing = True
         self.outbox.cut()  # whoever reads in another thread gets no more
+        deadline = monotonic() + self.goodbye_s
         try:
             if self.committer is not None:
                 async with asyncio.timeout(self.goodbye_s):
                     await self.committer.commit_at_end()
         except TimeoutError as error:
             raise RequestTimedOut(
-                f"what was done last could not be committed in {self.goodbye_s} s, so it will be "
-                "read again"
+                f"the commit on leaving group {self.group_id} was not answered in "
+                f"{self.goodbye_s:g} s, so what was done last will be read again: is the cluster "
+                "up? A longer close_timeout_s has more patience"
             ) from error
+        except BarnabasError as error:
+            error.add_note("This was the commit on leaving: what was done last will be read again.")
+            raise
         finally:
             await self._tasks.close()
             await self.fetcher.close()
             if self.rebalancer is not None:
-                await self.rebalancer.member.leave()
+                with suppress(TimeoutError):  # it will be missed
+                    async with asyncio.timeout(max(_LEAVE_S, deadline - monotonic())):
+                        await self.rebalancer.member.leave()
 
     # -- waiting -------------------------------------------------------------------------------
 
@@ -139,7 +156,8 @@ class Subscription(Marking):
         tells those apart who wait at the same time.
         """
         deadline = None if timeout_ms is None else monotonic() + timeout_ms / 1000
-        await self._begin()
+        if await self._begin(deadline) is not None:
+            return None
         self.waiting += 1  # before it is looked, so that whoever brings something then knows
         try:
             is_ready = is_ready or (lambda: self.outbox.is_ready)
@@ -172,7 +190,7 @@ class Subscription(Marking):
 
     async def join(self) -> None:
         """Have partitions and positions, and tell nobody."""
-        await self._begin()
+        await self._begin_soon()
         rebalancer = self.rebalancer
         while rebalancer is not None and rebalancer.is_busy:
             stirred = self._stirred
@@ -190,24 +208,35 @@ class Subscription(Marking):
         if error is not None:
             raise error
 
-    async def _begin(self) -> None:
-        """What waits for the first use: finding the topics, and where they begin."""
+    async def _begin_soon(self) -> None:
+        error = await self._begin(monotonic() + _TOPICS_S)
+        if error is not None:
+            raise error
+
+    async def _begin(self, deadline: float | None) -> BarnabasError | None:
+        """What waits for the first use: finding the topics, and where they begin.
+
+        Topics that are not there are waited for until the deadline; what is wrong then.
+        """
         async with self._starting:
             if self._started:
-                return
+                return None
             self._loop = asyncio.get_running_loop()
-            for topic in self.topics:
-                await self.cluster.topic(topic, auto_create=True)
+            error = await self._young.missing(deadline)
+            if error is not None:
+                return error
             if self.topics and self.rebalancer is None:
-                everything = AllPartitions(self.cluster, self.topics, self.fetcher)
-                self.start_at(await everything.places(self._start_at))
+                everything = AllPartitions(self.cluster, self._young, self.fetcher)
+                places = await once_heard_of(lambda: everything.places(self._start_at))
+                self.start_at(places)
                 self._tasks.start(everything.look_for_more())
             if self.committer is not None:
                 self._tasks.start(self.committer.run())
             self._started = True
+            return None
 
     async def ready(self) -> None:
-        await self._begin()
+        await self._begin_soon()
         if self.rebalancer is not None:
             await self.rebalancer.join_first()
 
@@ -215,7 +244,8 @@ class Subscription(Marking):
         """Read exactly these partitions, each from its offset: for who subscribes to no topics."""
         if self.topics:
             raise InvalidArgument("a consumer of topics cannot be assigned partitions as well")
-        await self._begin()
+        await self._begin_soon()
+        self.is_assigned = True
         self.start_at(offsets)
 
     def _fenced(self, membership: Membership) -> None:

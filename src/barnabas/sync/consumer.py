@@ -15,6 +15,7 @@ from barnabas.client.moments import Where
 from barnabas.client.outbox import Outbox
 from barnabas.client.rebalancer import Change, News
 from barnabas.client.streams import By, Lot, Streams
+from barnabas.client.subscription import CLOSE_TIMEOUT_S
 from barnabas.errors import ClientClosed, InvalidArgument
 from barnabas.formats import Format, FormatName
 from barnabas.records.message import Message
@@ -80,6 +81,7 @@ class Consumer(PositionsAndOffsets):
         min_bytes: int = 1,
         max_bytes: int = 50 * 1024 * 1024,
         partition_max_bytes: int = 4 * 1024 * 1024,
+        close_timeout_s: float = CLOSE_TIMEOUT_S,
         client_id: str = "barnabas",
     ) -> None:
         """Nothing is connected before the first use.
@@ -94,6 +96,11 @@ class Consumer(PositionsAndOffsets):
           while the application waits for messages, with a list of `TopicPartition`.
         - `max_wait_ms`, `min_bytes`: a broker answers when it has so many bytes, or the time is
           over. `max_bytes`, `partition_max_bytes`: how much it sends at most.
+        - `close_timeout_s`: how long the last commit may take when brokers do not answer. Then
+          closing raises, and what was done last is read again.
+
+        A consumer makes no topics. It waits for those that are not there, and names them in the log
+        after three seconds; what is in them by then is read from its beginning.
         """
         core = core_of(
             bootstrap_servers,
@@ -111,6 +118,7 @@ class Consumer(PositionsAndOffsets):
             key_format=key_format,
             value_format=value_format,
             tuning=FetchTuning(max_wait_ms, min_bytes, max_bytes, partition_max_bytes),
+            close_timeout_s=close_timeout_s,
             client_id=client_id,
         )
         self._callbacks = {
@@ -122,7 +130,11 @@ class Consumer(PositionsAndOffsets):
         super().__init__(core)
 
     def close(self) -> None:
-        """Commit what is done, leave the group, and leave nothing behind."""
+        """Commit what is done, leave the group, and leave nothing behind.
+
+        With `commit="auto"`, the message or list that came last is not done by this: it may be that
+        its handler failed. Only leaving the block without an exception says that it did not.
+        """
         on_revoked = self._callbacks[Change.REVOKED]
         try:
             if on_revoked is not None and not self._seat.closed and self._core.assignment:
@@ -139,7 +151,7 @@ class Consumer(PositionsAndOffsets):
         if error is None:
             self._outbox.settle_at_end()
         elif not isinstance(error, Exception):  # somebody is impatient
-            self._core.goodbye_s = _GOODBYE_S
+            self._core.goodbye_s = min(self._core.goodbye_s, _GOODBYE_S)
         super().__exit__(error_type, error, traceback)
 
     # -- reading -------------------------------------------------------------------------------
@@ -237,6 +249,8 @@ class Consumer(PositionsAndOffsets):
         self._seat.check()
         if self._has_streams:
             raise InvalidArgument("this consumer is read by its streams")
+        if not self._core.is_assigned:
+            raise InvalidArgument("nothing to read: give the consumer topics, or assign partitions")
         return self._outbox
 
     def _attend(self, timeout_s: float | None) -> None:
