@@ -292,6 +292,9 @@ def test_what_cannot_be_right_is_refused(face: Face, servers: str, topic_with: F
     ]:
         with pytest.raises(InvalidArgument, match=complaint):
             face.consumer(servers, "t", **wrong)
+    for topics in (["t", 3], b"t", 3, None):
+        with pytest.raises(TypeError, match="topics is a str"):
+            face.consumer(servers, topics)
     with face.consumer(servers, topic_with(1)) as consumer:
         with pytest.raises(InvalidArgument, match='commit="done"'):
             consumer.done(next(iter(consumer)))
@@ -299,6 +302,11 @@ def test_what_cannot_be_right_is_refused(face: Face, servers: str, topic_with: F
             consumer.commit()
         with pytest.raises(InvalidArgument, match="assigned partitions"):
             consumer.assign({TopicPartition("t", 0): 0})
+        for timeout_s in ("1", None):
+            with pytest.raises(TypeError, match="timeout_s is a number"):
+                consumer.poll(timeout_s)
+            with pytest.raises(TypeError, match="timeout_s is a number"):
+                consumer.poll_table(timeout_s)
 
 
 def test_a_broker_that_is_not_there() -> None:

@@ -10,6 +10,7 @@ from barnabas.aio.streams import Stream
 from barnabas.client.address import BootstrapServers
 from barnabas.client.consumer_settings import CommitName, DataLossName, IsolationName, core_of
 from barnabas.client.fetch_request import FetchTuning
+from barnabas.client.limits import check_number
 from barnabas.client.metadata import TopicPartition
 from barnabas.client.moments import Where
 from barnabas.client.outbox import Outbox
@@ -174,6 +175,7 @@ class Consumer(PositionsAndOffsets):
 
         Those beyond `max_records` come next time.
         """
+        check_number("timeout_s", timeout_s)
         outbox = self._begin_reading()
         outbox.settle()
         await self._breathe()
@@ -201,6 +203,7 @@ class Consumer(PositionsAndOffsets):
         """
         from barnabas.client.table_polling import TablePolling
 
+        check_number("timeout_s", timeout_s)
         outbox = self._begin_reading()
         polling = TablePolling(outbox, columns)
         outbox.settle()

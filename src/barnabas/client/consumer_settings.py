@@ -46,7 +46,7 @@ def core_of(
     client_id: str,
 ) -> Subscription:
     """Make it, or say which argument cannot be right."""
-    names = list(dict.fromkeys([topics] if isinstance(topics, str) else topics))
+    names = _names_of(topics)
     mode = _COMMITS[_one_of(_COMMITS, commit, "commit")]
     if group is None and mode is not CommitMode.AUTO:
         raise InvalidArgument(f"commit={commit!r} needs a group: without one nothing is committed")
@@ -84,6 +84,16 @@ def core_of(
 def _decoder(choice: FormatName | Format, argument: str) -> Callable[[bytes | None], Any] | None:
     """None stands for bytes as they are."""
     return None if format_of(choice, argument) is BYTES else decoder(choice, argument)
+
+
+def _names_of(topics: str | Iterable[str]) -> list[str]:
+    """Each name once."""
+    names = [topics] if isinstance(topics, str) else topics
+    if isinstance(names, Iterable):
+        names = list(dict.fromkeys(names))
+        if all(isinstance(each, str) for each in names):
+            return names
+    raise TypeError(f"topics is a str, the name of a topic, or several of them, not {topics!r}")
 
 
 def _one_of(known: dict[str, Any], name: str, argument: str) -> str:
