@@ -148,6 +148,21 @@ def test_records_are_deleted_before_an_offset_or_all(
     assert admin.delete_records(topic) == {first: 3, second: 0}
 
 
+def test_a_group_that_has_committed_nothing_has_everything_before_it(
+    bootstrap: str, admin: Admin, topic: str
+) -> None:
+    group, first = f"group-{uuid4()}", TopicPartition(topic, 0)
+    fill(bootstrap, topic, [0, 1, 2])
+    admin.delete_records({first: 1})
+    with barnabas.Consumer(bootstrap, topic, group=group, commit="manual") as consumer:
+        assert len(consumer.poll(30)) == 2
+        described = admin.describe_group(group)
+        assert described.offsets[first].committed is None
+        assert (described.offsets[first].lag, described.lag) == (2, 2)
+        consumer.commit({first: 0})  # what lies before the beginning is no longer left to be read
+        assert admin.describe_group(group).lag == 2
+
+
 def test_a_group_with_members_is_described(bootstrap: str, admin: Admin, topic: str) -> None:
     group = f"group-{uuid4()}"
     fill(bootstrap, topic, [0, 1, 2])
@@ -165,7 +180,8 @@ def test_a_group_with_members_is_described(bootstrap: str, admin: Admin, topic: 
         first = described.offsets[TopicPartition(topic, 0)]
         assert (first.committed, first.end, first.lag) == (1, 3, 2)
         assert first.member_id == member.member_id
-        assert described.offsets[TopicPartition(topic, 1)].lag is None
+        second = described.offsets[TopicPartition(topic, 1)]
+        assert (second.committed, second.lag) == (None, 0)
         assert described.lag == 2
         assert admin.groups()[group].state == "Stable"
         with pytest.raises(GroupNotEmpty, match="stop its consumers"):

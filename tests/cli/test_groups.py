@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+import barnabas
 from tests.cli.conftest import Cli, committed, interrupt
 from tests.support.broker import wait_until
 
@@ -61,6 +62,17 @@ def test_a_member_that_is_told_to_stop_commits_and_leaves(
     (described,) = cli.json("groups", "describe", group)
     assert described["state"] == "Empty"
     assert committed(cli, group) == {0: 10}
+
+
+def test_who_has_committed_nothing_has_everything_before_it(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic(lines=LINES)
+    group = f"g-{topic}"
+    with barnabas.Consumer(cli.bootstrap, topic, group=group, commit="manual") as consumer:
+        assert len(consumer.poll(30)) == 10
+        (described,) = cli.json("groups", "describe", group)
+        (offset,) = described["offsets"]
+        assert (offset["committed_offset"], offset["lag"]) == (None, 10)
+        assert "1 members, lag 10" in cli.ok("groups", "describe", group)
 
 
 def test_two_members_share_the_work(cli: Cli, new_topic: NewTopic) -> None:

@@ -55,23 +55,26 @@ async def describe(session: Session, groups: Groups) -> None:
 
 
 async def _describe(cluster: "Cluster", group: "GroupDescription") -> dict[str, object]:
+    from barnabas.client.descriptions import GroupOffset
     from barnabas.client.group_offsets import fetch_committed
 
     committed = await fetch_committed(cluster, group.group_id)
     readers = {partition: member for member in group.members for partition in member.partitions}
-    ends = await _ends(cluster, {partition.topic for partition in (*committed, *readers)})
+    bounds = await _bounds(cluster, {partition.topic for partition in (*committed, *readers)})
     offsets: list[dict[str, object]] = []
     for partition in sorted({*committed, *readers}):
-        offset, end = committed.get(partition), ends.get(partition)
+        beginning, end = bounds.get(partition, (None, None))
         reader = readers.get(partition)
+        member_id = None if reader is None else reader.member_id
+        reached = GroupOffset(committed.get(partition), end, member_id, beginning)
         offsets.append(
             {
                 "topic": partition.topic,
                 "partition": partition.partition,
-                "committed_offset": offset,
+                "committed_offset": reached.committed,
                 "end_offset": end,
-                "lag": None if offset is None or end is None else max(0, end - offset),
-                "member_id": None if reader is None else reader.member_id,
+                "lag": reached.lag,
+                "member_id": member_id,
             }
         )
     return {
@@ -92,10 +95,10 @@ async def _describe(cluster: "Cluster", group: "GroupDescription") -> dict[str, 
     }
 
 
-async def _ends(cluster: "Cluster", topics: set[str]) -> "dict[TopicPartition, int]":
-    """End offsets of all partitions of the topics that still exist."""
+async def _bounds(cluster: "Cluster", topics: set[str]) -> "dict[TopicPartition, tuple[int, int]]":
+    """First and end offsets of all partitions of the topics that still exist."""
     from barnabas.client.metadata import NO_LEADER, TopicPartition
-    from barnabas.client.offsets import LATEST, list_offsets
+    from barnabas.client.offsets import beginning_and_end
 
     partitions = [
         TopicPartition(name, each.partition)
@@ -103,8 +106,7 @@ async def _ends(cluster: "Cluster", topics: set[str]) -> "dict[TopicPartition, i
         for each in topic.partitions
         if each.leader != NO_LEADER
     ]
-    found = await list_offsets(cluster, dict.fromkeys(partitions, LATEST))
-    return {partition: each.offset for partition, each in found.items()}
+    return await beginning_and_end(cluster, partitions)
 
 
 def _print_group(group: dict[str, object]) -> None:

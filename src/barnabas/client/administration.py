@@ -26,7 +26,7 @@ from barnabas.client.isolation import IsolationLevel
 from barnabas.client.limits import check_at_least
 from barnabas.client.metadata import NO_LEADER, TopicPartition
 from barnabas.client.moments import offsets_at
-from barnabas.client.offsets import LATEST
+from barnabas.client.offsets import LATEST, beginning_and_end
 from barnabas.client.topics import (
     BROKER_DEFAULT,
     create_partitions,
@@ -185,17 +185,19 @@ class Administration:
         committed = await fetch_committed(cluster, group_id)
         readers = {each: member.member_id for member in group.members for each in member.partitions}
         named = sorted({*committed, *readers})
-        ends = await self._ends(named)
-        offsets = {
-            each: GroupOffset(committed.get(each), ends.get(each), readers.get(each))
-            for each in named
-        }
+        bounds = await self._bounds(named)
+        offsets = {}
+        for each in named:
+            beginning, end = bounds.get(each, (None, None))
+            offsets[each] = GroupOffset(committed.get(each), end, readers.get(each), beginning)
         return GroupDescription(
             group_id, group.state, group.protocol_type, group.assignor, group.members, offsets
         )
 
-    async def _ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Where the logs end of those partitions that exist and are led."""
+    async def _bounds(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, tuple[int, int]]:
+        """Where the logs begin and end of those partitions that exist and are led."""
         wanted = set(partitions)
         topics = await self._cluster.refresh({each.topic for each in wanted})
         led = [
@@ -204,7 +206,7 @@ class Administration:
             for each in topic.partitions
             if each.leader != NO_LEADER and (name, each.partition) in wanted
         ]
-        return await offsets_at(self._cluster, led, LATEST)
+        return await beginning_and_end(self._cluster, led)
 
     async def delete_groups(self, group_ids: Iterable[str], *, missing_ok: bool) -> None:
         results = await delete_groups(await self._connected(), list(group_ids))

@@ -42,20 +42,22 @@ class TopicDescription:
 class GroupOffset:
     """How far a group is in one partition; None where something is not known.
 
-    `committed` is the offset to be read next, `end` the one that the next record will get, and
-    `member_id` who reads it now.
+    `committed` is the offset to be read next, `end` the one that the next record will get,
+    `member_id` who reads it now, and `beginning` the log's first offset.
     """
 
     committed: int | None
     end: int | None
     member_id: str | None
+    beginning: int | None = None
 
     @property
     def lag(self) -> int | None:
-        """How many records are left to be read."""
-        if self.committed is None or self.end is None:
+        """How many records are left to be read; all of them if nothing is committed."""
+        reached = self.beginning if self.committed is None else self.committed
+        if reached is None or self.end is None:
             return None
-        return max(0, self.end - self.committed)
+        return max(0, self.end - max(reached, self.beginning or 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class GroupDescription:
 
     @property
     def lag(self) -> int:
-        """How many records are left to be read where something is committed."""
+        """How many records are left to be read in all its partitions."""
         return sum(each.lag or 0 for each in self.offsets.values())
 
 
