@@ -60,6 +60,17 @@ def test_keys_go_where_other_clients_send_them(
     assert ours == [(key, at) for key, value, at in found if value == b"theirs"]
 
 
+def test_the_option_replaces_the_column_topic_and_nothing_else(
+    spark: SparkSession, bootstrap: str, topic: str, read: Read
+) -> None:
+    frame = spark.range(20).selectExpr(
+        "CAST(id AS STRING) AS key", "'v' AS value", "'elsewhere' AS topic", "2 AS partition"
+    )
+    options = {"kafka.bootstrap.servers": bootstrap, "topic": topic}
+    frame.write.format("barnabas").options(**options).mode("append").save()
+    assert {at for _, _, at in rows_of(read(subscribe=topic))} == {2}
+
+
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
