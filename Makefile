@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test sim soak fuzz chaos check fix codecs sync docs bench clean
+.PHONY: help setup demo test long sim soak fuzz chaos check fix codecs sync docs bench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -24,8 +24,11 @@ demo: $(STAMP) ## Run three nodes, kill two of them under load, live, and show t
 	$(BIN)/python -m examples.demo
 
 # Four workers: most tests wait for a broker process or a client, not for a core.
-test: $(STAMP) ## Run the whole test suite
-	$(BIN)/pytest --numprocesses 4 --dist loadgroup
+test: $(STAMP) ## Run the test suite, but for what takes long
+	$(BIN)/pytest --numprocesses 4 --dist loadgroup -m "not long"
+
+long: $(STAMP) ## Run the tests that take long: whole Spark pipelines, killed drivers, networks cut under transactions
+	$(BIN)/pytest -m long
 
 sim: $(STAMP) ## Simulate a cluster: SEED=17 shows one run in words, SEEDS=0-299 checks many
 	$(BIN)/python -m barnabas.sim $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),0-299)) $(if $(EMPHASIS),--emphasis $(EMPHASIS))

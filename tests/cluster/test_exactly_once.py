@@ -38,6 +38,7 @@ def test_nodes_are_killed_and_frozen(tmp_path: Path, resources: contextlib.ExitS
             pass
 
 
+@pytest.mark.long
 def test_nodes_are_cut_off(
     tmp_path: Path,
     network: Network,

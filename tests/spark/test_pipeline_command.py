@@ -12,7 +12,7 @@ import pytest
 import barnabas
 from tests.cli.conftest import Cli
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.long]
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from barnabas.spark.pipelines import Pipeline, load
 from barnabas.spark.testing import START, Record, running
 from tests.examples.documents import ROOT
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.long]
 
 _FILE = re.compile(
     r"^```(?:python|sql)\n(?:#|--) (\w+\.(?:py|sql))\n(.*?)^```$", re.MULTILINE | re.DOTALL

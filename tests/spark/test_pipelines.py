@@ -192,6 +192,7 @@ def values(bootstrap: str, topic: str) -> list[tuple[bytes | None, bytes | None]
         return found
 
 
+@pytest.mark.long
 def test_from_topic_to_topic_and_table(
     spark: SparkSession,
     bootstrap: str,
