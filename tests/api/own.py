@@ -180,7 +180,7 @@ class Own(Client):
             bootstrap,
             group=group,
             start=reset,
-            commit="manual",
+            commit="auto" if group is None else "manual",
             isolation=isolation or "read_committed",
             instance_id=instance_id,
             session_timeout_ms=session_timeout_ms,
