@@ -34,7 +34,11 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if ELSEWHERE:
         yield ELSEWHERE
         return
-    settings = {"auto.create.topics.enable": "false", "group.initial.rebalance.delay.ms": "0"}
+    settings = {
+        "auto.create.topics.enable": "false",
+        "group.initial.rebalance.delay.ms": "0",
+        "log.retention.check.interval.ms": "3600000",  # some tests send records of long ago
+    }
     with BrokerProcess(tmp_path_factory.mktemp("shared"), settings) as broker:
         yield broker.bootstrap
         broker.stop()

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from tests.conftest import MakeBroker
 from tests.examples.documents import ROOT, run, steps
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.long]
 
 
 def test_every_snippet_runs(

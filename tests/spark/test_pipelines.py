@@ -30,7 +30,7 @@ from barnabas.spark.pipelines import (
 )
 from barnabas.spark.testing import START, Record, running
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.long]
 
 AVRO = json.dumps(
     {
@@ -192,7 +192,6 @@ def values(bootstrap: str, topic: str) -> list[tuple[bytes | None, bytes | None]
         return found
 
 
-@pytest.mark.long
 def test_from_topic_to_topic_and_table(
     spark: SparkSession,
     bootstrap: str,

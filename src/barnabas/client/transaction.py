@@ -206,7 +206,8 @@ class Transaction:
             self._consumer.rewind()
         try:
             rolled_back = TransactionAborted("the transaction was rolled back")
-            self._uncertain |= await self._producer.discard(rolled_back)
+            attempted = await self._producer.discard(rolled_back)  # which may set it meanwhile
+            self._uncertain = self._uncertain or attempted
             self._raise_if_broken()
             if self._begun:
                 await self._owner.end(committed=False)
