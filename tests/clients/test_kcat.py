@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -66,23 +67,31 @@ def test_offsets_by_position_and_time(bootstrap: str, new_topic: NewTopic) -> No
     assert f"{topic} [0] offset 3" in kcat(bootstrap, "-Q", "-t", f"{topic}:0:{middle_ms}")
 
 
-def test_two_members_of_a_group_share_the_partitions(bootstrap: str, new_topic: NewTopic) -> None:
+def test_two_members_of_a_group_share_the_partitions(
+    bootstrap: str, new_topic: NewTopic, tmp_path: Path
+) -> None:
     topic = new_topic(4)
     options = ["-X", "auto.offset.reset=earliest", "-X", "heartbeat.interval.ms=300", "-u"]
     command = ["kcat", "-b", bootstrap, *options, "-f", "%p %s\\n", "-G", topic, topic]
-    members = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
+    files = [tmp_path / "one", tmp_path / "two"]
+    members = []
+    for file in files:
+        with file.open("wb") as out:
+            members.append(subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL))
+
+    def lines() -> list[list[str]]:
+        return [file.read_text().splitlines() for file in files]
+
     try:
         wait_until(lambda: _described(bootstrap, topic) == 2, 20, "the members did not join")
         for partition in range(4):
             kcat(bootstrap, "-P", "-t", topic, "-p", str(partition), stdin="a\nb\nc")
-        time.sleep(1)
+        wait_until(lambda: sum(map(len, lines())) >= 12, 20, "not everything was read")
     finally:
         for member in members:
             member.terminate()
-    outputs = [member.communicate(timeout=20)[0].splitlines() for member in members]
+            member.wait(20)
+    outputs = lines()
     everything = sorted(line for output in outputs for line in output)
     assert everything == [f"{p} {v}" for p in range(4) for v in "abc"]
     partitions = [{line.split()[0] for line in output} for output in outputs]
