@@ -148,10 +148,15 @@ def read_without_spark(broker: Broker, count: int) -> None:
 
 
 def micro_batch_ms(spark: SparkSession, broker: Broker, name: str) -> float:
-    """The median of small ones; the first few, in which things are compiled, do not count."""
     frame = spark.readStream.format(FORMATS[name]).options(**_options(broker)).load()
+    with _running(frame) as query:
+        return small_batches_ms(query, broker)
+
+
+def small_batches_ms(query: StreamingQuery, broker: Broker) -> float:
+    """The median of small ones; the first few, in which things are compiled, do not count."""
     took: list[float] = []
-    with barnabas.Producer(broker.bootstrap) as producer, _running(frame) as query:
+    with barnabas.Producer(broker.bootstrap) as producer:
         query.processAllAvailable()
         for _ in range(_SMALL_BATCHES):
             for number in range(10):

@@ -27,12 +27,19 @@ from barnabas.spark.row_writing import write_rows
 from barnabas.spark.sink_options import sink_options
 from benchmarks.bench import BESIDE, TOPIC, Bench, Row
 from benchmarks.brokers import BARNABAS, Broker, Contender
-from benchmarks.spark_reads import FORMATS, JARS, PARTITIONS, fill, session, timed
+from benchmarks.spark_reads import (
+    FORMATS,
+    JARS,
+    PARTITIONS,
+    fill,
+    session,
+    small_batches_ms,
+    timed,
+)
 
 EXACTLY_ONCE = {"deliveryGuarantee": "exactly-once"}
 AT_LEAST_ONCE: dict[str, str] = {}
 
-_SMALL_BATCHES = 30
 _ROWS_OF_SPARK = 10_000
 """In an Arrow batch, as Spark makes them."""
 
@@ -153,26 +160,10 @@ def _rows(size: int, count: int) -> list[pa.RecordBatch]:
 def micro_batch_ms(
     spark: SparkSession, broker: Broker, name: str, guarantee: dict[str, str]
 ) -> float:
-    """The median of small ones; the first few, in which things are compiled, do not count."""
     frame = _stream(spark, broker, name, startingOffsets="latest")
     options = _to(broker, _new_topic(broker)) | guarantee
-    took: list[float] = []
-    with (
-        barnabas.Producer(broker.bootstrap) as producer,
-        _running(frame, name, options) as query,
-    ):
-        query.processAllAvailable()
-        for _ in range(_SMALL_BATCHES):
-            for number in range(10):
-                producer.send(TOPIC, b"%d" % number)
-            producer.flush()
-            query.processAllAvailable()
-            took += [
-                each.durationMs["triggerExecution"]
-                for each in query.recentProgress[-3:]
-                if each.numInputRows
-            ][-1:]
-    return median(took[_SMALL_BATCHES // 3 :])
+    with _running(frame, name, options) as query:
+        return small_batches_ms(query, broker)
 
 
 def _stream(spark: SparkSession, broker: Broker, name: str, **options: str) -> DataFrame:
