@@ -57,6 +57,9 @@ def test_a_sql_file_says_the_same_as_python(tmp_path: Path) -> None:
     assert found.conf == {"spark.sql.shuffle.partitions": "4"}
 
 
+SKIPPED_TWICE = "topic x schema='y INT' dead_letters=d skip_undecodable=true"
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
@@ -68,6 +71,7 @@ def test_a_sql_file_says_the_same_as_python(tmp_path: Path) -> None:
         ("-- sink: parquet p\n-- output_mode: update\nSELECT 1", 'output_mode "append"'),
         ('-- sink: topic t\n-- source a: topic x schema="y\nSELECT 1', "No closing quotation"),
         ("-- sink: topic t\n-- source a: topic x dead_letters=d\nSELECT 1", "without a schema"),
+        (f"-- sink: topic t\n-- source a: {SKIPPED_TWICE}\nSELECT 1", "one or the other"),
         ("-- sink: topic t\n-- source a: topic x watermark=at\nSELECT 1", "a column and a delay"),
         ("-- sink: topic t\n-- source a: topic x record=kee\nSELECT 1", "there is no 'kee'"),
     ],
@@ -126,7 +130,7 @@ def test_a_topic_for_dead_letters_makes_a_pipeline_of_its_own() -> None:
     @pipeline(
         sources={
             "a": from_topic("a", "x INT", dead_letters="bad-a"),
-            "b": from_topic("b", "x INT"),
+            "b": from_topic("b", "x INT", skip_undecodable=True),
         },
         sink=to_topic("t", exactly_once=True),
         trigger="1 second",

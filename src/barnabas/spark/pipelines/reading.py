@@ -8,8 +8,6 @@ from pyspark.sql.types import StructType
 from barnabas.spark.pipelines.environment import BrokerRecords, Environment
 from barnabas.spark.pipelines.sources import from_table, from_topic
 
-_ANYWHERE = ""
-
 
 def read_topic(
     spark: SparkSession,
@@ -25,8 +23,7 @@ def read_topic(
     Records that can't be decoded are an error, or left out (`skip_undecodable`): then
     `read_undecodable` has them.
     """
-    skipped = _ANYWHERE if skip_undecodable else None
-    source = from_topic(topic, schema, dead_letters=skipped, **arguments)
+    source = from_topic(topic, schema, skip_undecodable=skip_undecodable, **arguments)
     return source.load(_environment(spark, bootstrap_servers))
 
 
@@ -39,7 +36,7 @@ def read_undecodable(
     **arguments: Any,
 ) -> DataFrame:
     """The stream of those records that `read_topic` leaves out, ready for a dead-letter topic."""
-    source = from_topic(topic, schema, dead_letters=_ANYWHERE, **arguments)
+    source = from_topic(topic, schema, skip_undecodable=True, **arguments)
     return source.load_undecodable(_environment(spark, bootstrap_servers))
 
 

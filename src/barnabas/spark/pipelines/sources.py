@@ -39,19 +39,26 @@ class TopicSource:
     record: tuple[str, ...] = ("key", "timestamp")
     watermark: str | None = None
     dead_letters: str | None = None
+    skip_undecodable: bool = False
     starting_offsets: str = "earliest"
     options: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check_record(self.record)
-        if self.dead_letters is not None and self.schema is None:
-            raise InvalidArgument("dead_letters: without a schema nothing is decoded")
+        if self.schema is None and self._skips:
+            raise InvalidArgument("without a schema nothing is decoded, so nothing is undecodable")
+        if self.dead_letters is not None and self.skip_undecodable:
+            raise InvalidArgument("dead_letters or skip_undecodable: it is one or the other")
         if self.watermark is not None:
             _split_watermark(self.watermark)
 
     @property
     def values(self) -> ValueFormat | None:
         return None if self.schema is None else value_format(self.format, self.schema)
+
+    @property
+    def _skips(self) -> bool:
+        return self.skip_undecodable or self.dead_letters is not None
 
     def load(self, environment: Environment) -> DataFrame:
         rows = self._load(environment)
@@ -64,11 +71,10 @@ class TopicSource:
         if values is None:
             records = self._records(environment, [each.name for each in _ALL.fields])
             return records if self.key is None else records.withColumn(self.key, _key_text())
-        place = () if self.dead_letters is not None else _PLACE  # to say where it fails
+        place = () if self._skips else _PLACE  # to say where it fails
         key = () if self.key is None else ("key",)
         records = self._records(environment, [*key, *self.record, *place, "value"])
-        skip = self.dead_letters is not None
-        return decoded(records, values, _kept(self.key, self.record), skip=skip)
+        return decoded(records, values, _kept(self.key, self.record), skip=self._skips)
 
     def load_undecodable(self, environment: Environment) -> DataFrame:
         """The records that `load` leaves out, as records for a dead-letter topic.
@@ -180,6 +186,7 @@ def from_topic(
     record: str | Sequence[str] = ("key", "timestamp"),
     watermark: str | None = None,
     dead_letters: str | None = None,
+    skip_undecodable: bool = False,
     starting_offsets: str = "earliest",
     **options: Any,
 ) -> TopicSource:
@@ -191,6 +198,8 @@ def from_topic(
     - `record`: what else is wanted of a record, in a column `record` with these fields.
     - `watermark`: a column and how late its rows may come, as `"at 10 minutes"`.
     - `dead_letters`: the topic for records that can't be decoded; without it they are an error.
+    - `skip_undecodable`: leave them out instead, as when another pipeline on the same topic sends
+      them to its dead letters.
     - `options`: further ones of the connector; `__` stands for a dot.
     """
     return TopicSource(
@@ -201,6 +210,7 @@ def from_topic(
         _names(record),
         watermark,
         dead_letters,
+        skip_undecodable,
         starting_offsets,
         option_texts(options),
     )

@@ -30,6 +30,7 @@ T = TypeVar("T")
 
 _FIELD = re.compile(r"--\s?(pipeline|source\s+\w+|sink|trigger|output_mode|conf)\s*:\s*(.*)$")
 _MORE = re.compile(r"--\s{2,}(\S.*)$")
+_YES_OR_NO = {"exactly_once", "skip_undecodable"}
 
 SOURCES: Mapping[str, Callable[..., Source]] = {
     "topic": from_topic,
@@ -124,8 +125,8 @@ def _made(what: str, kinds: Mapping[str, Callable[..., T]], text: str) -> T:
         arguments["partition_by"] = _list(arguments["partition_by"])
     if kinds is SINKS and "key" in arguments:
         arguments["key"] = _list(arguments["key"])
-    if "exactly_once" in arguments:
-        arguments["exactly_once"] = arguments["exactly_once"].lower() == "true"
+    for name in _YES_OR_NO & arguments.keys():
+        arguments[name] = arguments[name].lower() == "true"
     try:
         inspect.signature(make).bind(*words[:at], **arguments)
     except TypeError as error:
