@@ -116,7 +116,8 @@ def test_what_conditions_leave_out_is_not_even_fetched(
     )
     (task,) = reader.partitions()
     assert isinstance(task, RangesPartition)
-    assert task.ranges == ((TopicPartition(topic, 2), 10, 18),)
+    (wanted,) = task.ranges
+    assert wanted[:3] == (TopicPartition(topic, 2), 10, 18)
     assert sum(batch.num_rows for batch in reader.read(task)) == 8
 
 

@@ -196,7 +196,10 @@ def test_reports_are_summed_up() -> None:
                 observedMetrics={"barnabas_output": {"rows": 4}},
                 stateOperators=[{"numRowsTotal": 3, "memoryUsedBytes": 7}, {"numRowsTotal": 2}],
                 sources=[
-                    {"endOffset": {"t": {"0": 5, "1": 7}}, "latestOffset": {"t": {"0": 9, "1": 7}}},
+                    {
+                        "endOffset": {"t": {"0": 5, "1": 7}, "t@id": {"0": 1, "1": -8}},
+                        "latestOffset": {"t": {"0": 9, "1": 7}, "t@id": {"0": 2, "1": 9}},
+                    },
                     {"endOffset": '{"u": {"0": 1}}', "latestOffset": '{"u": {"0": 2}}'},
                     {"endOffset": {"logOffset": 3}, "latestOffset": None},
                 ],

@@ -36,7 +36,7 @@ def test_tasks_cover_every_range_once(
         assert size(task)
         assert most is None or size(task) <= most
         assert len({each.partition for each in task}) == len(task)
-        for partition, start, end in task:
+        for partition, start, end, _ in task:
             assert start == read.get(partition, 100)
             assert start < end
             read[partition] = end

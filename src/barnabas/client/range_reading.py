@@ -11,7 +11,7 @@ Leaves out fetch sessions and the reading from followers.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from barnabas.client.cluster import GENERAL, Channel, Cluster
 from barnabas.client.errors import check
 from barnabas.client.fetch_request import FetchTuning, fetch
 from barnabas.client.isolation import AbortedTransactions, IsolationLevel
-from barnabas.client.metadata import TopicPartition
+from barnabas.client.metadata import Topic, TopicPartition
 from barnabas.client.offsets import beginning_and_end
 from barnabas.errors import BarnabasError, CorruptRecords, DataLost, UnknownTopic
 from barnabas.records.batch import BatchHeader, Buffer
@@ -33,6 +33,7 @@ from barnabas.records.decode import iter_batches
 from barnabas.records.errors import RecordsError
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import AbortedTransaction, PartitionData
+from barnabas.wire.primitives import ZERO_UUID
 
 TUNING = FetchTuning(
     max_wait_ms=100, max_bytes=16 * 1024 * 1024, partition_max_bytes=4 * 1024 * 1024
@@ -49,11 +50,15 @@ _LOOK_AGAIN_S = 0.1
 
 
 class RecordRange(NamedTuple):
-    """The records of a partition from `start` up to but not including `end`."""
+    """The records of a partition from `start` up to but not including `end`.
+
+    `topic_id` says which topic of that name is meant. `ZERO_UUID`: whichever there is.
+    """
 
     partition: TopicPartition
     start: int
     end: int
+    topic_id: bytes = ZERO_UUID
 
 
 class Fetched(NamedTuple):
@@ -94,6 +99,7 @@ class RangeReading:
         self._channel = channel
         self._left = {each.partition: each for each in ranges if each.start < each.end}
         self._positions = {name: each.start for name, each in self._left.items()}
+        self._topic_ids = {name: each.topic_id for name, each in self._left.items()}
         self._moved_at = monotonic()
         self._columns = list(columns)
         self._decoder = ColumnDecoder(self._columns)
@@ -129,7 +135,13 @@ class RangeReading:
     async def _fetch_from(self, node_id: int, partitions: list[TopicPartition]) -> list[Fetched]:
         offsets = {each: self._positions[each] for each in partitions}
         answers = await fetch(
-            self._cluster, node_id, self._channel, offsets, self._tuning, self._isolation
+            self._cluster,
+            node_id,
+            self._channel,
+            offsets,
+            self._tuning,
+            self._isolation,
+            self._topic_ids,
         )
         # Whoever comes last in an answer that is full gets nothing, whatever there is.
         silent = not any(data.records for _, data in answers)
@@ -158,7 +170,10 @@ class RangeReading:
         if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             await self._miss(wanted, position)
             return []
-        check(data.error_code, f"partition {wanted.partition} at offset {position}")
+        code = data.error_code
+        if code == ErrorCode.INCONSISTENT_TOPIC_ID:
+            code = ErrorCode.UNKNOWN_TOPIC_ID  # a broker that keeps the old log still
+        check(code, f"partition {wanted.partition} at offset {position}")
         records = data.records or b""
         if not records:
             self._accept_silence(wanted, data, silent)
@@ -207,14 +222,12 @@ class RangeReading:
         """Topics are gone, or so young that not every broker has heard of them."""
         topics = {each.topic for each in self._left}
         found = await self._cluster.refresh(topics)
-        gone = [
-            wanted
-            for name, wanted in self._left.items()
-            if name.partition >= len(found[name.topic].partitions)
-        ]
+        gone = [each for each in self._left.values() if not _has(found, each)]
         if gone and monotonic() - self._moved_at > _TOPIC_PATIENCE_S:
             names = ", ".join(sorted(str(each.partition) for each in gone))
-            self._lose(f"what was to be read of {names} is gone: {error}")
+            anew = any(found[each.partition.topic].partitions for each in gone)
+            why = "its topic was deleted and made anew" if anew else str(error)
+            self._lose(f"what was to be read of {names} is gone: {why}")
             for wanted in gone:
                 self._move(wanted, wanted.end)
         await asyncio.sleep(_LOOK_AGAIN_S)
@@ -279,6 +292,13 @@ class RangeReading:
         table = decoder.finish()
         rows = pc.sum(pc.less(table.column(OFFSET), wanted.end)).as_py() or 0
         return table.slice(0, rows).select(self._columns)
+
+
+def _has(topics: Mapping[str, Topic], wanted: RecordRange) -> bool:
+    """Whether the partition is there, of the topic that is meant."""
+    topic = topics[wanted.partition.topic]
+    is_same = ZERO_UUID in (topic.topic_id, wanted.topic_id) or topic.topic_id == wanted.topic_id
+    return is_same and wanted.partition.partition < len(topic.partitions)
 
 
 def _passes(error: BaseException) -> bool:

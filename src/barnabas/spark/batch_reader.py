@@ -80,6 +80,7 @@ class BatchReader(DataSourceReader):
                 each,
                 max(starts[each], first),
                 ends[each] if end is None else min(ends[each], end),
+                partitions[each],
             )
             for each in wanted
         ]

@@ -1,11 +1,11 @@
 """`spark.readStream`: what comes, in micro-batches.
 
 Spark keeps one of these for as long as a query runs, in a process of its own, and asks it again and
-again how far the next micro-batch goes; tasks use copies of it. Offsets have the form of Spark's
-own Kafka source, so that a checkpoint made with one can be continued with the other.
+again how far the next micro-batch goes; tasks use copies of it.
 
 Topics and partitions that appear are read from their beginning. Records that are gone before they
-were read are reported (failOnDataLoss).
+were read are reported (failOnDataLoss), and so is a topic that was deleted and made anew: its id is
+another one, and where that is passed over it is read from its beginning.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
@@ -31,9 +31,10 @@ from barnabas.spark.connection import connect
 from barnabas.spark.data_loss import report_loss
 from barnabas.spark.group_progress import GroupProgress
 from barnabas.spark.options import StreamOptions
-from barnabas.spark.positions import Offsets, json_of, offsets_of
+from barnabas.spark.positions import Offsets
 from barnabas.spark.range_tasks import read_ranges
 from barnabas.spark.rate_limit import limited
+from barnabas.spark.stream_position import Json, StreamPosition, position_at, position_of
 from barnabas.spark.subscription import partitions_of
 from barnabas.spark.tasks import RangesPartition, share_out
 
@@ -41,7 +42,6 @@ _LOOK_AROUND_S = 1.0
 """How often new partitions and topics are looked for."""
 
 T = TypeVar("T")
-Json = dict[str, dict[str, int]]
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -52,39 +52,41 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._source = options.source
         self._schema = schema
         self._parallelism = parallelism
-        self._partitions: set[TopicPartition] = set()
+        self._topics: dict[TopicPartition, bytes] = {}
         self._looked_around: float | None = None
-        self._first_of_new: Offsets = {}
-        self._latest: Offsets | None = None
-        self._last_of_trigger: Offsets | None = None
+        self._first_of_new: dict[tuple[TopicPartition, bytes], int] = {}
+        self._latest: StreamPosition | None = None
+        self._last_of_trigger: StreamPosition | None = None
         self._batch_began: float | None = None
         self._progress: GroupProgress | None = None
 
     # -- how far -------------------------------------------------------------------------------
 
     def initialOffset(self) -> Json:  # noqa: N802 - Spark's
-        return json_of(self._ask(self._initial))
+        return self._ask(self._initial).json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's
         limit = self._options.max_offsets_per_trigger
         return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
 
     def latestOffset(self, start: Json, limit: ReadLimit) -> Json:  # noqa: N802 - Spark's
-        starts = offsets_of("the start of a batch", start)
+        reached = position_of("the start of a batch", start)
         self._latest = self._ask(self._ends)
-        ends = self._latest if self._last_of_trigger is None else self._last_of_trigger
+        last = self._latest if self._last_of_trigger is None else self._last_of_trigger
         if self._options.group_id is not None:
-            self._show_progress(self._options.group_id, starts, is_idle=starts == ends)
-        self._check(starts, ends)
-        starts |= self._ask_firsts(ends.keys() - starts.keys())
-        if self._is_too_early(starts, ends):
+            self._show_progress(
+                self._options.group_id, reached.offsets, is_idle=reached.offsets == last.offsets
+            )
+        self._check(reached, last)
+        starts = self._starts(reached, last)
+        if self._is_too_early(starts, last.offsets):
             return start
         if isinstance(limit, ReadMaxRows):
-            ends = limited(starts, ends, limit.max_rows)
-        return json_of(ends)
+            last = last._replace(offsets=limited(starts, last.offsets, limit.max_rows))
+        return last.json()
 
     def reportLatestOffset(self) -> Json | None:  # noqa: N802 - Spark's
-        return None if self._latest is None else json_of(self._latest)
+        return None if self._latest is None else self._latest.json()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's
         self._last_of_trigger = self._ask(self._ends)
@@ -92,11 +94,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # -- reading -------------------------------------------------------------------------------
 
     def partitions(self, start: Json, end: Json) -> list[InputPartition]:
-        starts = offsets_of("the start of a batch", start)
-        ends = offsets_of("the end of a batch", end)
-        starts |= self._ask_firsts(ends.keys() - starts.keys())
+        last = position_of("the end of a batch", end)
+        starts = self._starts(position_of("the start of a batch", start), last)
         tasks = share_out(
-            [RecordRange(each, starts[each], ends[each]) for each in ends],
+            [
+                RecordRange(each, starts[each], offset, last.topic_id(each.topic))
+                for each, offset in last.offsets.items()
+            ],
             parallelism=self._parallelism,
             min_tasks=self._source.min_partitions,
             max_task_records=self._source.max_records_per_partition,
@@ -109,19 +113,19 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # -- what is there -------------------------------------------------------------------------
 
-    async def _initial(self, cluster: Cluster) -> Offsets:
+    async def _initial(self, cluster: Cluster) -> StreamPosition:
         source = self._source
-        partitions = await partitions_of(cluster, source.subscription)
+        topics = await partitions_of(cluster, source.subscription)
         starts = await log_offsets.resolve(
             cluster,
             source.starting,
-            partitions,
+            topics,
             source.consumer.isolation,
             may_lie_ahead=source.starting_time_may_lie_ahead,
         )
         if source.starting.each:
-            first = await log_offsets.earliest(cluster, partitions)
-            last = await log_offsets.latest(cluster, partitions, source.consumer.isolation)
+            first = await log_offsets.earliest(cluster, topics)
+            last = await log_offsets.latest(cluster, topics, source.consumer.isolation)
             for each, offset in starts.items():
                 if not first[each] <= offset <= last[each]:
                     report_loss(
@@ -130,55 +134,89 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                         fail=source.fail_on_data_loss,
                     )
                     starts[each] = first[each]
-        return starts
+        return position_at(starts, topics)
 
-    async def _ends(self, cluster: Cluster) -> Offsets:
+    async def _ends(self, cluster: Cluster) -> StreamPosition:
         """Where the logs end now, of all partitions that are known by now."""
         now = monotonic()
         if self._looked_around is None or now - self._looked_around > _LOOK_AROUND_S:
-            self._partitions = await partitions_of(
+            self._topics = await partitions_of(
                 cluster,
                 self._source.subscription,
                 missing_ok=not self._source.fail_on_data_loss,
             )
             self._looked_around = now
         try:
-            return await log_offsets.latest(
-                cluster, self._partitions, self._source.consumer.isolation
-            )
+            ends = await log_offsets.latest(cluster, self._topics, self._source.consumer.isolation)
         except UnknownTopic:
             if self._looked_around == now:
                 raise
-        self._looked_around = None  # a topic has gone since
+        else:
+            if self._looked_around == now or not self._is_shorter(ends):
+                return position_at(ends, self._topics)
+        self._looked_around = None  # a topic has gone since, or is another one
         return await self._ends(cluster)
 
-    def _check(self, starts: Offsets, ends: Offsets) -> None:
-        """Tell of logs that have gone, or end before what was read of them."""
+    def _is_shorter(self, ends: Offsets) -> bool:
+        """Whether a log ends before where it ended when it was last asked."""
+        before = {} if self._latest is None else self._latest.offsets
+        return any(offset < before.get(each, 0) for each, offset in ends.items())
+
+    def _check(self, reached: StreamPosition, last: StreamPosition) -> None:
+        """Tell of logs that have gone, are others, or end before what was read of them."""
         fail = self._source.fail_on_data_loss
-        gone = starts.keys() - ends.keys()
+        gone = reached.offsets.keys() - last.offsets.keys()
         if gone and self._last_of_trigger is None:
             report_loss(f"{', '.join(map(str, sorted(gone)))} is gone: was it deleted?", fail=fail)
-        for each in starts.keys() & ends.keys():
-            if ends[each] < starts[each]:
+        anew = _made_anew(reached, last)
+        for topic in sorted(anew):
+            read = {
+                str(each.partition): offset
+                for each, offset in sorted(reached.offsets.items())
+                if each.topic == topic
+            }
+            report_loss(
+                f"topic {topic} was deleted and made anew since it was read up to {read}: what "
+                "the old one held behind that is lost, and the new one is to be read from its "
+                "beginning",
+                fail=fail,
+            )
+        for each in reached.offsets.keys() & last.offsets.keys():
+            before, now = reached.offsets[each], last.offsets[each]
+            if now < before and each.topic not in anew:
                 report_loss(
-                    f"partition {each} was read up to offset {starts[each]} and now ends at "
-                    f"{ends[each]}: was its topic made anew?",
+                    f"partition {each} was read up to offset {before} and now ends at {now}: its "
+                    "log was cut",
                     fail=fail,
                 )
 
-    def _ask_firsts(self, partitions: set[TopicPartition]) -> Offsets:
-        """Where partitions begin that are new, asked once: what is read next is decided by it."""
-        unknown = partitions - self._first_of_new.keys()
+    def _starts(self, reached: StreamPosition, last: StreamPosition) -> Offsets:
+        """Where reading begins that goes up to `last`: what is new has a beginning of its own."""
+        anew = _made_anew(reached, last)
+        known = {
+            each: offset
+            for each, offset in reached.offsets.items()
+            if each in last.offsets and each.topic not in anew
+        }
+        new = {
+            (each, last.topic_id(each.topic)): each for each in last.offsets if each not in known
+        }
+        unknown = {each for key, each in new.items() if key not in self._first_of_new}
         if unknown:
             found = self._ask(lambda cluster: log_offsets.earliest(cluster, unknown))
-            for each, offset in sorted(found.items()):
-                if offset:
-                    report_loss(
-                        f"partition {each} is new here, and its first {offset} offsets are gone",
-                        fail=self._source.fail_on_data_loss,
-                    )
-            self._first_of_new |= found
-        return {each: self._first_of_new[each] for each in partitions}
+            self._tell_of_missing_firsts(found)
+            self._first_of_new |= {
+                (each, last.topic_id(each.topic)): offset for each, offset in found.items()
+            }
+        return known | {each: self._first_of_new[key] for key, each in new.items()}
+
+    def _tell_of_missing_firsts(self, firsts: Offsets) -> None:
+        for each, offset in sorted(firsts.items()):
+            if offset:
+                report_loss(
+                    f"partition {each} is new here, and its first {offset} offsets are gone",
+                    fail=self._source.fail_on_data_loss,
+                )
 
     def _is_too_early(self, starts: Offsets, ends: Offsets) -> bool:
         """Whether too little has come, and more is waited for (`minOffsetsPerTrigger`)."""
@@ -207,3 +245,21 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _ask(self, question: Callable[[Cluster], Awaitable[T]]) -> T:
         return connect(self._source.consumer.connection).ask(question)
+
+
+def _made_anew(reached: StreamPosition, last: StreamPosition) -> set[str]:
+    """Topics of the same name as those that were read, and others nevertheless.
+
+    If it is not known which one was read, one that is shorter is taken for another.
+    """
+    by_id = {
+        topic
+        for topic, before in reached.topic_ids.items()
+        if last.topic_ids.get(topic, before) != before
+    }
+    shorter = {
+        each.topic
+        for each, offset in last.offsets.items()
+        if each.topic not in reached.topic_ids and offset < reached.offsets.get(each, 0)
+    }
+    return by_id | shorter

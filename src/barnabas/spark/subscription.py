@@ -1,6 +1,7 @@
 """Which partitions are read: of named topics, of those that match a pattern, or single ones."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from barnabas.client.cluster import Cluster
@@ -37,10 +38,13 @@ Subscription = Named | Pattern | Assigned
 
 async def partitions_of(
     cluster: Cluster, subscription: Subscription, *, missing_ok: bool = False
-) -> set[TopicPartition]:
-    """The partitions there are now. Topics that do not exist are an error or left out."""
+) -> dict[TopicPartition, bytes]:
+    """The partitions there are now, each with the id of its topic (`ZERO_UUID`: it has none).
 
-    async def attempt() -> set[TopicPartition]:
+    Topics that do not exist are an error or left out.
+    """
+
+    async def attempt() -> dict[TopicPartition, bytes]:
         topics = await cluster.refresh(_asked(subscription))
         return _chosen(subscription, topics, missing_ok)
 
@@ -49,26 +53,24 @@ async def partitions_of(
 
 def _chosen(
     subscription: Subscription, topics: dict[str, Topic], missing_ok: bool
-) -> set[TopicPartition]:
+) -> dict[TopicPartition, bytes]:
     match subscription:
         case Pattern(pattern):
             matches = re.compile(pattern).fullmatch
-            return {
-                each
+            return _partitions(
+                topic
                 for name, topic in topics.items()
                 if matches(name) and not topic.is_internal and not topic.error_code
-                for each in _partitions(topic)
-            }
+            )
         case Named(names):
-            found = {name: topics[name] for name in names}
-            return _existing(found, missing_ok)
+            return _partitions(_existing([topics[name] for name in names], missing_ok))
         case Assigned(partitions):
-            found = {each.topic: topics[each.topic] for each in partitions}
-            existing = _existing(found, missing_ok)
+            named = [topics[name] for name in {each.topic for each in partitions}]
+            existing = _partitions(_existing(named, missing_ok))
             for each in partitions:
                 if each not in existing and not missing_ok:
                     check(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"partition {each}")
-            return existing & set(partitions)
+            return {each: existing[each] for each in partitions if each in existing}
 
 
 def _asked(subscription: Subscription) -> list[str] | None:
@@ -81,14 +83,16 @@ def _asked(subscription: Subscription) -> list[str] | None:
             return list({each.topic for each in partitions})
 
 
-def _existing(topics: dict[str, Topic], missing_ok: bool) -> set[TopicPartition]:
-    found: set[TopicPartition] = set()
-    for name, topic in topics.items():
+def _existing(topics: list[Topic], missing_ok: bool) -> list[Topic]:
+    for topic in topics:
         if topic.error_code and not (missing_ok and topic.error_code in _MISSING):
-            check(topic.error_code, f"topic {name}")
-        found.update(_partitions(topic))
-    return found
+            check(topic.error_code, f"topic {topic.name}")
+    return topics
 
 
-def _partitions(topic: Topic) -> list[TopicPartition]:
-    return [TopicPartition(topic.name, each.partition) for each in topic.partitions]
+def _partitions(topics: Iterable[Topic]) -> dict[TopicPartition, bytes]:
+    return {
+        TopicPartition(topic.name, each.partition): topic.topic_id
+        for topic in topics
+        for each in topic.partitions
+    }

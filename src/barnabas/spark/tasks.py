@@ -55,13 +55,14 @@ def _cut(ranges: Iterable[RecordRange], task_records: int) -> list[list[RecordRa
     """Pieces of so many records each, the last one perhaps of fewer."""
     pieces: list[list[RecordRange]] = [[]]
     room = task_records
-    for partition, start, end in ranges:
+    for each in ranges:
+        start, end = each.start, each.end
         while start < end:
             if not room:
                 pieces.append([])
                 room = task_records
             stop = min(end, start + room)
-            pieces[-1].append(RecordRange(partition, start, stop))
+            pieces[-1].append(each._replace(start=start, end=stop))
             room -= stop - start
             start = stop
     return pieces

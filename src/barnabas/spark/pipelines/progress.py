@@ -65,7 +65,10 @@ def _lag(sources: list[Mapping[str, Any]]) -> int | None:
 
 
 def _offsets(value: Any) -> dict[tuple[str, str], int] | None:
-    """Offsets as Kafka's sources write them, {topic: {partition: offset}}; None for others."""
+    """Offsets as Kafka's sources write them, {topic: {partition: offset}}; None for others.
+
+    What has a name that no topic can have, as the ids of topics beside their offsets, is none.
+    """
     if isinstance(value, str):
         value = json.loads(value)
     if not isinstance(value, dict):
@@ -74,7 +77,8 @@ def _offsets(value: Any) -> dict[tuple[str, str], int] | None:
     for topic, partitions in value.items():
         if not isinstance(partitions, dict):
             return None
-        found |= {(topic, partition): int(offset) for partition, offset in partitions.items()}
+        if "@" not in topic:
+            found |= {(topic, partition): int(offset) for partition, offset in partitions.items()}
     return found
 
 
