@@ -53,7 +53,14 @@ def test_little_is_read_by_one_task_unless_more_are_asked_for() -> None:
     ranges = ranges_of({TopicPartition("a", number): 10 for number in range(4)})
     assert len(share_out(ranges, parallelism=8)) == 1
     assert len(share_out(ranges, parallelism=8, min_tasks=5)) == 5
-    assert len(share_out(ranges, parallelism=None)) == 4
+    assert len(share_out(ranges, parallelism=None)) == 1
+
+
+def test_a_task_for_each_partition_and_several_for_large_ones_if_cores_are_not_known() -> None:
+    counts = {TopicPartition("a", number): 10_000 for number in range(4)}
+    assert [size(task) for task in share_out(ranges_of(counts), parallelism=None)] == [10_000] * 4
+    large = ranges_of({TopicPartition("a", 0): 1_000_000})
+    assert [size(task) for task in share_out(large, parallelism=None)] == [250_000] * 4
 
 
 @given(counts, st.integers(1, 20_000))

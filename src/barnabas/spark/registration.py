@@ -1,5 +1,7 @@
 """Making a Spark session know the format."""
 
+import re
+
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -7,6 +9,9 @@ from barnabas.spark.data_source import BarnabasDataSource
 from barnabas.spark.kafka_name import INSTEAD, TAKEN, answer_to_kafka
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+
+LOCAL = re.compile(r"local(?:\[(\*|\d+)(?:,\d+)?\])?$")
+"""A master that is this process, and how many cores it uses."""
 
 
 def register(spark: SparkSession, name: str = "barnabas") -> None:
@@ -32,8 +37,16 @@ def register(spark: SparkSession, name: str = "barnabas") -> None:
 
 
 def _cores(spark: SparkSession) -> int | None:
-    """How many tasks run at once; None if the session is remote and does not tell."""
+    """How many tasks run at once; None if nobody knows.
+
+    A cluster's executors come and go, and are not even there yet when a session begins. A session
+    that is remote does not tell.
+    """
     try:
-        return spark.sparkContext.defaultParallelism
+        context = spark.sparkContext
     except PySparkException:
         return None
+    is_known = LOCAL.match(context.master) or context.getConf().contains(
+        "spark.default.parallelism"
+    )
+    return context.defaultParallelism if is_known else None

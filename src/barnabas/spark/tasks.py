@@ -15,6 +15,9 @@ from barnabas.client.range_reading import RecordRange
 MIN_TASK_RECORDS = 2_000
 """Fewer are not worth a task, unless the user thinks otherwise (minPartitions)."""
 
+USUAL_TASK_RECORDS = 250_000
+"""A part of a second: the task of a cluster of which nobody knows how many it runs at once."""
+
 MAX_TASK_RECORDS = 10_000_000
 """What a task that fails has to do again is bounded."""
 
@@ -37,8 +40,8 @@ def share_out(
 ) -> list[list[RecordRange]]:
     """Cut ranges into tasks of about equal size, none of them empty.
 
-    `parallelism` is how many run at once; without it every partition has a task of its own at
-    least.
+    `parallelism` is how many run at once. Without it every partition that is worth it has a task
+    of its own, as with Spark's own source, and large ones have several.
     """
     ordered = sorted(each for each in ranges if each.start < each.end)
     total = sum(each.end - each.start for each in ordered)
@@ -46,7 +49,9 @@ def share_out(
         return []
     limit = min(max_task_records or MAX_TASK_RECORDS, MAX_TASK_RECORDS)
     worthwhile = -(-total // MIN_TASK_RECORDS)
-    usual = len(ordered) if parallelism is None else min(parallelism, worthwhile)
+    if parallelism is None:
+        parallelism = max(len(ordered), -(-total // USUAL_TASK_RECORDS))
+    usual = min(parallelism, worthwhile)
     tasks = max(usual, min_tasks or 1, -(-total // limit))
     return _cut(ordered, -(-total // tasks))
 

@@ -1,7 +1,6 @@
 """A Spark session that is ready for topics: Java found, connector known, settings that suit it."""
 
 import os
-import re
 import sys
 
 from pyspark import SparkContext
@@ -9,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from barnabas.spark.java import java_home
 from barnabas.spark.lean_home import lean_home
-from barnabas.spark.registration import PUSHDOWN, register
+from barnabas.spark.registration import LOCAL, PUSHDOWN, register
 
 _EVERYWHERE = {
     PUSHDOWN: "true",
@@ -27,7 +26,6 @@ _ON_ONE_MACHINE = {
         "FileSystemBasedCheckpointFileManager"
     ),
 }
-_LOCAL = re.compile(r"local(?:\[(\*|\d+)(?:,\d+)?\])?$")
 
 
 def session(
@@ -40,7 +38,7 @@ def session(
     cores: Spark's default of 200 takes seconds for each micro-batch.
     """
     if SparkContext._active_spark_context is None:
-        _prepare_environment(is_local=_LOCAL.match(master) is not None)
+        _prepare_environment(is_local=LOCAL.match(master) is not None)
     builder = SparkSession.builder.appName(app_name).master(master)
     for name, value in {**_settings(master), **conf}.items():
         builder = builder.config(name, _text(value))
@@ -52,17 +50,18 @@ def session(
 def _prepare_environment(*, is_local: bool) -> None:
     """What the JVM about to be started looks for. What the user has set stays."""
     os.environ["JAVA_HOME"] = str(java_home())
+    # Workers need the packages that this program has, also those of a cluster: Spark plans reads
+    # with this Python, here, and does them with the one of the same path, there.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if not is_local:
         return
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    # Workers need the packages that this program has.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if "SPARK_HOME" not in os.environ and (home := lean_home()) is not None:
         os.environ["SPARK_HOME"] = str(home)
 
 
 def _settings(master: str) -> dict[str, str]:
-    local = _LOCAL.match(master)
+    local = LOCAL.match(master)
     if local is None:
         return _EVERYWHERE
     cores = (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
