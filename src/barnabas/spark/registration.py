@@ -46,7 +46,7 @@ def _cores(spark: SparkSession) -> int | None:
         context = spark.sparkContext
     except PySparkException:
         return None
-    is_known = LOCAL.match(context.master) or context.getConf().contains(
+    is_known = LOCAL.match(context.master or "") or context.getConf().contains(
         "spark.default.parallelism"
     )
     return context.defaultParallelism if is_known else None
