@@ -11,7 +11,7 @@ from barnabas.records.record import Row
 from barnabas.wire.framing import correlation_id_of, decode_response, encode_request
 from barnabas.wire.message import Request, Response
 
-_TIMEOUT_S = 10.0
+_TIMEOUT_S = 60.0
 
 
 class RawClient:
@@ -86,7 +86,7 @@ class RawClient:
             received += chunk
         return bytes(received)
 
-    def is_closed(self, timeout_s: float = 5.0) -> bool:
+    def is_closed(self, timeout_s: float = 30.0) -> bool:
         """Whether the broker ends the connection, without a further answer, in that time."""
         self.socket.settimeout(timeout_s)
         try:

@@ -47,7 +47,7 @@ def test_it_ends_when_it_is_idle() -> None:
     child = ChildProcess(idle_s=0.2)
     try:
         first = child.submit(os.getpid).result(30)
-        wait_until(lambda: not psutil.pid_exists(first) or _is_dead(first), 10, "it stays")
+        wait_until(lambda: not psutil.pid_exists(first) or _is_dead(first), 60, "it stays")
         assert child.submit(os.getpid).result(30) != first
     finally:
         child.shutdown()
@@ -72,7 +72,7 @@ def test_what_raises_fails_alone(child: ChildProcess) -> None:
 
 def test_one_that_is_killed_is_replaced(child: ChildProcess) -> None:
     future = child.submit(time.sleep, 60)
-    wait_until(lambda: len(children()) == 1, 10, "it does not start")
+    wait_until(lambda: len(children()) == 1, 60, "it does not start")
     children()[0].kill()
     with pytest.raises(ChildProcessError, match="ended with -9"):
         future.result(30)
@@ -82,7 +82,7 @@ def test_one_that_is_killed_is_replaced(child: ChildProcess) -> None:
 def test_the_end_does_not_wait_for_work_under_way() -> None:
     child = ChildProcess()
     futures = [child.submit(time.sleep, 60), child.submit(time.sleep, 60)]
-    wait_until(lambda: len(children()) == 1, 10, "it does not start")
+    wait_until(lambda: len(children()) == 1, 60, "it does not start")
     began = time.monotonic()
     child.shutdown()
     assert time.monotonic() - began < 5
@@ -108,7 +108,7 @@ def test_it_dies_with_its_parent_in_the_middle_of_its_work(number: int) -> None:
     assert psutil.pid_exists(pid)
     parent.send_signal(number)
     parent.wait(10)
-    wait_until(lambda: not psutil.pid_exists(pid) or _is_dead(pid), 10, "it lives on")
+    wait_until(lambda: not psutil.pid_exists(pid) or _is_dead(pid), 60, "it lives on")
 
 
 def _is_dead(pid: int) -> bool:

@@ -200,6 +200,6 @@ def test_too_many_connections(client: RawClient, node: BrokerProcess, setting: s
             with RawClient(node.host, node.port) as again:
                 return not again.is_closed(0.05)
 
-        wait_until(there_is_room, 5, "the place was not given back")
+        wait_until(there_is_room, 60, "the place was not given back")
     finally:
         assert alter(client, (BROKER, "1"), (setting, 1, None)) == (0, None)

@@ -99,7 +99,7 @@ async def turns(count: int = 3) -> None:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.002)
 

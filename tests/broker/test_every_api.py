@@ -512,7 +512,7 @@ def known(node: Any) -> Known:
         find_coordinator(client, "g")
         client.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=["nobody's"]))
         some = InitProducerIdRequest("some", 60_000)
-        wait_until(lambda: client.ask(some).error_code == 0, 10, "nobody coordinates transactions")
+        wait_until(lambda: client.ask(some).error_code == 0, 60, "nobody coordinates transactions")
         assert client.ask(_offset_commit(known, 9), 9).topics[0].partitions[0].error_code == 0
         return known
 

@@ -49,7 +49,7 @@ class Reader:
             self.node.loop.run_until_complete(asyncio.sleep(0))
 
     def result(self, future: "asyncio.Future[Any]") -> FetchResponse:
-        answer = self.node.loop.run_until_complete(asyncio.wait_for(future, 5))
+        answer = self.node.loop.run_until_complete(asyncio.wait_for(future, 60))
         return decode_response(b"".join(answer)[4:], FetchResponse, BY_NAME)
 
     @property

@@ -64,7 +64,7 @@ class Reader:
     def fetch(self, offset: int | None = None, **how: Any) -> PartitionData:
         answer = self.fetch_later(offset, **how)
         if isinstance(answer, asyncio.Future):
-            answer = self._node.loop.run_until_complete(asyncio.wait_for(answer, 5))
+            answer = self._node.loop.run_until_complete(asyncio.wait_for(answer, 60))
         return self.data(answer)
 
     def data(self, answer: Any) -> PartitionData:
@@ -74,7 +74,7 @@ class Reader:
         return partitions_of(response).get(("t", 0), PartitionData(records=b""))
 
     def finished(self, future: "asyncio.Future[Any]") -> PartitionData:
-        return self.data(self._node.loop.run_until_complete(asyncio.wait_for(future, 5)))
+        return self.data(self._node.loop.run_until_complete(asyncio.wait_for(future, 60)))
 
     def turn(self) -> None:
         for _ in range(5):

@@ -135,7 +135,7 @@ def test_a_deleted_topic_leaves_nothing(client: RawClient, topic: str, node: Bro
     assert describe(client, topic).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     answer = produce(client, topic, batch(b"a"))
     assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    wait_until(lambda: not directories(node, topic), 5, "the directories are still there")
+    wait_until(lambda: not directories(node, topic), 60, "the directories are still there")
 
 
 def test_a_topic_of_the_same_name_is_another_one(
@@ -150,7 +150,7 @@ def test_a_topic_of_the_same_name_is_another_one(
     assert produced(client, topic, batch(b"new")) == 0
     by_id = DeleteTopicsRequest([DeleteTopicState(None, old)])
     assert client.ask(by_id).responses[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
-    wait_until(lambda: directories(node, topic) == [f"{topic}-0"], 5, "old directories stay")
+    wait_until(lambda: directories(node, topic) == [f"{topic}-0"], 60, "old directories stay")
     node.restart(kill=True)
     with RawClient(node.host, node.port) as again:
         assert describe(again, topic).topic_id == new

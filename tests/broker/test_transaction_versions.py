@@ -71,7 +71,7 @@ def test_a_transaction(client: RawClient, topic: str, number: int, committed: bo
         started = ask(InitProducerIdRequest(topic, 60_000))
         return started.error_code == 0
 
-    wait_until(is_started, 10, "nobody coordinates transactions")
+    wait_until(is_started, 60, "nobody coordinates transactions")
     producer = (started.producer_id, started.producer_epoch)
     if number < IMPLICIT:
         added = ask(add_partitions(topic, producer, number))
@@ -115,7 +115,7 @@ def test_a_transaction(client: RawClient, topic: str, number: int, committed: bo
         (now,) = ask(DescribeTransactionsRequest([topic])).transaction_states
         return now.transaction_state == state
 
-    wait_until(is_complete, 10, "the transaction does not end")
+    wait_until(is_complete, 60, "the transaction does not end")
     data = fetch_one(client, topic, isolation_level=1)
     assert (data.high_watermark, data.last_stable_offset) == (2, 2)
     if committed:

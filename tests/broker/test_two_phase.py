@@ -42,7 +42,7 @@ def init(client: RawClient, name: str, **flags: bool) -> InitProducerIdResponse:
             ErrorCode.CONCURRENT_TRANSACTIONS,
         )
 
-    wait_until(is_answered, 10, "nobody coordinates transactions")
+    wait_until(is_answered, 60, "nobody coordinates transactions")
     answer: InitProducerIdResponse = answers[-1]
     return answer
 
@@ -67,7 +67,7 @@ def test_it_has_to_be_allowed(client: RawClient, topic: str) -> None:
     assert (refused.producer_id, refused.producer_epoch) == NOTHING
     assert alter(client, (BROKER, ""), (ENABLE, SET, "true")) == (0, None)
     wait_until(
-        lambda: init(client, topic, enable2_pc=True).error_code == 0, 10, "it stays forbidden"
+        lambda: init(client, topic, enable2_pc=True).error_code == 0, 60, "it stays forbidden"
     )
     assert alter(client, (BROKER, ""), (ENABLE, SET, "false")) == (0, None)
 
@@ -99,7 +99,7 @@ def test_a_transaction_is_kept_over_a_restart(tmp_path: Path, committed: bool) -
             def is_complete() -> bool:
                 return fetch_one(client, "t", isolation_level=1).last_stable_offset == 2
 
-            wait_until(is_complete, 10, "the transaction does not end")
+            wait_until(is_complete, 60, "the transaction does not end")
             data = fetch_one(client, "t", isolation_level=1)
             assert bool(data.aborted_transactions) is not committed
             assert values_of(data)[:1] == [b"a"]

@@ -73,7 +73,7 @@ def test_a_broker_that_stays_away_is_reported_with_what_was_lost(
     assert producer.stdin is not None
     producer.stdin.write(b"1\n")
     producer.stdin.flush()
-    wait_until(lambda: own.ok("consume", "t", "--no-follow") == "1\n", 20, "nothing is delivered")
+    wait_until(lambda: own.ok("consume", "t", "--no-follow") == "1\n", 60, "nothing is delivered")
     broker.kill()
     out, error = producer.communicate(b"2\n3\n", timeout=30)
     assert producer.returncode == 1

@@ -25,7 +25,7 @@ LATER = 1e9
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 20))
+    asyncio.run(asyncio.wait_for(main, 120))
 
 
 def accumulator(

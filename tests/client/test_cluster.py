@@ -27,7 +27,7 @@ from tests.client.fake_broker import FakeBroker
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 10))
+    asyncio.run(asyncio.wait_for(main, 120))
 
 
 def test_a_dead_bootstrap_address_is_passed_over() -> None:

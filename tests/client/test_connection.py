@@ -29,7 +29,7 @@ Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 10))
+    asyncio.run(asyncio.wait_for(main, 120))
 
 
 async def open_to(broker: FakeBroker) -> Connection:

@@ -31,7 +31,7 @@ T0 = TopicPartition("t", 0)
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 20))
+    asyncio.run(asyncio.wait_for(main, 120))
 
 
 def batch(first: int, last: int, *, control: bool = False) -> bytes:

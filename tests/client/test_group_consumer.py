@@ -15,7 +15,7 @@ from barnabas.client.topics import create_partitions, create_topic
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 60))
+    asyncio.run(asyncio.wait_for(main, 120))
 
 
 async def topic_with(cluster: Cluster, partitions: int, count: int) -> str:
@@ -55,7 +55,7 @@ class Member:
 
 
 async def until(condition: Any) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.02)
 
@@ -186,7 +186,7 @@ def test_a_poll_that_is_cancelled_while_partitions_go_is_no_obstacle(bootstrap: 
                 polling.cancel()
                 committer.commit_quietly = commit  # type: ignore[method-assign]
                 generation = committer.membership.generation_id
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(60):
                     while committer.membership.generation_id == generation:
                         await consumer.poll(50)
 

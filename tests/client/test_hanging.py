@@ -20,7 +20,7 @@ PARTITIONS = [TopicPartition("t", 0), TopicPartition("t", 1)]
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 20))
+    asyncio.run(asyncio.wait_for(main, 120))
 
 
 class Truth:

@@ -50,7 +50,7 @@ def generation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 60))
+    asyncio.run(asyncio.wait_for(main, 120))
 
 
 async def prepare(cluster: Cluster, name: str, value: bytes) -> PreparedTransaction:

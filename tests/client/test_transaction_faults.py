@@ -58,7 +58,7 @@ both = pytest.mark.parametrize("level", [CLASSIC, IMPLICIT])
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 20))
+    asyncio.run(asyncio.wait_for(main, 120))
 
 
 class Coordinator:

@@ -43,7 +43,7 @@ def generation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 60))
+    asyncio.run(asyncio.wait_for(main, 120))
 
 
 def unique(name: str) -> str:

@@ -19,7 +19,7 @@ from tests.clients.face import (
     Record,
 )
 
-_TIMEOUT_S = 20.0
+_TIMEOUT_S = 60.0
 _TRANSACTION_TIMEOUT_S = 60.0
 
 

@@ -46,7 +46,7 @@ def new_topic(creator: Admin, name: str) -> NewTopic:
         creator.create_topic(
             topic, partitions, {key.replace("_", "."): value for key, value in configs.items()}
         )
-        wait_until(lambda: topic in creator.topics(), 10, "the topic is not listed")
+        wait_until(lambda: topic in creator.topics(), 60, "the topic is not listed")
         return topic
 
     return create

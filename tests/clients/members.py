@@ -60,7 +60,7 @@ class Member:
         self.leave()
 
 
-def wait_for_shares(members: Sequence[Member], sizes: Sequence[int], timeout_s: float = 25) -> None:
+def wait_for_shares(members: Sequence[Member], sizes: Sequence[int], timeout_s: float = 60) -> None:
     """Wait until every partition is with one member, and the shares have these sizes."""
 
     def shared_out() -> bool:

@@ -57,7 +57,7 @@ def read(client: Client, bootstrap: str, topic: str, isolation: str) -> list[tup
 
 
 def compacted_to(broker: BrokerProcess, topic: str, most_bytes: int) -> None:
-    wait_until(lambda: size(broker, topic) <= most_bytes, 20, f"{topic} is not compacted")
+    wait_until(lambda: size(broker, topic) <= most_bytes, 60, f"{topic} is not compacted")
 
 
 def finished(broker: BrokerProcess, topic: str) -> None:
@@ -78,7 +78,7 @@ def test_every_library_finds_the_last_of_every_key(cleaning: BrokerProcess, name
     expected = [(b"%d" % (number % KEYS), b"%d" % number * 50) for number in range(95, 100)]
     wait_until(
         lambda: read(Confluent(), cleaning.bootstrap, name, "read_uncommitted") == expected,
-        20,
+        60,
         f"{name} is not compacted",
     )
     for client in CLIENTS:

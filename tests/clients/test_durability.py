@@ -84,11 +84,11 @@ def test_acknowledged_records_survive_in_mid_stream(
             for _ in range(3):
                 before = len(stream.outcomes)
                 wait_until(
-                    lambda before=before: len(stream.outcomes) > before + 200, 30, "nothing flows"
+                    lambda before=before: len(stream.outcomes) > before + 200, 60, "nothing flows"
                 )
                 broker.restart(kill=kill)
             before = len(stream.outcomes)
-            wait_until(lambda: len(stream.outcomes) > before + 200, 30, "nothing flows")
+            wait_until(lambda: len(stream.outcomes) > before + 200, 60, "nothing flows")
         finally:
             stream.end()
     acknowledged = [number for number, outcome in stream.outcomes if outcome.error is None]

@@ -60,7 +60,7 @@ def test_a_transaction_can_be_looked_at(
     producer.commit()
     wait_until(
         lambda: listed(admin, **own) == {name: TransactionState.COMPLETE_COMMIT},
-        5,
+        60,
         "the transaction is not complete",
     )
     assert admin.describe_transactions([name])[name].topic_partitions == set()
@@ -106,7 +106,7 @@ def test_a_transaction_is_aborted_where_it_hangs(
         admin.abort_transaction(
             AbortTransactionSpec(where, found.producer_id, found.producer_epoch)
         )
-        wait_until(lambda: consumer.bounds(topic, 0) == (0, 2), 5, "it hangs still")
+        wait_until(lambda: consumer.bounds(topic, 0) == (0, 2), 60, "it hangs still")
     (found,) = admin.describe_producers([where])[where].active_producers
     assert found.current_transaction_start_offset == -1
     producer.abort()

@@ -109,5 +109,5 @@ def compare_replicas(cluster: ClusterProcesses) -> None:
         return found
 
     with contextlib.suppress(AssertionError):
-        wait_until(lambda: not differing(), 10, "replicas differ")
+        wait_until(lambda: not differing(), 60, "replicas differ")
     assert differing() == {}, "replicas differ; sizes by node"

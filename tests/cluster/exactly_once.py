@@ -44,7 +44,7 @@ def exactly_once(cluster: ClusterProcesses, directory: Path) -> Iterator[Pipelin
             for partition in range(PARTITIONS):
                 wait_until(
                     lambda where=(topic, partition): ends_alike(cluster, *where),
-                    20,
+                    60,
                     f"a transaction hangs in {topic}-{partition}",
                 )
 

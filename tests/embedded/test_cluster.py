@@ -89,7 +89,7 @@ def test_a_second_cluster_starts_fast_while_there_is_a_first(barnabas_cluster: C
 
 
 def test_its_log_can_be_read(barnabas_cluster: Cluster) -> None:
-    wait_until(lambda: "is ready on" in barnabas_cluster.log_of(1), 10, "node 1 said nothing")
+    wait_until(lambda: "is ready on" in barnabas_cluster.log_of(1), 60, "node 1 said nothing")
 
 
 # -- what goes wrong -----------------------------------------------------------------------------

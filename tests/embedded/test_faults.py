@@ -160,4 +160,4 @@ def answers(cluster: Cluster, node: int) -> bool:
 
 def _logs(cluster: Cluster, node: int, text: str) -> None:
     """What a node says goes through a pipe, and takes its time."""
-    wait_until(lambda: text in cluster.log_of(node), 10, f"node {node} did not say {text!r}")
+    wait_until(lambda: text in cluster.log_of(node), 60, f"node {node} did not say {text!r}")

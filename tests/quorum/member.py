@@ -255,7 +255,7 @@ class Members:
         assert all(state == states[0] for state in states)
 
 
-async def until(condition: Callable[[], object], within_s: float = 15) -> None:
+async def until(condition: Callable[[], object], within_s: float = 60) -> None:
     loop = asyncio.get_running_loop()
     end = loop.time() + within_s
     while not condition():

@@ -85,7 +85,7 @@ def play(scenario: Callable[[Stage], Awaitable[None]]) -> None:
             stage.lost.append,
             peer_client_id(3),
         )
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await scenario(stage)
         stage.peers.close()
         if stage.server is not None:

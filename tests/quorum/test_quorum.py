@@ -16,7 +16,7 @@ Scenario = Callable[[Members], Awaitable[None]]
 def run(members: Members, scenario: Scenario) -> None:
     async def play() -> None:
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 await scenario(members)
             assert not [failure for member in members.all for failure in member.failures]
         finally:

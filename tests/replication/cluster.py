@@ -466,7 +466,7 @@ class Cluster:
         """What a consumer can read at a node."""
         return values_of(await self.consume(node_id, index=index))
 
-    async def until(self, condition: Callable[[], bool], seconds: float = 5.0) -> None:
+    async def until(self, condition: Callable[[], bool], seconds: float = 60) -> None:
         for _ in range(int(seconds / 0.005)):
             if condition():
                 return
@@ -486,7 +486,7 @@ def run(
         cluster.racks = racks or {}
         cluster.start(*range(1, nodes + 1))
         try:
-            await asyncio.wait_for(test(cluster), 30)
+            await asyncio.wait_for(test(cluster), 120)
         finally:
             for node_id in tuple(cluster.nodes):
                 with contextlib.suppress(Exception):

@@ -13,8 +13,8 @@ from typing import Self
 import psutil
 
 _READY = re.compile(r"ready on (\S+):(\d+)")
-_START_TIMEOUT_S = 20.0
-_STOP_TIMEOUT_S = 20.0
+_START_TIMEOUT_S = 60.0
+_STOP_TIMEOUT_S = 60.0
 
 
 class BrokerProcess:

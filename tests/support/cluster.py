@@ -171,7 +171,7 @@ class ClusterProcesses:
 
     # -- life ------------------------------------------------------------------------------------
 
-    def start(self, timeout_s: float = 30) -> None:
+    def start(self, timeout_s: float = 60) -> None:
         """Start all that are not running, at once, and wait until they see each other."""
         started = [node for node in self.nodes.values() if not node.alive]
         for node in started:
@@ -214,7 +214,7 @@ class ClusterProcesses:
         """All partitions, or those of a topic, as the node that knows the newest sees each."""
         return self._view.partitions(topic)
 
-    def leader_of(self, topic: str, partition: int = 0, timeout_s: float = 15) -> NodeProcess:
+    def leader_of(self, topic: str, partition: int = 0, timeout_s: float = 60) -> NodeProcess:
         """The leader, as soon as there is one that runs."""
 
         def leader() -> NodeProcess | None:
@@ -224,7 +224,7 @@ class ClusterProcesses:
 
         return _await(leader, timeout_s, f"{topic}-{partition} has no leader")
 
-    def controller(self, timeout_s: float = 15) -> NodeProcess:
+    def controller(self, timeout_s: float = 60) -> NodeProcess:
         """The active controller: the leader of the metadata log."""
 
         def found() -> NodeProcess | None:
@@ -252,14 +252,14 @@ class ClusterProcesses:
                 return False
             return result.error_code in (0, _TOPIC_EXISTS)
 
-        wait_until(created, 20, f"can't create {topic}")
-        wait_until(lambda: self._is_led(topic, partitions), 20, f"{topic} has no leaders")
+        wait_until(created, 60, f"can't create {topic}")
+        wait_until(lambda: self._is_led(topic, partitions), 60, f"{topic} has no leaders")
 
     def _is_led(self, topic: str, partitions: int) -> bool:
         states = self.partitions(topic).values()
         return len(states) == partitions and all(state.leader > 0 for state in states)
 
-    def wait_until_formed(self, timeout_s: float = 30) -> None:
+    def wait_until_formed(self, timeout_s: float = 60) -> None:
         """Until each running node sees all running nodes."""
         expected = {node.node_id for node in self.awake()}
 

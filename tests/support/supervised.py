@@ -41,7 +41,7 @@ class Supervised:
             return len(re.findall(pattern, self.output)) >= times
 
         with contextlib.suppress(AssertionError):
-            wait_until(lambda: found() or not self.alive, 40, "")
+            wait_until(lambda: found() or not self.alive, 60, "")
         assert found(), f"{pattern} is not in: {self.output}"
         match = re.search(pattern, self.output)
         assert match is not None
@@ -66,7 +66,7 @@ class Supervised:
         return found
 
     def end(self) -> int:
-        code = self.process.wait(40)
+        code = self.process.wait(60)
         self._reader.join()
         return code
 
