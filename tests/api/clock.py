@@ -1,6 +1,7 @@
 """The smallest client there is: its core tells the time since it was made, or sleeps."""
 
 import asyncio
+from threading import Event
 from time import monotonic
 
 from barnabas.aio.waiting import Client as AioClient
@@ -15,6 +16,7 @@ class Core:
         self.said: list[str] = []
         self.failing: Exception | None = None
         self.closing_s = 0.0
+        self.closing = Event()
 
     async def age_s(self) -> float:
         return monotonic() - self.made
@@ -26,12 +28,14 @@ class Core:
         except asyncio.CancelledError:
             self.said.append("cancelled")
             raise
+        self.said.append("slept")
         return "slept"
 
     async def fail(self) -> None:
         raise LookupError("as asked")
 
     async def close(self) -> None:
+        self.closing.set()
         await asyncio.sleep(self.closing_s)
         self.said.append("closed")
         if self.failing is not None:

@@ -21,8 +21,7 @@ from barnabas.errors import (
 )
 from tests.api.conftest import Fill, fill
 from tests.api.faces import Face
-
-pytestmark = pytest.mark.timeout(60)
+from tests.support.broker import wait_until
 
 BEGIN = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)  # 1_700_000_000_000
 
@@ -49,13 +48,13 @@ def test_the_loop_waits_for_what_is_published_later(
 ) -> None:
     topic = topic_with(2)
     later = threading.Timer(0.3, fill, (servers, topic, range(2, 5)))
-    with face.consumer(servers, topic, max_wait_ms=5_000) as consumer:
+    with face.consumer(servers, topic, max_wait_ms=25_000) as consumer:
         messages = iter(consumer)
         assert numbers(islice(messages, 2)) == [0, 1]
-        later.start()
         began = time.monotonic()
+        later.start()
         assert numbers(islice(messages, 3)) == [2, 3, 4]
-        assert 0.2 < time.monotonic() - began < 4
+        assert 0.2 < time.monotonic() - began < 20
     later.join()
 
 
@@ -76,12 +75,12 @@ def test_a_loop_goes_on_where_the_last_one_was_left(
 def test_poll_waits_only_if_there_is_nothing(face: Face, servers: str, topic_with: Fill) -> None:
     topic = topic_with(25)
     with face.consumer(servers, topic) as consumer:
-        lists = [consumer.poll(5, max_records=10) for _ in range(3)]
+        lists = [consumer.poll(30, max_records=10) for _ in range(3)]
         assert [len(each) for each in lists] == [10, 10, 5]
         assert numbers(chain(*lists)) == list(range(25))
         began = time.monotonic()
         assert consumer.poll(0.2) == []
-        assert 0.15 < time.monotonic() - began < 5
+        assert 0.15 < time.monotonic() - began < 30
         assert consumer.poll(0) == []
 
 
@@ -189,13 +188,13 @@ def test_seeking_in_the_middle_of_a_loop(face: Face, servers: str, topic_with: F
 
 def test_seeking_does_not_wait_for_a_long_poll(face: Face, servers: str, topic_with: Fill) -> None:
     topic = topic_with(5)
-    with face.consumer(servers, topic, max_wait_ms=10_000) as consumer:
+    with face.consumer(servers, topic, max_wait_ms=25_000) as consumer:
         assert len(read(consumer, 5)) == 5
         time.sleep(0.1)
         began = time.monotonic()
         consumer.seek_to_beginning()
         assert read(consumer, 5) == [0, 1, 2, 3, 4]
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 20
 
 
 def test_pausing(face: Face, servers: str, topic_with: Fill) -> None:
@@ -265,7 +264,7 @@ def test_deleted_messages_are_missed(face: Face, servers: str, topic_with: Fill)
         consumer.assign({partition: 3})
         for _ in range(2):
             with pytest.raises(DataLost, match=rf"{topic}-0 has no offset 3.*on_data_loss"):
-                consumer.poll(5)
+                consumer.poll(30)
         consumer.seek_to_beginning()
         assert read(consumer, 4) == [6, 7, 8, 9]
     with face.consumer(servers, on_data_loss="earliest") as consumer:
@@ -351,10 +350,10 @@ def test_closing_ends_the_loop_of_another_thread(servers: str, topic_with: Fill)
     topic = topic_with(3)
     seen: list[int] = []
     with barnabas.Consumer(servers, topic) as consumer:
-        thread = threading.Thread(target=lambda: seen.extend(numbers(consumer)))
+        thread = threading.Thread(target=lambda: seen.extend(int(m.value) for m in consumer))
         thread.start()
-        time.sleep(0.3)
-    thread.join(5)
+        wait_until(lambda: len(seen) == 3, 60, "not everything is read")
+    thread.join(60)
     assert not thread.is_alive()
     assert seen == [0, 1, 2]
 

@@ -18,8 +18,6 @@ from barnabas.errors import InvalidArgument, UndecodableRecord
 from tests.api.conftest import Fill, fill
 from tests.api.test_consumer_commits import committed, until_committed
 
-pytestmark = pytest.mark.timeout(60)
-
 
 class Workers:
     """A thread for each stream, and what each of them got."""
@@ -43,7 +41,7 @@ class Workers:
             self.errors[number] = error
 
     def until(self, count: int) -> None:
-        end = time.monotonic() + 15
+        end = time.monotonic() + 60
         while sum(map(len, self.got)) < count:
             assert time.monotonic() < end, list(map(len, self.got))
             assert not any(self.errors), self.errors
@@ -51,7 +49,7 @@ class Workers:
 
     def join(self) -> None:
         for thread in self._threads:
-            thread.join(10)
+            thread.join(60)
             assert not thread.is_alive()
 
 
@@ -74,6 +72,11 @@ def in_order(messages: list[Message]) -> bool:
     return True
 
 
+def busy(got: list[list[Message]]) -> set[int]:
+    """The streams that got something: hashes differ from run to run, so it may not be all."""
+    return {number for number, each in enumerate(got) if each}
+
+
 def test_threads_share_by_key(servers: str, broker_of_groups: barnabas.Cluster) -> None:
     """More of them than partitions, and fast ones wait for nobody."""
     topic = keyed(servers, broker_of_groups, keys=40, count=1_000, partitions=2)
@@ -83,7 +86,7 @@ def test_threads_share_by_key(servers: str, broker_of_groups: barnabas.Cluster) 
         until_handled(consumer, 1_000)
     workers.join()
     assert not any(workers.errors)
-    assert all(workers.got)
+    assert busy(workers.got) == {hash(b"%d" % key) % 5 for key in range(40)}
     keys = [{message.key for message in got} for got in workers.got]
     assert sum(map(len, keys)) == 40  # so no key is in two of them
     assert all(in_order(got) for got in workers.got)
@@ -93,7 +96,7 @@ def test_threads_share_by_key(servers: str, broker_of_groups: barnabas.Cluster) 
 
 def until_handled(consumer: barnabas.Consumer, count: int) -> None:
     """Wait until all streams have come back for more."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while True:
         consumer.commit()
         if sum(consumer.committed().values()) == count:
@@ -129,9 +132,9 @@ def test_tasks_share(servers: str, broker_of_groups: barnabas.Cluster) -> None:
 
         async with barnabas.aio.Consumer(servers, topic, group=topic) as consumer:
             tasks = [asyncio.create_task(work(*each)) for each in enumerate(consumer.streams(4))]
-            await asyncio.wait_for(everything.wait(), 20)
-        await asyncio.wait_for(asyncio.gather(*tasks), 5)  # closing has ended them
-        assert all(got)
+            await asyncio.wait_for(everything.wait(), 60)
+        await asyncio.wait_for(asyncio.gather(*tasks), 60)  # closing has ended them
+        assert busy(got) == {hash(b"%d" % key) % 4 for key in range(20)}
         assert all(in_order(each) for each in got)
 
     asyncio.run(main())
@@ -154,7 +157,7 @@ def test_what_a_stream_was_at_work_on_is_read_again(servers: str, topic_with: Fi
     assert [type(error) for error in workers.errors if error] == [KeyError]
     assert committed(servers, topic, topic) == {0: 50}
     with barnabas.Consumer(servers, topic, group=topic) as consumer:
-        assert consumer.poll(5)[0].offset == 50
+        assert consumer.poll(30)[0].offset == 50
 
 
 def test_said_to_be_done_or_handed_out(servers: str, topic_with: Fill) -> None:
@@ -181,7 +184,7 @@ def test_a_slow_stream_is_waited_for_in_the_end(
 
     def handle(number: int, _message: Message) -> None:
         if number == slow:
-            go.wait(10)
+            go.wait(60)
 
     with barnabas.Consumer(servers, topic, partition_max_bytes=2_000, max_bytes=2_000) as consumer:
         streams = consumer.streams(3)
@@ -202,7 +205,7 @@ def test_streams_take_part_in_a_rebalance(servers: str, topic_with: Fill) -> Non
     news: list[str] = []
     settings: dict[str, Any] = {
         "group": topic,
-        "session_timeout_ms": 1_500,
+        "session_timeout_ms": 10_000,
         "rebalance_timeout_ms": 10_000,
     }
     with barnabas.Consumer(
@@ -220,7 +223,7 @@ def test_streams_take_part_in_a_rebalance(servers: str, topic_with: Fill) -> Non
             while len(other.assignment) < 2:
                 fresh += other.poll(0.1)
             fill(servers, topic, range(100, 140), 4)
-            end = time.monotonic() + 10
+            end = time.monotonic() + 60
             while {int(m.value) for got in (*workers.got, fresh) for m in got} != set(range(140)):
                 assert time.monotonic() < end
                 fresh += other.poll(0.1)
@@ -248,7 +251,7 @@ def test_what_a_stream_cannot_decode(servers: str, topic_with: Fill) -> None:
         next_one = threading.Thread(target=lambda: next(iter(stream), None))
         next_one.start()
         until_handled(consumer, 6)
-    next_one.join(5)
+    next_one.join(60)
     assert not next_one.is_alive()
 
 

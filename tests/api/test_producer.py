@@ -35,7 +35,7 @@ def new_topic(admin: barnabas.Admin, partitions: int = 1, **configs: Any) -> str
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 60))
+    asyncio.run(asyncio.wait_for(main, 120))
 
 
 def test_a_record_arrives_with_all_its_parts(

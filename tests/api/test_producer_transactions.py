@@ -41,7 +41,7 @@ def values(bootstrap: str, topic: str) -> list[bytes]:
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 60))
+    asyncio.run(asyncio.wait_for(main, 120))
 
 
 def test_a_block_is_seen_as_a_whole_or_never(face: Face, bootstrap: str, topic: str) -> None:
