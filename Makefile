@@ -4,6 +4,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
+# The tests start a thousand processes: what each has compiled is kept for the others, also where
+# the environment says otherwise.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test long sim soak fuzz chaos check fix codecs sync docs bench clean
 
