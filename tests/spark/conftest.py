@@ -7,15 +7,15 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import barnabas
-import barnabas.spark
 from barnabas.spark import connection
+from barnabas.spark.testing import quick_session
 
 Read = Callable[..., DataFrame]
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    session = barnabas.spark.session("tests", "local[2]", **{"spark.ui.enabled": False})
+    session = quick_session()
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()

@@ -36,7 +36,13 @@ from barnabas.spark.pipelines.values import JsonValues
 from barnabas.spark.stepped_query import SteppedQuery
 from barnabas.spark.tuned_session import session
 
-__all__ = ["START", "Fed", "Record", "RunningPipeline", "running"]
+__all__ = ["START", "Fed", "Record", "RunningPipeline", "quick_session", "running"]
+
+# A test is over before the JVM's second compiler has earned back what it takes.
+_SHORT_LIVED: dict[str, str | bool] = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.ui.enabled": False,
+}
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -145,6 +151,11 @@ class RunningPipeline:
         return Record(values.encode(row), None if of_key is None else str(of_key))
 
 
+def quick_session() -> SparkSession:
+    """A session on two cores that is ready soon and slow in the long run, or the one there is."""
+    return session("tests", "local[2]", **_SHORT_LIVED)
+
+
 @contextmanager
 def running(
     pipeline: Pipeline, *, spark: SparkSession | None = None, now: datetime = START
@@ -160,7 +171,7 @@ def running(
         )
     folder = Path(tempfile.mkdtemp(prefix=f"barnabas-{secrets.token_hex(4)}-"))
     try:
-        run = RunningPipeline(pipeline, spark or session("tests", "local[2]"), folder, now)
+        run = RunningPipeline(pipeline, spark or quick_session(), folder, now)
         try:
             yield run
         finally:
