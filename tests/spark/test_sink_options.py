@@ -72,7 +72,7 @@ def test_settings_of_the_producer() -> None:
         ({"kafka.comression.type": "zstd"}, "did you mean kafka.compression.type"),
         ({"kafka.compression.type": "zip"}, "zip"),
         ({"kafka.acks": "2"}, "all, -1, 1, 0"),
-        ({"kafka.batch.size": "0"}, "above 0"),
+        ({"kafka.batch.size": "0"}, "at least 1"),
         ({"kafka.bootstrap.servers": ""}, "where the brokers are"),
         ({"kafka.transaction.timeout.ms": "9"}, "is for deliveryGuarantee=exactly-once"),
         (EXACTLY_ONCE | {"kafka.acks": "1"}, "needs kafka.acks=all"),

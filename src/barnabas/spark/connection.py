@@ -10,7 +10,8 @@ from concurrent.futures import Future
 from typing import TypeVar
 
 from barnabas.client.cluster import Channel, Cluster
-from barnabas.spark.kafka_options import ConnectionOptions
+from barnabas.spark.kafka_settings import ConnectionOptions
+from barnabas.spark.worker_memory import settle
 from barnabas.sync.waiting import Client
 
 T = TypeVar("T")
@@ -47,6 +48,7 @@ def connect(options: ConnectionOptions) -> ClusterConnection:
     key = (os.getpid(), options)
     connection = _connections.get(key)
     if connection is None:
+        settle()
         connection = _connections[key] = ClusterConnection(options)
     return connection
 

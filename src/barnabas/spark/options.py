@@ -11,7 +11,8 @@ from difflib import get_close_matches
 
 from barnabas.client.offsets import EARLIEST, LATEST
 from barnabas.errors import InvalidArgument
-from barnabas.spark.kafka_options import PREFIX, ConsumerOptions, consumer_options
+from barnabas.spark.consumer_settings import ConsumerSettings, consumer_settings
+from barnabas.spark.kafka_settings import PREFIX
 from barnabas.spark.positions import (
     Positions,
     parse_offsets,
@@ -64,7 +65,7 @@ _DURATION = re.compile(r"(\d+)\s*(ms|s|m|min|h|d)?$")
 class SourceOptions:
     """What batch and streaming reads have in common."""
 
-    consumer: ConsumerOptions
+    consumer: ConsumerSettings
     subscription: Subscription
     starting: Positions
     starting_time_may_lie_ahead: bool
@@ -160,7 +161,7 @@ def _source(options: _Options, starting: Positions) -> SourceOptions:
         )
     options.flag("includeHeaders", default=False)  # the schema has come of it already
     return SourceOptions(
-        consumer_options(options.given),
+        consumer_settings(options.given),
         _subscription(options),
         starting,
         starting_time_may_lie_ahead=strategy == "latest",

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 
 from barnabas.client.producer import ACKS_ALL
 from barnabas.errors import InvalidArgument
-from barnabas.spark.kafka_options import PREFIX
+from barnabas.spark.kafka_settings import PREFIX
 from barnabas.spark.producer_settings import ProducerSettings, producer_settings
 
 _NAMES = ("topic", "deliveryGuarantee", "includeHeaders")
