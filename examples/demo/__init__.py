@@ -1,1 +1,1 @@
-"""`make demo`: a small web shop's page views through a cluster that loses nodes, live, verified."""
+"""`make demo`: a website's activity through a cluster and Spark, live, a node killed."""

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import signal
 import sys
+from pathlib import Path
 
 from rich.console import Console
 
@@ -15,17 +16,19 @@ from examples.demo.processes import ProcessCrashedError
 def main() -> int:
     """0: every promise was kept; 1: one was broken; 130: interrupted."""
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
-    parser.add_argument(
-        "--seconds", type=float, default=12, help="how long the shop is open, about"
-    )
-    parser.add_argument("--rate", type=int, default=1000, help="page views a second")
+    parser.add_argument("--minutes", type=int, default=30, help="of the website's life")
+    parser.add_argument("--seconds", type=float, default=24, help="what they take of ours, about")
+    parser.add_argument("--rate", type=int, default=700, help="events a second")
+    parser.add_argument("--output", type=Path, default=Path("demo-output"), help="for the results")
     parser.add_argument("--plain", action="store_true", help="lines instead of a live view")
     options = parser.parse_args()
     console = Console()
     play = Play(
         console,
-        rate=options.rate,
+        minutes=options.minutes,
         seconds=options.seconds,
+        rate=options.rate,
+        output=options.output,
         plain=options.plain or not console.is_terminal,
     )
     try:

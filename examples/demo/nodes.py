@@ -8,7 +8,7 @@ from asyncio.subprocess import Process
 from collections.abc import Mapping
 from pathlib import Path
 
-from examples.demo.ledger import Check
+from examples.demo.accounting import Check
 from examples.demo.processes import ProcessCrashedError, Processes
 
 COUNT = 3
@@ -38,7 +38,8 @@ class Nodes:
 
         supervisor = await processes.start(
             "-m", "barnabas", "server", "--nodes", str(COUNT), "--listen", "127.0.0.1:0",
-            "--data", str(data), on_line=listen,
+            "--data", str(data), "--set", "transaction.two.phase.commit.enable=true",
+            on_line=listen,
         )  # fmt: skip
         ended = asyncio.create_task(supervisor.wait())
         await asyncio.wait(

@@ -1,92 +1,109 @@
-"""The play: a cluster, a shop, two groups, a counter, kills, and the reckoning.
+"""The play: three nodes, a website, Spark, a kill -9, and the reckoning.
 
-The group `offers` is a queue: its members share the page views. The group `audit` gets
-its own copy of all of them: publish-subscribe. Both read the same topic, which keeps everything,
-on three nodes. The counter reads it too, and writes a count for each page view, in transactions.
-While the shop is open, two nodes die, one after the other, and the counter each time with them.
+The website opens while Spark starts. In the middle of its half hour it waits until Spark is there.
+Then the node that is the controller dies, and comes back by itself; nobody waits for it. When all
+is sent, the night watch ends the last minutes (see `traffic`), and the pipelines finish what they
+have. Then Spark is stopped, and everything is read anew and compared with what was sent.
 """
 
 import asyncio
+import json
+import shutil
 import tempfile
 import time
-from asyncio.subprocess import Process
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any
 
 from rich.console import Console
 
+import barnabas
 from barnabas.client.cluster import Cluster
-from barnabas.client.topics import create_topic
 from barnabas.errors import BarnabasError
-from examples.demo.counting import GROUP as COUNTING
-from examples.demo.counting import Counting
-from examples.demo.ledger import Check, Reader
+from examples.demo.accounting import Account, Check
 from examples.demo.nodes import Nodes
-from examples.demo.pauses import Kill, check_pauses
-from examples.demo.processes import Processes
-from examples.demo.stage import Stage
-from examples.demo.view import LiveView, PlainView, show_summary
-from examples.demo.watch import committed, count_records, look_at_cluster, look_at_group
+from examples.demo.pauses import check_pause
+from examples.demo.plot import draw
+from examples.demo.processes import ProcessCrashedError, Processes
+from examples.demo.results import count_records, read_all
+from examples.demo.stage import COUNTING, Stage
+from examples.demo.traffic import Event, Traffic
+from examples.demo.view import LiveView, PlainView, View, show_summary
+from examples.demo.watch import look_at_cluster
+from examples.demo.website import Website
 
-TOPIC = "page-views"
-PARTITIONS = 6
-COUNTS = "page-counts"
-COUNTS_PARTITIONS = 3
-QUEUE = "offers"
-COPY = "audit"
+TOPIC = "activity"
+COUNTS = "views-per-minute"
+CLICKS = "clicked-views"
+DEAD_LETTERS = "bad-activity"
+TOPICS = {TOPIC: 3, COUNTS: 3, CLICKS: 3, DEAD_LETTERS: 1}
+FORGOTTEN = 20
+PLOT = "demo.png"
 
-_TOPICS = {TOPIC: PARTITIONS, COUNTS: COUNTS_PARTITIONS}
 _FRAME_S = 0.2
-_PATIENCE_S = 30.0
-
-
-class View(Protocol):
-    """Something that shows the stage."""
-
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *_: object) -> None: ...
-    def show(self) -> None: ...
+_PATIENCE_S = 60.0
+_SPARK_PATIENCE_S = 240.0
 
 
 class Play:
     """One performance."""
 
-    def __init__(self, console: Console, *, rate: int, seconds: float, plain: bool) -> None:
+    def __init__(
+        self,
+        console: Console,
+        *,
+        minutes: int,
+        seconds: float,
+        rate: int,
+        output: Path,
+        plain: bool,
+    ) -> None:
+        """`minutes` of the website's take so many seconds of ours, with `rate` events in each."""
         self._console = console
-        self._rate = rate
-        self._seconds = seconds
+        self._traffic = Traffic(1, minutes, int(rate * seconds / minutes))
+        self._minute_s = seconds / minutes
+        self._minutes = minutes
+        self._output = output.resolve()
         self._plain = plain
 
     async def perform(self) -> bool:
-        """Run it all; whether every promise was kept. Leaves neither processes nor files."""
+        """Run it all; whether every promise was kept. Leaves no processes, and one folder."""
+        self._make_room()
         with tempfile.TemporaryDirectory(prefix="barnabas-demo-") as directory:
-            async with Processes(Path(directory) / "errors.log") as self._processes:
+            self._work = Path(directory)
+            async with Processes(self._work / "errors.log") as self._processes:
                 self._console.print("three nodes are starting ...", style="dim")
-                self._nodes = await Nodes.start(self._processes, Path(directory) / "data")
-                async with Cluster(self._nodes.bootstrap) as self._cluster:
-                    self._stage = Stage(TOPIC, [QUEUE, COPY])
-                    self._counting = Counting(
-                        self._processes, self._nodes.bootstrap, TOPIC, COUNTS, self._stage.tally
-                    )
-                    await self._set_up()
-                    with self._view() as view:
-                        checks = await self._watched(self._acts(), view)
+                self._nodes = await Nodes.start(self._processes, self._work / "data")
+                checks = await self._with_clients(self._nodes.bootstrap)
                 await self._nodes.stop()
-            checks.append(self._nodes.same_copies(_TOPICS))
+            checks.append(self._nodes.same_copies(TOPICS))
         show_summary(self._console, checks)
+        self._console.print(f"plot: {self._output / PLOT}", highlight=False, soft_wrap=True)
+        self._console.print(f"tables: {self._output / 'tables'}", highlight=False, soft_wrap=True)
         return all(check.kept for check in checks)
 
-    async def _set_up(self) -> None:
-        for topic, partitions in _TOPICS.items():
-            await create_topic(
-                self._cluster,
-                topic,
-                partitions=partitions,
-                configs={"min.insync.replicas": "2"},
-            )
-        self._stage.tell(f"three nodes; {TOPIC} has {PARTITIONS} partitions, each on all of them")
+    def _make_room(self) -> None:
+        """What a former run has left there goes; nothing else does."""
+        self._output.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(self._output / "tables", ignore_errors=True)
+        (self._output / PLOT).unlink(missing_ok=True)
+
+    async def _with_clients(self, bootstrap: str) -> list[Check]:
+        async with (
+            Cluster(bootstrap) as self._cluster,
+            barnabas.aio.Admin(bootstrap) as self._admin,
+            barnabas.aio.Producer(bootstrap, linger_ms=20) as producer,
+        ):
+            for topic, partitions in TOPICS.items():
+                await self._admin.create_topic(
+                    topic, partitions=partitions, configs={"min.insync.replicas": 2}
+                )
+            self._website = Website(producer, TOPIC)
+            self._stage = Stage(self._website, TOPIC)
+            self._stage.tell(f"three nodes; {TOPIC} has {TOPICS[TOPIC]} partitions on all of them")
+            with self._view() as view:
+                return await self._watched(self._acts(), view)
 
     def _view(self) -> View:
         if self._plain:
@@ -102,7 +119,6 @@ class Play:
                 watching = [
                     tasks.create_task(self._show(view)),
                     tasks.create_task(_again_and_again(self._look_at_cluster)),
-                    tasks.create_task(_again_and_again(self._look_at_groups)),
                 ]
                 checks = await acts
                 for task in watching:
@@ -114,114 +130,102 @@ class Play:
     async def _show(self, view: View) -> None:
         while True:
             self._processes.check()
+            self._stage.sample()
             view.show()
             await asyncio.sleep(_FRAME_S)
 
     async def _look_at_cluster(self) -> None:
         self._stage.update_cluster(await look_at_cluster(self._cluster, TOPIC))
 
-    async def _look_at_groups(self) -> None:
-        for group in self._stage.groups:
-            self._stage.update_group(group, await look_at_group(self._cluster, group))
-        self._stage.tally.counted = await committed(self._cluster, COUNTING)
-
     # -- the acts --------------------------------------------------------------------------------
 
     async def _acts(self) -> list[Check]:
-        stage, processes = self._stage, self._processes
-        ledger = stage.ledger
-        audit = await self._audit()
-        first = await self._offer_maker(1)
-        await self._counting.start()
-        shop = await processes.client(
-            "-m", "examples.demo.producer", self._nodes.bootstrap, TOPIC, str(self._rate),
-            on_row=ledger.produced,
+        stage, website, traffic = self._stage, self._website, self._traffic
+        spark = await self._processes.client(
+            "-m", "examples.demo.spark_job",
+            self._nodes.bootstrap, str(self._output), str(self._work / "spark"),
+            on_row=stage.heard_from_spark,
         )  # fmt: skip
-        stage.tell(f"the shop opens: {self._rate:,} page views a second, keyed by user, acks=all")
-        await self._until(lambda: ledger.readers[f"{QUEUE}-1"].seen)
-        await self._for_a_while(0.15)
-        stage.tell(f"{QUEUE}-2 joins: the work is shared from here on")
-        second = await self._offer_maker(2)
-        await self._until(lambda: ledger.readers[f"{QUEUE}-2"].seen)
-        await self._for_a_while(0.15)
-        await self._kill(self._busiest_leader(), "a leader")
-        await self._for_a_while(0.25)
-        await self._kill(stage.cluster.controller, "the controller")
-        await self._for_a_while(0.25)
-        stage.tell(f"{QUEUE}-1 leaves: the other one takes over")
-        await processes.end(first)
-        await self._for_a_while(0.2)
-        await processes.end(shop)
-        stage.tell(f"the shop closes after {len(ledger.stored):,} page views")
-        await self._until(lambda: all(map(ledger.has_everything, stage.groups)))
-        await self._until(lambda: stage.tally.counted == len(ledger.stored))
-        await self._counting.stop()
-        await asyncio.gather(
-            processes.end(second), processes.end(audit), self._counting.read_back()
-        )
+        by_minute = traffic.by_minute()
+        half = self._minutes // 2
+        stage.tell("Spark is starting; the website opens meanwhile")
+        await self._send(by_minute[:half])
+        if not await self._until(lambda: stage.knows_the_time, _SPARK_PATIENCE_S):
+            raise ProcessCrashedError(f"Spark did not get going:\n{self._processes.errors()}")
+        await website.send(traffic.forgotten(FORGOTTEN))
+        stage.tell(f"{FORGOTTEN} views of yesterday come in: too late to count")
+        await self._send(by_minute[half : half + 2])
+        self._kill(stage.cluster.controller)
+        await self._send(by_minute[half + 2 :])
+        await website.settle()
+        self._sent_at = time.monotonic()
+        stage.tell(f"the website has closed after {len(website.sent):,} events")
+        await self._until(lambda: stage.whole_again_s)
+        await website.send(traffic.last())
+        await website.settle()
+        self._account = Account(website.sent)
+        await self._until(self._is_finished)
+        stage.tell("the pipelines are done; Spark stops, and its tables are read")
+        await self._processes.end(spark)
+        draw(self._output / PLOT, stage, self._account)
         return await self._reckoning()
 
-    async def _for_a_while(self, share: float) -> None:
-        await asyncio.sleep(self._seconds * share)
+    async def _send(self, by_minute: list[list[Event]]) -> None:
+        for events in by_minute:
+            share = len(events) / max(len(by_minute[0]), 1)
+            await self._website.send(events, self._minute_s * share)
 
-    async def _until(self, reached: Callable[[], object]) -> None:
-        """Wait for something, within reason: what never comes is found out at the reckoning."""
-        for _ in range(int(_PATIENCE_S / _FRAME_S)):
-            if reached():
-                return
+    async def _until(self, reached: Callable[[], object], patience_s: float = _PATIENCE_S) -> bool:
+        """Wait for something, as long as anything gets on; whether it has come."""
+        waited_s, known = 0.0, self._stage.got_on
+        while not reached():
+            if waited_s > patience_s:
+                return False
             await asyncio.sleep(_FRAME_S)
+            got_on = self._stage.got_on
+            waited_s, known = waited_s + _FRAME_S if got_on == known else 0.0, got_on
+        return True
 
-    async def _kill(self, node_id: int, role: str) -> None:
-        """And the counter while it is away; wait until it is there again, with all it missed."""
+    def _kill(self, node_id: int) -> None:
         stage = self._stage
         leads = stage.cluster.led_by(node_id)
-        stage.tell(f"kill -9 of node {node_id}, {role}; it leads {leads} of {PARTITIONS}")
-        stage.kills.append(Kill(node_id, role, time.monotonic()))
+        stage.tell(
+            f"kill -9 of node {node_id}, the controller, which leads {leads} of {TOPICS[TOPIC]} "
+            "partitions"
+        )
+        self._killed_at, stage.killed_s = time.monotonic(), stage.elapsed_s
         self._nodes.kill(node_id)
-        await self._until(lambda: not stage.cluster.is_whole)
-        await self._counting.kill_in_mid_transaction()
-        stage.tell("kill -9 of the counter, in mid-transaction; another one takes its name")
-        await self._until(lambda: stage.cluster.is_whole)
 
-    def _busiest_leader(self) -> int:
-        """The controller's turn comes later."""
-        cluster = self._stage.cluster
-        others = [node_id for node_id in cluster.up if node_id != cluster.controller]
-        return max(others, key=cluster.led_by)
+    def _is_finished(self) -> bool:
+        """Whether as many rows have come out as have to; what rows they are is seen later."""
+        account, written = self._account, self._written
+        return (
+            min(written(COUNTING), written("views_table")) >= len(account.views)
+            and min(written("clicked_views"), written("clicks_table")) >= len(account.clicks)
+            and written("searches_table") >= len(account.searches)
+            and written(f"{COUNTING}.dead-letters") >= len(account.malformed)
+        )
 
-    async def _offer_maker(self, number: int) -> Process:
-        """A member of the queue, with a stock client."""
-        stage, name = self._stage, f"{QUEUE}-{number}"
-        reader = stage.ledger.readers[name] = Reader(name, QUEUE, "confluent-kafka")
-        return await self._processes.client(
-            "-m", "examples.demo.consumer", self._nodes.bootstrap, TOPIC, QUEUE, name,
-            on_row=lambda row: stage.ledger.handled(reader, row),
-        )  # fmt: skip
-
-    async def _audit(self) -> Process:
-        """The other group needs no program at all: the command line will do."""
-        stage, name = self._stage, f"{COPY}-1"
-        reader = stage.ledger.readers[name] = Reader(name, COPY, "barnabas consume")
-        return await self._processes.client(
-            "-m", "barnabas", "consume", TOPIC, "--bootstrap", self._nodes.bootstrap,
-            "--group", COPY, "--from-beginning", "--json", "--value-deserializer", "json",
-            on_row=lambda row: stage.ledger.handled(reader, row),
-        )  # fmt: skip
+    def _written(self, pipeline: str) -> int:
+        return self._stage.figure(pipeline, "rows_out")
 
     async def _reckoning(self) -> list[Check]:
-        stage = self._stage
-        in_topic = await count_records(self._cluster, TOPIC, PARTITIONS)
-        groups = [*stage.groups, COUNTING]
-        done = {group: await committed(self._cluster, group) for group in groups}
+        stage, account, website = self._stage, self._account, self._website
+        counts, clicks, letters = await asyncio.gather(
+            *(read_all(self._nodes.bootstrap, topic) for topic in (COUNTS, CLICKS, DEAD_LETTERS))
+        )
+        tables = stage.tables
         return [
-            *stage.ledger.checks(QUEUE, COPY, in_topic),
-            Check(
-                "offsets: all groups have committed all they did",
-                all(count == in_topic for count in done.values()),
-                ", ".join(f"{group} {count:,}" for group, count in done.items()),
-            ),
-            *stage.tally.checks(stage.ledger.stored.values()),
-            check_pauses(stage.kills, stage.ledger.acknowledged_at),
+            account.check_sent(website.acknowledged, await count_records(self._admin, TOPIC)),
+            account.check_views("topic", [json.loads(each.value) for each in counts]),
+            account.check_views("Parquet table", tables.get("views_per_minute", [])),
+            account.check_clicks("topic", [json.loads(each.value) for each in clicks]),
+            account.check_clicks("Parquet table", tables.get("clicked_views", [])),
+            account.check_searches("Parquet table", tables.get("searches", [])),
+            account.check_malformed([(each.value, each.key.decode()) for each in letters]),
+            account.check_forgotten(stage.figure(COUNTING, "rows_late")),
+            account.check_sum(),
+            check_pause(website.acknowledged_at, self._killed_at, self._sent_at),
         ]
 
 

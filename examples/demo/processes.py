@@ -70,17 +70,6 @@ class Processes:
         self._pumps[process] = asyncio.create_task(_pump(process, on_line))
         return process
 
-    async def run(self, *arguments: str, on_row: OnRow) -> None:
-        """The same with a program that ends by itself, up to its end."""
-        process = await self.client(*arguments, on_row=on_row)
-        self._ending.add(process)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_PATIENCE_S):
-                await process.wait()
-        await self.end(process)
-        if process.returncode:
-            raise ProcessCrashedError(f"a process failed:\n{self.errors()}")
-
     def check(self) -> None:
         """Raise `ProcessCrashedError` if something that should run does not."""
         for process in self._running:
@@ -107,14 +96,6 @@ class Processes:
                 await process.wait()
         await self._pumps[process]
         self._running.remove(process)
-
-    async def crash(self, process: Process) -> None:
-        """Kill -9, and take in what it has said up to then."""
-        self._ending.add(process)
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
-        await self.end(process)
 
     def kill(self) -> None:
         """For the impatient: end at once what still runs, and what that has started."""

@@ -1,52 +1,62 @@
 """What is known at this moment, for whoever shows it."""
 
 import time
-from collections import deque
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
 
-from examples.demo.ledger import Ledger, Reader
-from examples.demo.pauses import Kill
-from examples.demo.tally import Tally
-from examples.demo.watch import ClusterView, GroupView
+from examples.demo.watch import ClusterView
+from examples.demo.website import Website
 
-_RATE_OVER_S = 2.0
+Status: TypeAlias = dict[str, Any]
+"""Of a pipeline, as `barnabas.spark.pipelines` tells it."""
+
+COUNTING = "views_per_minute"
 
 
-@dataclass(slots=True)
-class Event:
+class Happening(NamedTuple):
     """Something worth telling, and when it happened."""
 
     at_s: float
     text: str
 
 
+class Sample(NamedTuple):
+    """How far everything was at a time."""
+
+    at_s: float
+    acknowledged: int
+    taken: int
+    """Events that the pipeline which counts has read."""
+
+
 @dataclass(slots=True)
 class Stage:
-    """Ledger and tally, the cluster's view, the events so far, and how fast everybody is."""
+    """The website, the cluster, the pipelines, and what has happened so far."""
 
+    website: Website
     topic: str
-    groups: list[str]
-    ledger: Ledger = field(default_factory=Ledger)
-    tally: Tally = field(default_factory=Tally)
-    cluster: ClusterView = field(default_factory=ClusterView)
-    kills: list[Kill] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
-    _members: dict[str, GroupView] = field(default_factory=dict)
-    _told: dict[str, dict[int, str]] = field(default_factory=dict)
-    _counts: dict[str, deque[tuple[float, int]]] = field(default_factory=dict)
+    cluster: ClusterView = field(default_factory=ClusterView)
+    pipelines: dict[str, Status] = field(default_factory=dict)
+    tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    happenings: list[Happening] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
+    killed_s: float | None = None
+    whole_again_s: float | None = None
 
     @property
     def elapsed_s(self) -> float:
         return time.monotonic() - self.started
 
     def tell(self, text: str) -> None:
-        self.events.append(Event(self.elapsed_s, text))
+        self.happenings.append(Happening(self.elapsed_s, text))
 
-    # -- what the cluster says -------------------------------------------------------------------
+    def sample(self) -> None:
+        taken = self.figure(COUNTING, "rows_in")
+        self.samples.append(Sample(self.elapsed_s, self.website.acknowledged, taken))
 
     def update_cluster(self, seen: ClusterView) -> None:
-        """Nodes that come and go, another controller, other leaders: each is an event."""
+        """Nodes that come and go, another controller, other leaders: each is worth telling."""
         known, self.cluster = self.cluster, seen
         if not known.up:
             return
@@ -61,51 +71,39 @@ class Stage:
             if leader != known.leaders.get(partition) and leader in seen.up
         ]
         if moved:
-            self.tell(f"led from now on: {', '.join(moved)}")
+            self.tell(f"partitions led from now on: {', '.join(moved)}")
         if seen.is_whole and not known.is_whole:
+            self.whole_again_s = self.elapsed_s
             self.tell("every replica is in sync")
 
-    def update_group(self, group: str, seen: GroupView) -> None:
-        """A new assignment is an event."""
-        if not seen.owners:
+    def heard_from_spark(self, line: dict[str, Any]) -> None:
+        """How the pipelines are, or a row of a table."""
+        if "table" in line:
+            self.tables.setdefault(line["table"], []).append(line["row"])
             return
-        self._members[group] = seen
-        if seen.state == "Stable" and seen.owners != self._told.get(group):
-            self._told[group] = seen.owners
-            self.tell(f"{group} rebalanced: {self._assignment(group)}")
+        if not self.pipelines:
+            self.tell(f"Spark has started {len(line['pipelines'])} queries")
+        for status in line["pipelines"]:
+            known = self.pipelines.get(status["pipeline"], {})
+            if status["error"] is not None and status["state"] != known.get("state"):
+                self.tell(f"{status['pipeline']} is {status['state']}: {status['error']}")
+            self.pipelines[status["pipeline"]] = status
 
-    def owner(self, group: str, partition: int) -> str:
-        """The member that reads a partition; a command line client goes by its group's name."""
-        client_id = self._members.get(group, GroupView()).owners.get(partition)
-        if client_id is None:
-            return "-"
-        return client_id if client_id in self.ledger.readers else f"{group}-1"
+    def figure(self, pipeline: str, name: str) -> int:
+        """One of what a pipeline counts, up to now."""
+        return self.pipelines.get(pipeline, {}).get(name) or 0
 
-    def _assignment(self, group: str) -> str:
-        return "; ".join(
-            f"{reader.name} reads {', '.join(map(str, partitions))}"
-            for reader in self.ledger.members(group)
-            if (partitions := self._partitions_of(reader))
+    @property
+    def got_on(self) -> int:
+        """Something that grows as long as Spark does anything."""
+        return sum(
+            (each["batch"] or 0) + each["restarts"] + each["rows_in"]
+            for each in self.pipelines.values()
         )
 
-    def _partitions_of(self, reader: Reader) -> list[int]:
-        return [
-            partition
-            for partition in sorted(self.cluster.leaders)
-            if self.owner(reader.group, partition) == reader.name
-        ]
-
-    # -- how fast --------------------------------------------------------------------------------
-
-    def lag(self, group: str) -> int:
-        return sum(self.ledger.lag(group, partition) for partition in self.cluster.leaders)
-
-    def rate(self, name: str, count: int) -> float:
-        """Records a second of late, given a count that was asked for at each showing."""
-        now = time.monotonic()
-        counts = self._counts.setdefault(name, deque())
-        counts.append((now, count))
-        while len(counts) > 2 and now - counts[0][0] > _RATE_OVER_S:
-            counts.popleft()
-        since, before = counts[0]
-        return (count - before) / (now - since) if now > since else 0.0
+    @property
+    def knows_the_time(self) -> bool:
+        """Whether all that depend on event time have seen how late it is."""
+        return all(
+            self.pipelines.get(name, {}).get("watermark") for name in (COUNTING, "clicked_views")
+        )

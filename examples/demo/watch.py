@@ -1,16 +1,12 @@
-"""What the cluster itself says: who is up, who leads what, who is in sync, who reads what."""
+"""What the cluster itself says: who is up, who leads what, who is in sync."""
 
 from collections import Counter
 from dataclasses import dataclass, field
 
 from barnabas.client.brokers import describe_cluster
 from barnabas.client.cluster import Cluster
-from barnabas.client.group_offsets import fetch_committed
-from barnabas.client.groups import describe_group
-from barnabas.client.metadata import NO_LEADER, TopicPartition
-from barnabas.client.offsets import LATEST, list_offsets
+from barnabas.client.metadata import NO_LEADER
 from barnabas.client.quorum import describe_quorum
-from barnabas.errors import BrokerError
 
 
 @dataclass(slots=True)
@@ -39,14 +35,6 @@ class ClusterView:
         return sum(node_id in nodes for nodes in self.in_sync.values())
 
 
-@dataclass(slots=True)
-class GroupView:
-    """A group: who has which partition, by client id."""
-
-    state: str = ""
-    owners: dict[int, str] = field(default_factory=dict)
-
-
 async def look_at_cluster(cluster: Cluster, topic: str) -> ClusterView:
     described = await describe_cluster(cluster)
     quorum = await describe_quorum(cluster)
@@ -58,28 +46,3 @@ async def look_at_cluster(cluster: Cluster, topic: str) -> ClusterView:
         {each.partition: sorted(each.isr) for each in partitions},
         {each.partition: each.replicas for each in partitions},
     )
-
-
-async def look_at_group(cluster: Cluster, group: str) -> GroupView:
-    try:
-        described = await describe_group(cluster, group)
-    except BrokerError:
-        return GroupView()  # nobody has joined yet
-    owners = {
-        partition: member.client_id
-        for member in described.members
-        for _, partition in member.partitions
-    }
-    return GroupView(described.state, owners)
-
-
-async def count_records(cluster: Cluster, topic: str, partitions: int) -> int:
-    """How many records the topic has, by the offsets at which its partitions end."""
-    names = [TopicPartition(topic, number) for number in range(partitions)]
-    found = await list_offsets(cluster, dict.fromkeys(names, LATEST))
-    return sum(each.offset for each in found.values())
-
-
-async def committed(cluster: Cluster, group: str) -> int:
-    """How many records lie before what the group has committed."""
-    return sum((await fetch_committed(cluster, group)).values())
