@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from barnabas.client import cluster as cluster_module
-from barnabas.client.cluster import Channel, Cluster
+from barnabas.client.cluster import Cluster
+from barnabas.client.connections import Channel
 from barnabas.client.errors import broker_error
 from barnabas.client.metadata import TopicPartition
 from barnabas.errors import (

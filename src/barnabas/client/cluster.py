@@ -1,9 +1,4 @@
-"""The way to the right broker: bootstrap, metadata, leaders, coordinators, and trying again.
-
-Several connections may lead to one broker, one for each `Channel`. A broker answers in order, so a
-heartbeat behind a long-polling fetch, or a fetch behind a join, would wait for it. Whoever waits
-long, or for other brokers, has a channel of its own; everybody else shares one.
-"""
+"""The way to the right broker: bootstrap, metadata, leaders, coordinators, and trying again."""
 
 import asyncio
 from collections import defaultdict
@@ -15,8 +10,10 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from barnabas.client.address import Address, BootstrapServers, parse_addresses
+from barnabas.client.any_broker import AnyBroker
 from barnabas.client.backoff import BUSY_PAUSE_MS, FIRST_PAUSE_MS, pause_before, pauses
 from barnabas.client.connection import DEFAULT_REQUEST_TIMEOUT_MS, Connection
+from barnabas.client.connections import GENERAL, Channel, Connections
 from barnabas.client.errors import broker_error, check, is_busy, worth_retrying
 from barnabas.client.limits import check_at_least
 from barnabas.client.metadata import (
@@ -32,14 +29,12 @@ from barnabas.client.retry_log import SILENCE_S, RetryLog
 from barnabas.errors import (
     BarnabasError,
     BrokerUnreachable,
-    ConnectionLost,
     HostUnknown,
     NobodyListens,
     RequestTimedOut,
 )
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request, Response
-from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
@@ -47,8 +42,6 @@ _SINGLE_KEY_COORDINATOR = 3  # from version 4 on, one request may ask for severa
 _AUTO_CREATE_WAIT_MS = 3_000
 _LATE_S = 1.0
 _MISLED_S = 10.0
-_HESITATION_S = 0.5
-_SIGN_OF_LIFE_MS = 1_000
 
 T = TypeVar("T")
 ResponseT = TypeVar("ResponseT", bound=Response)
@@ -61,14 +54,6 @@ class CoordinatorType(IntEnum):
 
     GROUP = 0
     TRANSACTION = 1
-
-
-class Channel:
-    """Stands for the connections of one user, at most one to each broker."""
-
-
-GENERAL = Channel()
-"""The channel that everybody shares whose requests are answered at once."""
 
 
 class Cluster:
@@ -93,17 +78,13 @@ class Cluster:
         self.request_timeout_ms = request_timeout_ms
         self.retry_timeout_ms = retry_timeout_ms
         self.on_retry = on_retry or RetryLog()
-        self._bootstrap = parse_addresses(bootstrap)
         self._connect_timeout_ms = connect_timeout_ms
         self._image = ClusterImage(None, -1, {}, {})
-        self._connections: dict[tuple[Address, Channel], Connection] = {}
-        self._opening: defaultdict[tuple[Address, Channel], asyncio.Lock]
-        self._opening = defaultdict(asyncio.Lock)
+        self._connections = Connections(client_id, connect_timeout_ms)
+        self._any = AnyBroker(self._connections, parse_addresses(bootstrap))
         self._coordinators: dict[tuple[CoordinatorType, str], int] = {}
-        self._answering: Address | None = None
         self._found = False  # whether some broker was where it says it is
         self._misled_since: float | None = None
-        self._ask_another = False
 
     async def __aenter__(self) -> Self:
         try:
@@ -123,14 +104,11 @@ class Cluster:
 
     async def close(self) -> None:
         """Close every connection."""
-        channels = {channel for _, channel in self._connections}
-        await asyncio.gather(*(self.close_channel(channel) for channel in channels))
+        await self._connections.close()
 
     async def close_channel(self, channel: Channel) -> None:
         """Close the connections of a user who needs them no more."""
-        keys = [key for key in self._connections if key[1] is channel]
-        connections = [self._connections.pop(key) for key in keys]
-        await asyncio.gather(*(connection.close() for connection in connections))
+        await self._connections.close_channel(channel)
 
     # -- metadata ------------------------------------------------------------------------------
 
@@ -259,7 +237,7 @@ class Cluster:
         if broker is None:
             raise BrokerUnreachable(f"broker {node_id} is away: is it running?")
         try:
-            connection = await self._connect(broker.address, channel)
+            connection = await self._connections.to(broker.address, channel)
         except BrokerUnreachable as error:
             if not isinstance(error, HostUnknown) and await self._is_another_reached(node_id):
                 raise BrokerUnreachable.of_node(node_id, str(broker.address), str(error)) from error
@@ -279,10 +257,7 @@ class Cluster:
         While a cluster starts, a node may know only of others, which are not up yet.
         """
         advertised = {each.address for each in self.brokers.values()}
-        elsewhere = any(
-            address not in advertised and not connection.closed
-            for (address, _), connection in self._connections.items()
-        )
+        elsewhere = bool(self._connections.reached() - advertised)
         if self._found or not elsewhere or not isinstance(error, HostUnknown | NobodyListens):
             return False
         if self._misled_since is None:
@@ -294,13 +269,13 @@ class Cluster:
 
         async def is_reached(address: Address) -> bool:
             try:
-                await self._connect(address, GENERAL)
+                await self._connections.to(address)
             except BarnabasError:
                 return False
             return True
 
         others = [each.address for each in self.brokers.values() if each.node_id != node_id]
-        if any(at in others and not c.closed for (at, _), c in self._connections.items()):
+        if not self._connections.reached().isdisjoint(others):
             return True
         return any(await asyncio.gather(*map(is_reached, others)))
 
@@ -324,69 +299,7 @@ class Cluster:
         return await self._with_any(ask)
 
     async def _with_any(self, use: Callable[[Connection], Awaitable[T]]) -> T:
-        """The first answer; whoever hesitates has the next broker asked beside it."""
-
-        async def ask(address: Address) -> T:
-            return await use(await self._connect(address, GENERAL))
-
-        tried: list[tuple[str, BarnabasError]] = []
-        late: list[Address] = []
-        addresses = self._addresses()
-        asked: dict[asyncio.Task[T], Address] = {}
-        try:
-            while addresses or asked:
-                if addresses:
-                    address = addresses.pop(0)
-                    asked[asyncio.create_task(ask(address))] = address
-                patience_s = _HESITATION_S if addresses else None
-                done, _ = await asyncio.wait(
-                    asked, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED
-                )
-                for task in done:
-                    address = asked.pop(task)
-                    try:
-                        result = task.result()
-                    except (BrokerUnreachable, ConnectionLost, RequestTimedOut) as error:
-                        tried.append((str(address), error))
-                        if isinstance(error, RequestTimedOut):
-                            late.append(address)
-                    else:
-                        self._answering = address
-                        return result
-        finally:
-            for task in asked:
-                task.cancel()
-            await asyncio.gather(*asked, return_exceptions=True)
-        waiting = [str(address) for address in late if await self._has_no_controller(address)]
-        if waiting:
-            raise BrokerUnreachable.without_controller(", ".join(waiting))
-        if self.brokers:
-            raise BrokerUnreachable.any_more(tried)
-        raise BrokerUnreachable.at_bootstrap(tried)
-
-    async def _has_no_controller(self, address: Address) -> bool:
-        """Whether a node says that it only waits: clients that come early get no answer there."""
-        timeout_ms = min(self.request_timeout_ms, _SIGN_OF_LIFE_MS)
-        try:
-            connection = await self._connect(address, GENERAL)
-            answer = await connection.send(DescribeClusterRequest(), timeout_ms=timeout_ms)
-        except BarnabasError:
-            return False
-        return not answer.error_code and answer.controller_id < 0
-
-    def _addresses(self) -> list[Address]:
-        """Where brokers may be, the one first that answered last.
-
-        After something went wrong, the one after it comes first: a broker that is cut off from the
-        others would tell the same old story again and again.
-        """
-        known = [broker.address for broker in self._image.brokers.values()]
-        addresses = list(dict.fromkeys((*known, *self._bootstrap)))
-        if self._answering in addresses:
-            at = addresses.index(self._answering) + self._ask_another
-            addresses = addresses[at:] + addresses[:at]
-        self._ask_another = False
-        return addresses
+        return await self._any.use(use, [broker.address for broker in self.brokers.values()])
 
     async def controller(self) -> Connection:
         """The connection to the broker that takes changes of topics and configs."""
@@ -416,20 +329,6 @@ class Cluster:
                 await self.refresh([])
             self._coordinators[kind, name] = response.node_id
         return await self.connection(self._coordinators[kind, name], channel)
-
-    async def _connect(self, address: Address, channel: Channel) -> Connection:
-        key = (address, channel)
-        async with self._opening[key]:
-            connection = self._connections.get(key)
-            if connection is None or connection.closed:
-                connection = await Connection.open(
-                    address.host,
-                    address.port,
-                    client_id=self.client_id,
-                    timeout_ms=self._connect_timeout_ms,
-                )
-                self._connections[key] = connection
-            return connection
 
     # -- trying again --------------------------------------------------------------------------
 
@@ -464,7 +363,7 @@ class Cluster:
     async def look_around(self, topics: Iterable[str]) -> None:
         """Ask anew who leads and coordinates; a cluster that is away is asked again later."""
         self._coordinators.clear()
-        self._ask_another = True
+        self._any.doubt()
         try:
             await self.refresh(topics)
         except BarnabasError as error:

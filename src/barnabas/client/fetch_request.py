@@ -8,7 +8,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from barnabas.client.cluster import Channel, Cluster
+from barnabas.client.cluster import Cluster
+from barnabas.client.connections import Channel
 from barnabas.client.errors import check
 from barnabas.client.isolation import IsolationLevel
 from barnabas.client.metadata import TopicPartition

@@ -15,8 +15,9 @@ from contextlib import suppress
 from time import monotonic
 
 from barnabas.client.assignors import ASSIGNORS
-from barnabas.client.cluster import Channel, Cluster
+from barnabas.client.cluster import Cluster
 from barnabas.client.connection import Connection
+from barnabas.client.connections import Channel
 from barnabas.client.consumer_protocol import (
     decode_assignment,
     decode_subscription,

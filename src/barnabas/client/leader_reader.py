@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from barnabas.client.background import Background
 from barnabas.client.chunk import Reading
-from barnabas.client.cluster import Channel, Cluster
+from barnabas.client.cluster import Cluster
+from barnabas.client.connections import Channel
 from barnabas.client.fetch_request import FetchTuning, fetch
 from barnabas.client.isolation import IsolationLevel
 from barnabas.client.metadata import TopicPartition

@@ -19,7 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from barnabas.client.chunk import end_of
-from barnabas.client.cluster import GENERAL, Channel, Cluster
+from barnabas.client.cluster import Cluster
+from barnabas.client.connections import GENERAL, Channel
 from barnabas.client.errors import check
 from barnabas.client.fetch_request import FetchTuning, fetch
 from barnabas.client.isolation import AbortedTransactions, IsolationLevel

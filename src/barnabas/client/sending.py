@@ -11,7 +11,8 @@ from contextlib import suppress
 from time import monotonic
 
 from barnabas.client.accumulator import Accumulator
-from barnabas.client.cluster import Channel, Cluster
+from barnabas.client.cluster import Cluster
+from barnabas.client.connections import Channel
 from barnabas.client.errors import broker_error
 from barnabas.client.lane import Lane, requests_of
 from barnabas.client.metadata import NO_LEADER, TopicPartition

@@ -16,8 +16,9 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import NoReturn
 
 from barnabas.client.batch import ProducerIdentity
-from barnabas.client.cluster import Channel, Cluster
+from barnabas.client.cluster import Cluster
 from barnabas.client.connection import Connection
+from barnabas.client.connections import Channel
 from barnabas.client.errors import broker_error, check
 from barnabas.client.group_offsets import Membership
 from barnabas.client.metadata import TopicPartition

@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from typing import TypeVar
 
-from barnabas.client.cluster import Channel, Cluster
+from barnabas.client.cluster import Cluster
+from barnabas.client.connections import Channel
 from barnabas.spark.kafka_settings import ConnectionOptions
 from barnabas.spark.worker_memory import settle
 from barnabas.sync.waiting import Client
