@@ -6,6 +6,9 @@ dead is one that stands still there and goes on later.
 """
 
 import asyncio
+import json
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -42,7 +45,7 @@ from barnabas.spark.exactly_once import (
     abort_batch,
     commit_batch,
 )
-from barnabas.spark.kafka_options import ConnectionOptions
+from barnabas.spark.kafka_settings import ConnectionOptions
 from barnabas.spark.producer_settings import ProducerSettings
 from barnabas.spark.sink_options import SinkOptions
 from barnabas.spark.transactional_writing import write_in_transaction
@@ -148,6 +151,17 @@ class Job:
     def commit(self, process: str, written: list[Written]) -> None:
         self.ask(
             process, lambda cluster: commit_batch(cluster, written, timeout_ms=self.timeout_ms)
+        )
+
+    def decide(self, process: str, written: list[Written]) -> None:
+        """The first half of a commit: its driver dies before it has ended any transaction."""
+        prepared = [each.prepared for each in written if each.prepared]
+        batch = written[0].task.batch_id
+        self.ask(
+            process,
+            lambda cluster: CommitLog(cluster, self.query_id).change(
+                lambda state: state and state.with_batch(batch, prepared)
+            ),
         )
 
     def abort(self, process: str, written: list[Written]) -> None:
@@ -338,12 +352,7 @@ def test_a_batch_that_is_decided_is_not_rolled_back(node: BrokerProcess, world: 
     job = Job(node)
     written = job.tasks("p", "run-1", 0)
 
-    async def decide(cluster: Cluster) -> None:
-        log = CommitLog(cluster, job.query_id)
-        prepared = [each.prepared for each in written if each.prepared]
-        await log.change(lambda state: state and state.with_batch(0, prepared))
-
-    job.ask("p", decide)
+    job.decide("p", written)
     job.abort("p", written)
     job.run("p", "run-2", 0)
     job.check(0)
@@ -356,6 +365,56 @@ def test_a_checkpoint_from_before_the_last_batch_is_refused(node: BrokerProcess)
     with pytest.raises(CheckpointTooOld, match="batch 1 of it was committed"):
         job.run("p", "run-2", 0)
     job.check(0, 1)
+
+
+@pytest.mark.parametrize("is_decided", [False, True], ids=["undecided", "decided"])
+def test_the_driver_stays_away_for_longer_than_a_timeout(
+    node: BrokerProcess, is_decided: bool
+) -> None:
+    job = Job(node)
+    job.run("p", "run-1", 0)
+    written = job.tasks("p", "run-1", 1)
+    if is_decided:
+        job.decide("p", written)
+    with (
+        suppress(BarnabasError),
+        barnabas.Producer(
+            node.bootstrap, transactional_id="ordinary", transaction_timeout_ms=300
+        ) as producer,
+        producer.transaction(),
+    ):
+        producer.send(job.topic, b"too late").result()
+        job.ask("p", _until_rolled_back)
+    job.run("p", "run-2", 1)
+    job.check(0, 1)
+
+
+async def _until_rolled_back(cluster: Cluster) -> None:
+    """Until the broker has ended an ordinary transaction that was begun later."""
+    while "ordinary" in {
+        each.transactional_id for each in await list_transactions(cluster, states=["Ongoing"])
+    }:
+        await asyncio.sleep(0.05)
+
+
+def test_what_a_query_leaves_that_never_comes_back_is_found_and_ended(node: BrokerProcess) -> None:
+    def command(*arguments: str) -> str:
+        command = [sys.executable, "-m", "barnabas", "transactions", *arguments]
+        there = ["--bootstrap", node.bootstrap]
+        return subprocess.run(
+            [*command, *there], stdout=subprocess.PIPE, check=True
+        ).stdout.decode()
+
+    job = Job(node)
+    job.tasks("p", "run-1", 0)
+    listed = json.loads(command("list", "--state", "Ongoing", "--older-than", "0s", "--json"))
+    ids = [each["transactional_id"] for each in listed]
+    left = [each for each in ids if each.startswith(job.prefix)]
+    assert len(left) == TASKS
+    assert "no timeout" in command("describe", left[0])
+    for each in left:
+        command("fence", each)
+    job.check()  # nothing is there, and nothing is open
 
 
 # -- what can be lost ------------------------------------------------------------------------------
@@ -378,13 +437,8 @@ def test_what_was_decided_and_is_gone_is_told(node: BrokerProcess, timeout_ms: i
     job.timeout_ms = timeout_ms
     written = job.tasks("p", "run-1", 0)
 
-    async def decide(cluster: Cluster) -> None:
-        log = CommitLog(cluster, job.query_id)
-        prepared = [each.prepared for each in written if each.prepared]
-        await log.change(lambda state: state and state.with_batch(0, prepared))
-        await fence_producer(cluster, written[0].task.transactional_id)
-
-    job.ask("p", decide)
+    job.decide("p", written)
+    job.ask("p", lambda cluster: fence_producer(cluster, written[0].task.transactional_id))
     with pytest.raises(DecidedAndLost, match="batch 0"):
         job.run("p", "run-2", 0)
 
