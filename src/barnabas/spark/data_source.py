@@ -23,6 +23,7 @@ from barnabas.spark.schema import check_schema, schema_of
 from barnabas.spark.sink_options import sink_options
 from barnabas.spark.stream_reader import StreamReader
 from barnabas.spark.stream_writer import AtLeastOnceWriter, ExactlyOnceWriter
+from barnabas.spark.worker_memory import settle
 
 
 class BarnabasDataSource(DataSource):
@@ -43,6 +44,7 @@ class BarnabasDataSource(DataSource):
         return schema_of(headers=self.options.get("includeheaders", "").lower() == "true")
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        settle()
         check_schema(schema)
         return BatchReader(batch_options(self.options), schema, self.parallelism)
 
@@ -51,9 +53,11 @@ class BarnabasDataSource(DataSource):
         return StreamReader(stream_options(self.options), schema, self.parallelism)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        settle()
         return BatchWriter(sink_options(self.options, streaming=False), schema, overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: ARG002, N802 - Spark's
+        settle()
         options = sink_options(self.options, streaming=True)
         if options.exactly_once:
             return ExactlyOnceWriter(options, schema)

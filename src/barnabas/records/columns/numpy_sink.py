@@ -104,7 +104,7 @@ class NumpySink:
         return {name: pa.concat_arrays(arrays) for name, arrays in self._arrays.items()}
 
 
-_NO_HEADERS = pa.array([], schema.HEADER_TYPE)
+_NO_HEADERS = pa.nulls(0, schema.HEADER_TYPE)  # `pa.array` would import pandas, if that is there
 
 
 def _read_fields(header: BatchHeader, payload: Buffer) -> _Fields:
