@@ -57,6 +57,8 @@ def test_a_run_ends_in_good_order_and_can_be_looked_at_and_reset(
     process = cli.start("pipeline", "run", str(tmp_path), "--master", "local[2]", "--json")
     lines_until(process, lambda status: status["rows_out"] == 1)
     assert cli.json("pipeline", "status", str(tmp_path))[0]["state"] == "running"
+    assert "shout runs already (process " in cli.fails(1, "pipeline", "run", str(tmp_path))
+    assert "shout is running: stop it first" in cli.fails(1, "pipeline", "reset", str(tmp_path))
     process.send_signal(signal.SIGTERM)
     assert process.wait(30) == 143
     assert process.stdout is not None
@@ -88,7 +90,14 @@ def test_what_is_defined_is_listed_and_what_is_wrong_is_said(cli: Cli, tmp_path:
     assert refused.returncode == 1
     assert b"error: Spark does not start: " in refused.stderr
     assert b"Master must" in refused.stderr
-    (tmp_path / "wrong.py").write_text("import nothing_of_that_name\n")
+    assert b"topic page-views does not exist" in refused.stderr
+    assert "cannot reach a broker" in cli.fails(3, "pipeline", "run", path, "-b", "localhost:1")
+    (second,) = cli.json("pipeline", "list", path, "--version", "v2")
+    assert (second["pipeline"], second["sink"]) == ("views-v2", "topic out-v2")
+    assert "views-v2 in" in cli.fails(1, "pipeline", "state", path, "views-v2")
+    (tmp_path / "other.py").write_text("raise AssertionError('another program')")
+    assert len(cli.json("pipeline", "list", path)) == 1
+    (tmp_path / "wrong.py").write_text("import nothing_of_that_name  # for a pipeline\n")
     assert "wrong.py: ModuleNotFoundError" in cli.fails(1, "pipeline", "list", path)
 
 

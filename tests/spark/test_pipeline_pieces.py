@@ -10,6 +10,8 @@ from barnabas.spark.pipelines import (
     Pipeline,
     PipelineError,
     RunFolder,
+    as_version,
+    for_each_batch,
     from_table,
     from_topic,
     load,
@@ -142,6 +144,43 @@ def test_a_topic_for_dead_letters_makes_a_pipeline_of_its_own() -> None:
     assert letters.sink.describe() == "topic bad-a"
     assert letters.sink.modes == ("append",), "as exact as the pipeline itself"
     assert letters.trigger == "1 second"
+
+
+def test_a_version_has_names_and_outputs_of_its_own() -> None:
+    @pipeline(
+        sources={"raw": from_topic("raw", "x INT", dead_letters="bad")},
+        sink=to_topic("clean", key="x"),
+    )
+    def clean(raw: object) -> None: ...
+
+    @pipeline(
+        sources={"clean": from_topic("clean, other", "x INT"), "raw": from_table("raw", "x INT")},
+        sink=to_parquet("tables/x/", partition_by="x"),
+    )
+    def stored(clean: object, raw: object) -> None: ...
+
+    first, second = as_version([clean, stored], "v2")
+    assert (first.name, second.name) == ("clean-v2", "stored-v2")
+    assert first.sources == {"raw": from_topic("raw", "x INT", dead_letters="bad-v2")}
+    assert first.sink == to_topic("clean-v2", key="x")
+    assert second.sources["clean"] == from_topic("clean-v2,other", "x INT"), "of the same version"
+    assert second.sources["raw"] == from_table("raw", "x INT")
+    assert second.sink == to_parquet("tables/x-v2", partition_by="x")
+    assert first.transform is clean.transform
+    for version in ("", "a/b", "v 2"):
+        with pytest.raises(InvalidArgument, match="letters, digits"):
+            as_version([clean], version)
+
+    @pipeline(sources={"raw": from_topic("raw")}, sink=for_each_batch(print))
+    def printed(raw: object) -> None: ...
+
+    with pytest.raises(InvalidArgument, match=r"printed writes to print\(\)"):
+        as_version([printed], "v2")
+
+
+def test_dead_letters_do_not_go_round_for_ever() -> None:
+    with pytest.raises(InvalidArgument, match="go round for ever"):
+        from_topic("a, b", "x INT", dead_letters="b")
 
 
 def test_waits_double_and_begin_anew_once_something_was_done() -> None:

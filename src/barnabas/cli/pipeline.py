@@ -1,55 +1,34 @@
 """`barnabas pipeline`: run pipelines on Spark, test them, and see how they are doing."""
 
-import os
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from barnabas.cli import exit_codes
 from barnabas.cli.command import (
-    BOOTSTRAP_VARIABLE,
-    DEFAULT_BOOTSTRAP,
     AsJson,
     Bootstrap,
-    CommandError,
     UsageError,
     Verbose,
     common_options,
     exit_with,
 )
 from barnabas.cli.output import print_json, print_table, say
+from barnabas.cli.pipeline_arguments import (
+    Checkpoints,
+    Definitions,
+    Names,
+    Version,
+    bootstrap_of,
+    chosen_of,
+    with_spark,
+)
 from barnabas.cli.settings import parse_pairs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from barnabas.spark.pipelines import Pipeline
 
 app = typer.Typer(
     no_args_is_help=True,
     help="Run pipelines on Spark, test them, and see how they are doing.",
 )
-
-Definitions = Annotated[
-    Path,
-    typer.Argument(
-        metavar="PATH", help="A .py or .sql file that defines pipelines, or a folder of them."
-    ),
-]
-Names = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="NAME", help="Some of them; default: all.", show_default=False),
-]
-Checkpoints = Annotated[
-    str | None,
-    typer.Option(
-        metavar="DIR",
-        help="Where they keep how far they are; a URL for a file system of a Spark cluster. "
-        "Default: .barnabas/pipelines beside the definitions.",
-        show_default=False,
-    ),
-]
 
 
 @app.command(
@@ -59,6 +38,7 @@ Examples:
   barnabas pipeline run pipelines/
   barnabas pipeline run views.sql --once
   barnabas pipeline run pipelines/ views_per_minute --master spark://host:7077
+  barnabas pipeline run pipelines/ views_per_minute --version v2
 """,
 )
 def run(
@@ -73,6 +53,7 @@ def run(
         str, typer.Option(metavar="URL", help="The Spark to run on; this machine by default.")
     ] = "local[*]",
     checkpoints: Checkpoints = None,
+    version: Version = None,
     restarts: Annotated[
         int | None,
         typer.Option(
@@ -102,7 +83,7 @@ def run(
 
         options = RunOptions(
             path=path,
-            bootstrap=_bootstrap(bootstrap or before.bootstrap),
+            bootstrap=bootstrap_of(bootstrap or before.bootstrap),
             master=master,
             checkpoints=checkpoints,
             once=once,
@@ -111,21 +92,25 @@ def run(
             as_json=as_json or before.as_json,
             verbose=verbose or before.verbose,
         )
-        chosen = _chosen(path, names, lambda: start_spark(options))
+        chosen = chosen_of(path, names, version, lambda: start_spark(options))
         return run_pipelines(chosen, options)
 
-    exit_with(_with_spark(call), verbose=verbose or before.verbose)
+    exit_with(with_spark(call), verbose=verbose or before.verbose)
 
 
 @app.command("list", epilog="Example: barnabas pipeline list pipelines/")
 def list_pipelines(
-    ctx: typer.Context, path: Definitions, as_json: AsJson = False, verbose: Verbose = False
+    ctx: typer.Context,
+    path: Definitions,
+    version: Version = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
 ) -> None:
     """Show what is defined: names, sources, sinks."""
     before = common_options(ctx)
 
     def call() -> None:
-        found = _chosen(path, None)
+        found = chosen_of(path, None, version)
         rows = [
             {
                 "pipeline": each.name,
@@ -155,7 +140,7 @@ def list_pipelines(
             ],
         )
 
-    exit_with(_with_spark(call), verbose=verbose or before.verbose)
+    exit_with(with_spark(call), verbose=verbose or before.verbose)
 
 
 @app.command("status", epilog="Example: barnabas pipeline status pipelines/")
@@ -186,7 +171,7 @@ def status(
         bad = any(each["state"] in ("failed", "died") for each in found)
         return exit_codes.FAILURE if bad else exit_codes.OK
 
-    exit_with(_with_spark(call), verbose=verbose or before.verbose)
+    exit_with(with_spark(call), verbose=verbose or before.verbose)
 
 
 @app.command("reset", epilog="Example: barnabas pipeline reset pipelines/ views_per_minute")
@@ -195,6 +180,7 @@ def reset(
     path: Definitions,
     names: Names = None,
     checkpoints: Checkpoints = None,
+    version: Version = None,
     tables: Annotated[
         bool, typer.Option("--tables", help="Delete the Parquet tables too that they have written.")
     ] = False,
@@ -213,7 +199,7 @@ def reset(
         from barnabas.spark.pipelines.run_folder import RunFolder
 
         folder = RunFolder.of(path, checkpoints)
-        chosen = _chosen(path, names)
+        chosen = chosen_of(path, names, version)
         there = what_is_there(folder, chosen, tables=tables)
         if not there:
             say("there is nothing to reset")
@@ -224,7 +210,144 @@ def reset(
         reset_pipelines(folder, chosen, tables=tables)
         say(f"reset {', '.join(each.name for each in chosen)}")
 
-    exit_with(_with_spark(call), verbose=verbose or before.verbose)
+    exit_with(with_spark(call), verbose=verbose or before.verbose)
+
+
+@app.command(
+    "state",
+    epilog="""\b
+Examples:
+  barnabas pipeline state wordcount.sql wordcount
+  barnabas pipeline state wordcount.sql wordcount --where "word = 'kafka'"
+  barnabas pipeline state clicks.py clicks_on_pages left --json
+""",
+)
+def state(
+    ctx: typer.Context,
+    path: Definitions,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The pipeline.")],
+    table: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="STATE",
+            help="Which of its states, where it has several: a side of a join, a variable, timers.",
+            show_default=False,
+        ),
+    ] = None,
+    where: Annotated[
+        str | None,
+        typer.Option(metavar="SQL", help="Only rows for which this is true.", show_default=False),
+    ] = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="At most so many rows.")] = 20,
+    checkpoints: Checkpoints = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Look into the state of a pipeline, as its last finished batch has left it.
+
+    It may be running, and is not disturbed: a Spark of its own reads the checkpoint.
+    """
+    before = common_options(ctx)
+
+    def call() -> None:
+        from barnabas.cli.pipeline_state import StateOptions, print_state
+
+        print_state(
+            StateOptions(
+                path=path,
+                name=name,
+                table=table,
+                where=where,
+                limit=limit,
+                checkpoints=checkpoints,
+                as_json=as_json or before.as_json,
+                verbose=verbose or before.verbose,
+            )
+        )
+
+    exit_with(with_spark(call), verbose=verbose or before.verbose)
+
+
+@app.command("replay", epilog="Example: barnabas pipeline replay views.py views_per_minute")
+def replay(
+    ctx: typer.Context,
+    path: Definitions,
+    names: Names = None,
+    version: Version = None,
+    bootstrap: Bootstrap = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Send dead letters back to the topics that they came from, each once.
+
+    For when the pipeline, or what is wrong with the records' schema, is mended. The letters stay in
+    their topic, and the group NAME.replay has how many of them were sent.
+    """
+    before = common_options(ctx)
+
+    def call() -> None:
+        from barnabas.spark.pipelines.replaying import has_dead_letters, replay_dead_letters
+
+        chosen = [
+            each for each in chosen_of(path, names, version) if names or has_dead_letters(each)
+        ]
+        sent: list[tuple[str, str, str, int]] = []
+        for each in chosen:
+            found = replay_dead_letters(each, bootstrap_of(bootstrap or before.bootstrap))
+            sent += [(each.name, *places, records) for places, records in sorted(found.items())]
+        if as_json or before.as_json:
+            names_of = ("pipeline", "dead_letters", "topic", "records")
+            print_json([dict(zip(names_of, row, strict=True)) for row in sent])
+        elif sent:
+            print_table(("pipeline", "dead letters", "sent to", "records"), sent)
+        else:
+            say("there are no dead letters that were not sent back already")
+
+    exit_with(with_spark(call), verbose=verbose or before.verbose)
+
+
+@app.command(
+    "compact",
+    epilog="""\b
+Examples:
+  barnabas pipeline compact pipelines/
+  barnabas pipeline compact events.py --min-files 10
+""",
+)
+def compact(
+    ctx: typer.Context,
+    path: Definitions,
+    names: Names = None,
+    min_files: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=2, help="Leave partitions alone that have fewer small files than this."
+        ),
+    ] = 2,
+    target_mb: Annotated[
+        int, typer.Option(metavar="MB", min=1, help="Files of this size are no longer small.")
+    ] = 128,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Make large files of the small ones in the Parquet tables of pipelines.
+
+    They may run meanwhile, and their tables be read: every row is seen once at any time. A reader
+    that has just listed files which are replaced then gets an error, and reads again.
+    """
+    before = common_options(ctx)
+
+    def call() -> None:
+        from barnabas.cli.pipeline_compact import compact_tables
+
+        compact_tables(
+            chosen_of(path, names),
+            min_files=min_files,
+            target_bytes=target_mb * 1024 * 1024,
+            as_json=as_json or before.as_json,
+        )
+
+    exit_with(with_spark(call), verbose=verbose or before.verbose)
 
 
 @app.command("test", epilog="Example: barnabas pipeline test pipelines/ -k late")
@@ -252,42 +375,4 @@ def run_tests(
 
         return run_with_pytest(path, keyword, verbose=wordy)
 
-    exit_with(_with_spark(call), verbose=wordy)
-
-
-def _with_spark(call: "Callable[[], int | None]") -> "Callable[[], int | None]":
-    """Say what to install where Spark, or what belongs to it, is missing."""
-
-    def run() -> int | None:
-        try:
-            import barnabas.spark  # noqa: F401 - all that follows needs it
-        except ImportError as missing:
-            raise CommandError(str(missing)) from missing
-        from barnabas.spark.java import NoJava
-
-        try:
-            return call()
-        except NoJava as missing:
-            raise CommandError(str(missing)) from missing
-
-    return run
-
-
-def _chosen(
-    path: Path,
-    names: "Iterable[str] | None",
-    start_spark: "Callable[[], object] | None" = None,
-) -> "list[Pipeline]":
-    from barnabas.spark.pipelines import load
-
-    found = load(path) if start_spark is None else load(path, start_spark)
-    if not names:
-        return list(found.values())
-    unknown = [name for name in names if name not in found]
-    if unknown:
-        raise UsageError(f"no pipeline {unknown[0]!r} in {path}: there are {', '.join(found)}")
-    return [found[name] for name in dict.fromkeys(names)]
-
-
-def _bootstrap(given: str | None) -> str:
-    return given or os.environ.get(BOOTSTRAP_VARIABLE) or DEFAULT_BOOTSTRAP
+    exit_with(with_spark(call), verbose=wordy)

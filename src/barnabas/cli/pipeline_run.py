@@ -5,7 +5,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -17,11 +17,13 @@ from pyspark.sql import SparkSession
 from barnabas.cli import exit_codes
 from barnabas.cli.command import CommandError
 from barnabas.cli.output import say
+from barnabas.cli.pipeline_check import check_before_start
 from barnabas.cli.pipeline_view import view_for
 from barnabas.spark import session
 from barnabas.spark.pipelines import Pipeline, PipelineRun, RunFolder
 from barnabas.spark.pipelines.failure import reason_of
-from barnabas.spark.pipelines.spark_log import log_to
+from barnabas.spark.pipelines.running import SparkGone
+from barnabas.spark.pipelines.spark_log import keep_errors_quiet, log_to
 
 _STDERR = 2
 _POLL_S = 0.2
@@ -40,6 +42,7 @@ class RunOptions:
     conf: dict[str, str]
     as_json: bool
     verbose: bool
+    log_name: str = "spark"
 
     @property
     def folder(self) -> RunFolder:
@@ -47,11 +50,11 @@ class RunOptions:
 
     @property
     def log(self) -> Path:
-        return self.folder.folder / "spark.log"
+        return self.folder.folder / f"{self.log_name}.log"
 
     @property
     def errors(self) -> Path:
-        return self.folder.folder / "spark-errors.log"
+        return self.folder.folder / f"{self.log_name}-errors.log"
 
     def said_by_spark(self) -> list[str]:
         """The lines of that file."""
@@ -101,6 +104,8 @@ def start_spark(options: RunOptions) -> SparkSession:
     """The session for all pipelines, which is started when it is first asked for."""
     if SparkSession.getActiveSession() is None:
         say(f"starting Spark on {options.master} (its log: {options.log})")
+    if not options.verbose:
+        keep_errors_quiet()
     conf = {**log_to(options.log), **options.conf}
     said_before = len(options.said_by_spark())
     try:
@@ -114,14 +119,17 @@ def start_spark(options: RunOptions) -> SparkSession:
 
 def run_pipelines(pipelines: list[Pipeline], options: RunOptions) -> int:
     """Run until they are done or somebody says stop; returns the exit code."""
+    check_before_start(pipelines, options.bootstrap, options.folder)
     spark = start_spark(options)
     interruption = Interruption()  # Spark has handlers of its own, which would end it in the middle
     try:
         return _run(spark, pipelines, options, interruption)
-    except Py4JError as error:
+    except (Py4JError, ConnectionError, SparkGone) as error:
+        if interruption.exit_code is not None:
+            return interruption.exit_code  # what has told us to end has told Spark too
         raise CommandError(f"Spark is gone: {reason_of(error)} (see {options.log})") from error
     finally:
-        with options.errors_in_file():
+        with options.errors_in_file(), suppress(Py4JError, ConnectionError):
             spark.stop()
 
 

@@ -1,6 +1,7 @@
 """What `barnabas pipeline` shows: a table that lives on a terminal, lines elsewhere, or JSON."""
 
 import sys
+import time
 from collections.abc import Sequence
 from datetime import datetime
 from types import TracebackType
@@ -95,7 +96,7 @@ def live_table(statuses: Sequence[Status]) -> "Group":
         )
         table.add_row(each["pipeline"], Text(each["state"], style), *cells)
         if each["error"] is not None and each["state"] in ("waiting", "failed"):
-            errors.append(Text(f"{each['pipeline']}: {each['error']}", "red"))
+            errors.append(Text(f"{each['pipeline']}: {_problem(each)}", "red"))
     return Group(table, *errors)
 
 
@@ -143,8 +144,16 @@ def line_of(status: Status) -> str:
     if status["state_rows"]:
         parts.append(f"state {_count(status['state_rows'])} rows")
     if status["error"] is not None and status["state"] in ("waiting", "failed"):
-        parts.append(f"error: {status['error']}")
+        parts.append(_problem(status))
     return "  ".join(parts)
+
+
+def _problem(status: Status) -> str:
+    """What is wrong, and what comes of it."""
+    if status["next_start"] is None or status["state"] != "waiting":
+        return f"error: {status['error']}"
+    wait_s = max(status["next_start"] - time.time(), 0)
+    return f"error (again in {wait_s:.0f} s): {status['error']}"
 
 
 class JsonView:
@@ -194,7 +203,7 @@ def print_statuses(statuses: Sequence[Status], *, as_json: bool) -> None:
                 each["rows_out"],
                 each["lag"],
                 _time(each["batch_ended"]),
-                each["error"] if each["state"] in ("waiting", "failed") else None,
+                each["error"] if each["state"] in ("waiting", "failed", "died") else None,
             )
             for each in statuses
         ],

@@ -14,9 +14,13 @@ a `.sql` file. `barnabas pipeline run` runs them (docs/pipelines.md), `barnabas.
 them without a broker.
 """
 
+from barnabas.spark.pipelines.compaction import compact_parquet
 from barnabas.spark.pipelines.definition import Pipeline, PipelineError, pipeline
 from barnabas.spark.pipelines.loading import load
+from barnabas.spark.pipelines.postgres import to_postgres
+from barnabas.spark.pipelines.postgres_reading import read_postgres
 from barnabas.spark.pipelines.reading import read_table, read_topic, read_undecodable
+from barnabas.spark.pipelines.replaying import replay_dead_letters
 from barnabas.spark.pipelines.run_folder import RunFolder
 from barnabas.spark.pipelines.running import PipelineRun
 from barnabas.spark.pipelines.sinks import (
@@ -32,12 +36,17 @@ from barnabas.spark.pipelines.sources import (
     from_topic,
     newest_per_key,
 )
+from barnabas.spark.pipelines.state import read_state, state_tables
+from barnabas.spark.pipelines.versions import as_version
+from barnabas.spark.pipelines.writing import write_topic
 
 __all__ = [
     "Pipeline",
     "PipelineError",
     "PipelineRun",
     "RunFolder",
+    "as_version",
+    "compact_parquet",
     "for_each_batch",
     "from_files",
     "from_table",
@@ -45,11 +54,17 @@ __all__ = [
     "load",
     "newest_per_key",
     "pipeline",
+    "read_postgres",
+    "read_state",
     "read_table",
     "read_topic",
     "read_undecodable",
+    "replay_dead_letters",
+    "state_tables",
     "to_console",
     "to_memory",
     "to_parquet",
+    "to_postgres",
     "to_topic",
+    "write_topic",
 ]

@@ -1,6 +1,7 @@
 """Finding pipelines in a file, or in the files of a folder."""
 
 import importlib.util
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from barnabas.spark.pipelines.definition import Pipeline, PipelineError
 from barnabas.spark.pipelines.sql_file import read_sql
 from barnabas.spark.tuned_session import session
 
+_SINK = re.compile(r"^--\s?(?:sink|source\s+\w+)\s*:", re.MULTILINE)
 _NO_SESSION = "SESSION_OR_CONTEXT_NOT_EXISTS"
 _MISTAKES = (ImportError, NameError, SyntaxError, AttributeError, TypeError, ValueError)
 
@@ -23,8 +25,8 @@ def load(path: str | Path, start_spark: Callable[[], object] = session) -> dict[
 
     Nothing of it needs Spark, unless a file uses it while it is imported, as for a function of
     columns at its top: then it is started. Python files are imported with their folder on the path,
-    so they can import each other. Tests (`test_*.py`, `*_test.py`, `conftest.py`), and whatever
-    begins with a dot or an underscore, are passed over.
+    so they can import each other. Tests (`test_*.py`, `*_test.py`, `conftest.py`), whatever begins
+    with a dot or an underscore, and in a folder what does not speak of pipelines, are passed over.
     """
     found: dict[str, Pipeline] = {}
     for file in definition_files(Path(path)):
@@ -53,7 +55,9 @@ def definition_files(path: Path) -> list[Path]:
     return sorted(
         file
         for file in path.rglob("*")
-        if file.suffix in (".py", ".sql") and _may_define(file.relative_to(path))
+        if file.suffix in (".py", ".sql")
+        and _may_define(file.relative_to(path))
+        and _speaks_of_pipelines(file)
     )
 
 
@@ -66,6 +70,12 @@ def is_test(file: Path) -> bool:
 
 def _may_define(file: Path) -> bool:
     return not is_test(file) and not any(part.startswith((".", "_")) for part in file.parts)
+
+
+def _speaks_of_pipelines(file: Path) -> bool:
+    """Other programs in the folder, and other queries, are not for us to run."""
+    text = file.read_text("utf-8", errors="replace")
+    return "pipeline" in text if file.suffix == ".py" else _SINK.search(text) is not None
 
 
 def _read(file: Path, start_spark: Callable[[], object]) -> list[Pipeline]:

@@ -95,9 +95,17 @@ class RunFolder:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(descriptor)
-            pid = self.status_of(name).get("pid", "?")
-            raise PipelineError(f"pipeline {name} runs already (process {pid})") from None
+            raise self._runs_already(name) from None
         return descriptor
+
+    def check_not_running(self, name: str) -> None:
+        """Raise if somebody runs it now, on this machine."""
+        if self.is_running(name):
+            raise self._runs_already(name)
+
+    def _runs_already(self, name: str) -> PipelineError:
+        pid = self.status_of(name).get("pid", "?")
+        return PipelineError(f"pipeline {name} runs already (process {pid})")
 
     def reset(self, name: str) -> bool:
         """Forget how far it is, so that the next run begins anew; False if there was nothing."""
@@ -124,6 +132,10 @@ def statuses(folder: RunFolder, defined_in: Path | None = None) -> list[dict[str
         if defined_in is not None and status.get("defined_in") != str(defined_in.resolve()):
             continue
         if not folder.is_running(name) and status.get("state") in ("new", "running", "waiting"):
-            status["state"] = "died"  # its process ended without a word
+            status["state"] = "died"
+            status["error"] = (
+                f"its process {status.get('pid', '?')} ended without a word: run it again, and it "
+                "goes on where it was"
+            )
         found.append(status)
     return found

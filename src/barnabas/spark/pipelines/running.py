@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -33,6 +34,10 @@ DEAD_LETTERS = "dead-letters"
 
 _STATUS_INTERVAL_S = 1.0
 _POLL_S = 0.1
+
+
+class SparkGone(PipelineError):  # noqa: N818 - its name says what is wrong
+    """The process that Spark runs in has ended."""
 
 
 class PipelineRun:
@@ -102,7 +107,12 @@ class PipelineRun:
     def look_after(self) -> None:
         """Start again what has failed and waited, and tell how all are doing. Call it often."""
         now = time.time()
-        changed = [query.look_after(now) for query in self.queries]
+        try:
+            changed = [query.look_after(now) for query in self.queries]
+        except (Py4JError, ConnectionError) as error:
+            for query in self.queries:
+                query.give_up(f"Spark is gone: {reason_of(error)}")
+            raise SparkGone(f"Spark is gone: {reason_of(error)}") from error
         if any(changed) or now - self._status_written >= _STATUS_INTERVAL_S:
             self._write_status(now)
 

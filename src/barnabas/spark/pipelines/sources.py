@@ -14,6 +14,9 @@ from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.values import FormatName, ValueFormat, value_format
 from barnabas.spark.schema import schema_of
 
+DEAD_LETTER_HEADER = "dead-letter."
+"""What the headers begin with that a dead letter has and the record had not."""
+
 _ALL = schema_of(headers=True)
 _PLACE = ("topic", "partition", "offset")
 
@@ -47,10 +50,19 @@ class TopicSource:
         _check_record(self.record)
         if self.schema is None and self._skips:
             raise InvalidArgument("without a schema nothing is decoded, so nothing is undecodable")
+        if self.dead_letters in self.topics:
+            raise InvalidArgument(
+                f"dead_letters: {self.dead_letters} is read too, so what can't be decoded would go "
+                "round for ever"
+            )
         if self.dead_letters is not None and self.skip_undecodable:
             raise InvalidArgument("dead_letters or skip_undecodable: it is one or the other")
         if self.watermark is not None:
             _split_watermark(self.watermark)
+
+    @property
+    def topics(self) -> list[str]:
+        return [each.strip() for each in self.topic.split(",")]
 
     @property
     def values(self) -> ValueFormat | None:
@@ -88,7 +100,7 @@ class TopicSource:
         found = undecodable(self._records(environment, wanted), values)
         added = [
             F.struct(
-                F.lit(f"dead-letter.{name}").alias("key"),
+                F.lit(f"{DEAD_LETTER_HEADER}{name}").alias("key"),
                 F.col(name).cast("string").cast("binary").alias("value"),
             )
             for name in (*_PLACE, "timestamp", "reason")

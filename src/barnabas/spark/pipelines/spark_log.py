@@ -1,6 +1,9 @@
 """Spark's log in a file, since on a terminal it would bury everything else."""
 
+import logging
 from pathlib import Path
+
+from pyspark.logger import PySparkLogger
 
 _CONFIG = """rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
@@ -21,6 +24,12 @@ appender.file.strategy.max = 3
 def log_to(log: Path) -> dict[str, str]:
     """Settings of Spark that make its driver log there, at most 40 MB."""
     log.parent.mkdir(parents=True, exist_ok=True)
-    config = log.with_name("log4j2.properties")
+    config = log.with_name(f"{log.stem}-log4j2.properties")
     config.write_text(_CONFIG.format(log=log), "utf-8")
     return {"spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={config.as_uri()}"'}
+
+
+def keep_errors_quiet() -> None:
+    """PySpark logs some errors that it raises, each in a line that has the whole stack trace."""
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)

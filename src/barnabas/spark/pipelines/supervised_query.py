@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Literal, TypeAlias
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -87,8 +89,14 @@ class SupervisedQuery:
         self.state = "stopped"
         self.next_start = None
         if self._query is not None:
-            self._query.stop()
-            self._read_reports(self._query)
+            with suppress(Py4JError, ConnectionError):  # where Spark is gone, so is the query
+                self._query.stop()
+                self._read_reports(self._query)
+
+    def give_up(self, reason: str) -> None:
+        """It has failed for good, for a reason that is none of its own."""
+        if not self.is_over:
+            self.error, self.state, self.next_start = reason, "failed", None
 
     def status(self, now: float) -> dict[str, Any]:
         """How it is, for people and programs."""
