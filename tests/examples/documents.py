@@ -34,9 +34,17 @@ class Step:
     expected: list[str] | None = field(default=None)
 
 
-def steps(document: Path) -> list[Step]:
+def steps(document: Path, *, only: str | None = None, without: str | None = None) -> list[Step]:
+    """Those of a document, of one of its sections (`## only`), or of all but one."""
+    sections = re.split(r"^## ", document.read_text(), flags=re.MULTILINE)
+    chosen = [
+        text
+        for text in sections
+        if (only is None or text.startswith(f"{only}\n"))
+        and (without is None or not text.startswith(f"{without}\n"))
+    ]
     found: list[Step] = []
-    for kind, text in _BLOCK.findall(document.read_text()):
+    for kind, text in _BLOCK.findall("\n".join(chosen)):
         if kind == "python":
             found.append(Step("python", text))
         elif kind == "text":
@@ -50,7 +58,7 @@ def steps(document: Path) -> list[Step]:
     return [step for step in found if not NOT_RUN.match(step.source)]
 
 
-def run(step: Step, bootstrap: str, directory: Path) -> None:
+def run(step: Step, bootstrap: str, directory: Path, *, timeout_s: float = 60) -> None:
     """Run one step as the document says, but with this broker; raise if it is not as promised."""
     source = step.source.replace(_ADDRESS, bootstrap).replace("/var/lib/barnabas/", "data/")
     if source.startswith("kcat") and shutil.which("kcat") is None:
@@ -60,24 +68,15 @@ def run(step: Step, bootstrap: str, directory: Path) -> None:
         if step.kind == "python"
         else ["bash", "-eo", "pipefail", "-c", source]
     )
-    bin_directory = Path(sys.executable).parent
-    environment = {
-        **os.environ,
-        "PATH": f"{bin_directory}:{os.environ['PATH']}",
-        "BARNABAS_BOOTSTRAP": bootstrap,
-        # Compiled once for all steps, even where nothing may be compiled beside the sources.
-        "PYTHONPYCACHEPREFIX": str(directory / "pycache"),
-        "PYTHONDONTWRITEBYTECODE": "",
-    }
     done = subprocess.run(
         command,
         cwd=directory,
-        env=environment,
+        env=environment(bootstrap, directory),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=60,
+        timeout=timeout_s,
         check=False,
     )
     assert done.returncode == 0, f"{step.source}\n{done.stdout}"
@@ -86,6 +85,18 @@ def run(step: Step, bootstrap: str, directory: Path) -> None:
         assert re.fullmatch("\n".join(lines), done.stdout.rstrip("\n")), (
             f"{step.source}\n{done.stdout}"
         )
+
+
+def environment(bootstrap: str, directory: Path) -> dict[str, str]:
+    """What a step finds: the commands of this installation, and this broker."""
+    return {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "BARNABAS_BOOTSTRAP": bootstrap,
+        # Compiled once for all steps, even where nothing may be compiled beside the sources.
+        "PYTHONPYCACHEPREFIX": str(directory / "pycache"),
+        "PYTHONDONTWRITEBYTECODE": "",
+    }
 
 
 def _pattern(line: str) -> str:

@@ -1,0 +1,55 @@
+"""The word count of the README, as it is written there, with a broker and a Spark of its own."""
+
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import MakeBroker
+from tests.examples.documents import ROOT, environment, run, steps
+from tests.examples.test_documents import README, WITH_SPARK
+
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.long, pytest.mark.timeout(400)]
+
+_RUN = "barnabas pipeline run"
+_PATIENCE_S = 120
+
+
+def test_the_readme_counts_words(make_broker: MakeBroker, tmp_path: Path) -> None:
+    bootstrap = make_broker().bootstrap
+    (tmp_path / "examples").mkdir()
+    shutil.copy(ROOT / "examples" / "wordcount.sql", tmp_path / "examples")
+    output = tmp_path / "output"
+    running: subprocess.Popen[bytes] | None = None
+    try:
+        for step in steps(README, only=WITH_SPARK):
+            if step.source.startswith(_RUN):
+                with output.open("wb") as file:
+                    running = subprocess.Popen(
+                        ["bash", "-c", f"exec {step.source}"],
+                        cwd=tmp_path,
+                        env=environment(bootstrap, tmp_path),
+                        stdout=file,
+                        stderr=subprocess.STDOUT,
+                    )
+            else:
+                run(step, bootstrap, tmp_path, timeout_s=_PATIENCE_S)
+        assert running is not None
+        running.send_signal(signal.SIGINT)
+        assert running.wait(_PATIENCE_S) == 130, output.read_text()
+        said = output.read_text().splitlines()
+        assert said[0].startswith("starting Spark on ")
+        assert "wordcount  stopped" in said[-1]
+        assert "in 2 rows" in said[-1]
+        assert not any("Traceback" in line for line in said)
+    finally:
+        if running is not None:
+            running.kill()
+            running.wait()
+
+
+def test_the_readme_shows_the_file_that_it_runs() -> None:
+    text = (ROOT / "examples" / "wordcount.sql").read_text()
+    assert f"```sql\n{text}```" in README.read_text()
