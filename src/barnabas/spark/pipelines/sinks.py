@@ -12,12 +12,15 @@ from pyspark.sql.types import BinaryType, StringType
 
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.environment import Environment
+from barnabas.spark.pipelines.parquet_batches import ParquetBatches, is_local
+from barnabas.spark.pipelines.parquet_table import OF_SPARK, OURS
 from barnabas.spark.pipelines.sources import option_texts
 
 OutputMode: TypeAlias = Literal["append", "update", "complete"]
 OUTPUT_MODES: tuple[OutputMode, ...] = ("append", "update", "complete")
 
 _BESIDE_VALUE = ("headers", "topic", "partition")
+_FEWEST_FILES = 2
 
 
 class Sink(Protocol):
@@ -107,25 +110,48 @@ class ParquetSink:
 
     path: str
     partition_by: tuple[str, ...] = ()
+    compact: int = 0
     options: Mapping[str, str] = field(default_factory=dict)
 
     modes: ClassVar[tuple[OutputMode, ...]] = ("append",)
     recovers: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        if self.compact and (self.compact < _FEWEST_FILES or not self.partition_by):
+            raise InvalidArgument(
+                f"compact={self.compact}: it takes {_FEWEST_FILES} files or more to make one of "
+                "them, and partition_by, since it is done partition by partition"
+            )
+
     def writer(
         self, environment: Environment, rows: DataFrame, output_mode: OutputMode
     ) -> DataStreamWriter:
-        del environment, output_mode
+        del output_mode
+        columns = [_named(each) for each in self.partition_by]
+        for name, expression in columns:
+            if expression is not None:
+                rows = rows.withColumn(name, F.expr(expression))
+        names = [name for name, _ in columns]
+        if is_local(environment.spark, self.path):
+            return rows.writeStream.foreachBatch(
+                ParquetBatches(self._folder, names, self.compact, self.options)
+            )
+        if self.compact:
+            raise InvalidArgument(f"compact: {self.path} is not in a file system of this machine")
         writer = rows.writeStream.format("parquet").option("path", self.path)
-        if self.partition_by:
-            writer = writer.partitionBy(*self.partition_by)
+        if names:
+            writer = writer.partitionBy(*names)
         return writer.options(**self.options)
 
     @property
     def folder(self) -> Path | None:
         """Where it is on this machine, if a query has written to it here."""
-        folder = Path(self.path.removeprefix("file://"))
-        return folder if (folder / "_spark_metadata").is_dir() else None
+        logs = (self._folder / each for each in (OURS, OF_SPARK))
+        return self._folder if any(each.is_dir() for each in logs) else None
+
+    @property
+    def _folder(self) -> Path:
+        return Path(self.path.removeprefix("file://"))
 
     def describe(self) -> str:
         return f"Parquet in {self.path}"
@@ -204,10 +230,17 @@ def to_topic(
     return TopicSink(topic, keys, exactly_once, option_texts(options))
 
 
-def to_parquet(path: str, *, partition_by: str | Sequence[str] = (), **options: Any) -> ParquetSink:
-    """Write every row to a table of Parquet files, exactly once for whoever reads it with Spark."""
+def to_parquet(
+    path: str, *, partition_by: str | Sequence[str] = (), compact: int = 0, **options: Any
+) -> ParquetSink:
+    """Write every row to a table of Parquet files, exactly once for whoever reads the folder.
+
+    `partition_by` are columns, or new ones with what they are made of, as `"day=date(at)"`.
+    With `compact=20`, a partition that has got twenty small files gets one of them, while the
+    pipeline runs. `options` are those of Spark's for Parquet.
+    """
     columns = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
-    return ParquetSink(path, columns, option_texts(options))
+    return ParquetSink(path, columns, compact, option_texts(options))
 
 
 def for_each_batch(function: Callable[[DataFrame, int], None]) -> FunctionSink:
@@ -239,3 +272,9 @@ def _as_bytes(rows: DataFrame, name: str) -> Column:
     if of_type.simpleString().startswith(("struct", "array", "map")):
         return F.to_json(name).cast("binary")
     return F.col(name).cast("string").cast("binary")
+
+
+def _named(column: str) -> tuple[str, str | None]:
+    """A column's name, and what it is made of if that is said."""
+    name, separator, expression = column.partition("=")
+    return name.strip(), expression.strip() if separator else None

@@ -1,0 +1,42 @@
+"""Two folders change places in one step, so that nobody finds none, or half of each.
+
+Linux (`renameat2`) and macOS (`renamex_np`) can; Python has no name for it. Not every file system
+does: network file systems, for one, mostly don't.
+"""
+
+import ctypes
+import errno
+import os
+import sys
+from pathlib import Path
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+_RENAME_SWAP = 2
+_NOT_HERE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+
+
+class SwapError(OSError):
+    """The operating system or the file system has no such step."""
+
+
+def swap(one: Path, other: Path) -> None:
+    """Let what is in `one` be in `other`, and the other way round."""
+    sys.audit("barnabas.swap", str(one), str(other))
+    code = _swap(os.fsencode(one), os.fsencode(other))
+    if code in _NOT_HERE:
+        raise SwapError(code, "the file system can't exchange two folders in one step", str(one))
+    if code:
+        raise OSError(code, os.strerror(code), str(one))
+
+
+def _swap(one: bytes, other: bytes) -> int:
+    """0, or the number of the error."""
+    library = ctypes.CDLL(None, use_errno=True)
+    if sys.platform == "darwin":
+        done = library.renamex_np(one, other, _RENAME_SWAP)
+    elif hasattr(library, "renameat2"):
+        done = library.renameat2(_AT_FDCWD, one, _AT_FDCWD, other, _RENAME_EXCHANGE)
+    else:
+        return errno.ENOSYS
+    return ctypes.get_errno() if done else 0
