@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.definition import Pipeline, check_output_mode
+from barnabas.spark.pipelines.postgres import to_postgres
 from barnabas.spark.pipelines.sinks import Sink, to_console, to_memory, to_parquet, to_topic
 from barnabas.spark.pipelines.sources import Source, from_files, from_table, from_topic
 
@@ -30,7 +31,8 @@ T = TypeVar("T")
 
 _FIELD = re.compile(r"--\s?(pipeline|source\s+\w+|sink|trigger|output_mode|conf)\s*:\s*(.*)$")
 _MORE = re.compile(r"--\s{2,}(\S.*)$")
-_YES_OR_NO = {"exactly_once", "skip_undecodable"}
+_NAMED = re.compile(r"\w+=")  # not an address, which may have = in its middle
+_YES_OR_NO = {"create", "exactly_once", "skip_undecodable"}
 
 SOURCES: Mapping[str, Callable[..., Source]] = {
     "topic": from_topic,
@@ -40,6 +42,7 @@ SOURCES: Mapping[str, Callable[..., Source]] = {
 SINKS: Mapping[str, Callable[..., Sink]] = {
     "topic": to_topic,
     "parquet": to_parquet,
+    "postgres": to_postgres,
     "console": to_console,
     "memory": to_memory,
 }
@@ -118,7 +121,7 @@ def _made(what: str, kinds: Mapping[str, Callable[..., T]], text: str) -> T:
     if make is None:
         raise InvalidArgument(f"{what} is of a kind out of {', '.join(kinds)}, not {kind!r}")
     at = 0
-    while at < len(words) and "=" not in words[at]:
+    while at < len(words) and not _NAMED.match(words[at]):
         at += 1
     arguments: dict[str, Any] = dict(_pair(each) for each in words[at:])
     if "partition_by" in arguments:
@@ -127,6 +130,8 @@ def _made(what: str, kinds: Mapping[str, Callable[..., T]], text: str) -> T:
         arguments["key"] = _list(arguments["key"])
     for name in _YES_OR_NO & arguments.keys():
         arguments[name] = arguments[name].lower() == "true"
+    if "compact" in arguments:
+        arguments["compact"] = _number("compact", arguments["compact"])
     try:
         inspect.signature(make).bind(*words[:at], **arguments)
     except TypeError as error:
@@ -146,6 +151,12 @@ def _pair(text: str) -> tuple[str, str]:
     if not separator:
         raise InvalidArgument(f"{text!r}: write name=value")
     return name, value
+
+
+def _number(name: str, text: str) -> int:
+    if not text.isdecimal():
+        raise InvalidArgument(f"{name} is a number, not {text!r}")
+    return int(text)
 
 
 def _list(text: str) -> list[str]:
