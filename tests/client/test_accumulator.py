@@ -255,7 +255,7 @@ def test_threads_loops_and_callbacks_hear_of_the_end() -> None:
         sent, _ = add(accumulating, b"x")
         heard: list[object] = []
         threads = [
-            Thread(target=lambda: heard.append(sent.result(10).offset)),
+            Thread(target=lambda: heard.append(sent.result(60).offset)),
             Thread(target=lambda: heard.append(asyncio.run(offset_of(sent)))),
         ]
         for thread in threads:

@@ -50,11 +50,11 @@ def test_a_broker_that_hangs_does_not_keep_others_from_answering() -> None:
         began = asyncio.get_running_loop().time()
         async with (
             FakeBroker({"t": 2}) as broker,
-            Cluster(f"{host}:{port},{broker.bootstrap}") as cluster,
+            Cluster(f"{host}:{port},{broker.bootstrap}", connect_timeout_ms=60_000) as cluster,
         ):
             assert len((await cluster.topic("t")).partitions) == 2
         assert held
-        assert asyncio.get_running_loop().time() - began < 3
+        assert asyncio.get_running_loop().time() - began < 30
         for _, writer in held:
             writer.close()
         deaf.close()
@@ -227,7 +227,7 @@ def test_trying_again_ends() -> None:
     async def main() -> None:
         async with (
             FakeBroker() as broker,
-            Cluster(broker.bootstrap, retry_timeout_ms=200) as cluster,
+            Cluster(broker.bootstrap, retry_timeout_ms=500) as cluster,
         ):
             attempts = 0
 
@@ -238,7 +238,7 @@ def test_trying_again_ends() -> None:
 
             with pytest.raises(ConnectionLost):
                 await cluster.retrying(attempt)
-            assert 1 < attempts < 6
+            assert 1 < attempts < 8
 
     run(main())
 

@@ -174,7 +174,7 @@ def test_a_leader_that_hangs_is_left_as_soon_as_another_leads(
 
     async def main() -> None:
         brokers = FakeCluster()
-        async with brokers, Cluster(brokers.bootstrap, connect_timeout_ms=200) as cluster:
+        async with brokers, Cluster(brokers.bootstrap, connect_timeout_ms=700) as cluster:
             consumer = Consumer(cluster, tuning=FetchTuning(max_wait_ms=50))
             consumer.assign({T0: 0})
             async with consumer, Producer(cluster) as producer:
@@ -261,7 +261,7 @@ def test_a_broker_that_says_nothing_is_passed_over() -> None:
     async def main() -> None:
         async with FakeCluster() as brokers:
             brokers.hanging.add(1)
-            async with Cluster(brokers.bootstrap, connect_timeout_ms=100) as cluster:
+            async with Cluster(brokers.bootstrap, connect_timeout_ms=700) as cluster:
                 assert cluster.brokers.keys() == {1, 2}
 
     run(main())

@@ -196,7 +196,7 @@ def test_retries_end_with_the_delivery_timeout() -> None:
     async def main() -> None:
         async with FakeBroker({"t": 1}) as broker, Cluster(broker.bootstrap) as cluster:
             Store(broker, lambda _partition, _values: ErrorCode.NOT_LEADER_OR_FOLLOWER)
-            async with Producer(cluster, delivery_timeout_ms=300) as producer:
+            async with Producer(cluster, delivery_timeout_ms=1_500) as producer:
                 future = await producer.send("t", b"x")
             with pytest.raises((BrokerError, DeliveryTimedOut), match="NOT_LEADER_OR_FOLLOWER"):
                 await future
@@ -405,7 +405,7 @@ def test_a_partition_begins_anew_when_a_batch_was_given_up() -> None:
             store = Numbered(broker)
             async with (
                 Cluster(broker.bootstrap) as cluster,
-                Producer(cluster, delivery_timeout_ms=400) as producer,
+                Producer(cluster, delivery_timeout_ms=1_500) as producer,
             ):
                 await (await producer.send("t", b"1"))
                 store.judge = lambda _partition, _values: ErrorCode.NOT_ENOUGH_REPLICAS
@@ -427,7 +427,7 @@ def test_a_silent_broker_holds_nobody_longer_than_the_delivery_timeout() -> None
             store = Numbered(broker)
             async with (
                 Cluster(broker.bootstrap) as cluster,
-                Producer(cluster, delivery_timeout_ms=500) as producer,
+                Producer(cluster, delivery_timeout_ms=1_500) as producer,
             ):
                 await (await producer.send("t", b"1"))
                 answer, speaking = store.answer, asyncio.Event()

@@ -40,7 +40,7 @@ def run(main: Coroutine[Any, Any, None]) -> None:
 
 
 async def all_up(cluster: Cluster) -> None:
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(60):
         while True:
             brokers = (await describe_cluster(cluster)).brokers
             if len(brokers) == 3 and not any(broker.fenced for broker in brokers):

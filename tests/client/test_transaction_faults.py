@@ -172,9 +172,9 @@ class Coordinator:
 async def producer_of(
     level: int,
     *,
-    retry_timeout_ms: int = 10_000,
-    request_timeout_ms: int = 10_000,
-    delivery_timeout_ms: int = 10_000,
+    retry_timeout_ms: int = 60_000,
+    request_timeout_ms: int = 60_000,
+    delivery_timeout_ms: int = 60_000,
 ) -> Any:
     async with FakeBroker({"t": 2}) as broker:
         coordinator = Coordinator(broker, level)
@@ -400,7 +400,7 @@ def test_a_fenced_body_keeps_its_own_exception(level: int) -> None:
 @both
 def test_a_commit_is_asked_for_again_when_its_answer_is_lost(level: int) -> None:
     async def main() -> None:
-        async with producer_of(level, request_timeout_ms=200) as (producer, coordinator, _):
+        async with producer_of(level, request_timeout_ms=1_500) as (producer, coordinator, _):
             coordinator.refusals["end"] = [None, ErrorCode.NOT_COORDINATOR]
             async with producer.transaction():
                 await producer.send("t", b"1")
@@ -414,7 +414,7 @@ def test_a_commit_is_asked_for_again_when_its_answer_is_lost(level: int) -> None
 @both
 def test_a_commit_that_nobody_confirms_is_uncertain(level: int) -> None:
     async def main() -> None:
-        async with producer_of(level, request_timeout_ms=200, retry_timeout_ms=300) as (
+        async with producer_of(level, request_timeout_ms=1_000, retry_timeout_ms=1_200) as (
             producer,
             coordinator,
             _,
@@ -464,7 +464,8 @@ def test_a_roll_back_that_is_cut_short_ends_the_producer(level: int) -> None:
     """A batch of the old transaction may still be on its way: it must not meet the next one."""
 
     async def main() -> None:
-        async with producer_of(level) as (producer, coordinator, broker):
+        # Whoever leaves the producer waits for that batch, until it is given up.
+        async with producer_of(level, delivery_timeout_ms=1_500) as (producer, coordinator, broker):
             broker.on(ProduceRequest, lambda _: None)
             transaction = producer.transaction()
             transaction.begin()
@@ -538,7 +539,10 @@ def test_a_group_that_has_moved_on_gets_no_offsets(level: int) -> None:
     run(main())
 
 
-def test_a_busy_coordinator_is_asked_again_at_once() -> None:
+def test_a_busy_coordinator_is_asked_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("barnabas.client.cluster.FIRST_PAUSE_MS", 40_000)
+    monkeypatch.setattr("barnabas.client.backoff.LONGEST_PAUSE_MS", 40_000)
+
     async def main() -> None:
         async with producer_of(CLASSIC) as (producer, coordinator, broker):
             coordinator.refusals["add partitions"] = [ErrorCode.CONCURRENT_TRANSACTIONS] * 3
@@ -546,7 +550,7 @@ def test_a_busy_coordinator_is_asked_again_at_once() -> None:
             began = asyncio.get_running_loop().time()
             async with producer.transaction():
                 await producer.send("t", b"1", partition=1)
-            assert asyncio.get_running_loop().time() - began < 0.5
+            assert asyncio.get_running_loop().time() - began < 30
             assert coordinator.told.count("add partitions") == 4
             assert broker.count(FindCoordinatorRequest) == asked
 
