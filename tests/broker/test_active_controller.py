@@ -318,4 +318,4 @@ def test_a_lone_node_gets_over_a_decision_that_failed(
         assert await node.topic_creation.create(["after-a-bug"]) == {"after-a-bug": 0}
         assert not node.lifecycle.is_cut_off
 
-    node.loop.run_until_complete(asyncio.wait_for(scenario(), 10))
+    node.loop.run_until_complete(asyncio.wait_for(scenario(), 60))

@@ -85,7 +85,7 @@ def test_the_end_does_not_wait_for_work_under_way() -> None:
     wait_until(lambda: len(children()) == 1, 60, "it does not start")
     began = time.monotonic()
     child.shutdown()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     assert children() == []
     assert futures[0].exception() is not None
     assert futures[1].cancelled()
@@ -107,7 +107,7 @@ def test_it_dies_with_its_parent_in_the_middle_of_its_work(number: int) -> None:
     time.sleep(0.1)
     assert psutil.pid_exists(pid)
     parent.send_signal(number)
-    parent.wait(10)
+    parent.wait(60)
     wait_until(lambda: not psutil.pid_exists(pid) or _is_dead(pid), 60, "it lives on")
 
 

@@ -76,7 +76,7 @@ class Stage:
 
 def play(scenario: Callable[[Stage], Coroutine[Any, Any, None]]) -> None:
     async def run() -> None:
-        await asyncio.wait_for(scenario(Stage()), 10)
+        await asyncio.wait_for(scenario(Stage()), 60)
 
     asyncio.run(run())
 
@@ -139,7 +139,7 @@ def test_a_controller_that_is_none_any_more_is_not_waited_for() -> None:
         await asyncio.sleep(0.01)
         assert not asking.done()
         stage.leads(3)
-        assert await asyncio.wait_for(asking, 1) == answer()
+        assert await asyncio.wait_for(asking, 30) == answer()
         assert held[0].cancelled()
 
     play(scenario)

@@ -26,20 +26,20 @@ def connections(node: BrokerProcess) -> int:
 
 
 def test_the_idle_go_and_the_others_stay(node: BrokerProcess, topic: str) -> None:
+    started = time.monotonic()
     with (
         RawClient(node.host, node.port) as busy,
         RawClient(node.host, node.port) as waiting,
         RawClient(node.host, node.port),
         RawClient(node.host, node.port, receive_buffer=4096) as stalled,
     ):
+        wait_until(lambda: connections(node) == 4, 60, "not all are connected")
         create_topic(busy, topic)
         produced(busy, topic, batch(b"x" * 500_000))
         # More than the sockets hold: this client would have to read before it can be answered.
         large = fetch_request(asked(topic, {0: 0}, max_bytes=4 << 20), max_bytes=4 << 20)
         stalled.send_bytes(b"".join(stalled.frame(large, BY_NAME) for _ in range(20)))
         waiting.send(fetch_request(asked(topic, {0: 1}), max_wait_ms=30_000), BY_NAME)
-        assert connections(node) == 4
-        started = time.monotonic()
 
         def only_two_are_left() -> bool:
             assert busy.ask(MetadataRequest([])).cluster_id

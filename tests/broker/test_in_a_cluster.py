@@ -6,6 +6,7 @@ How a cluster lives through faults is in tests/cluster.
 import asyncio
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from barnabas.client.cluster import Cluster
 from barnabas.errors import BrokerUnreachable
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.framing import decode_response, encode_request
+from barnabas.wire.message import Request
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from barnabas.wire.messages.broker_registration import (
     BrokerRegistrationRequest,
@@ -39,10 +41,15 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcess
             assert "Traceback" not in node.log.read_text(), node.log_tail()
 
 
+def ask(node: NodeProcess, request: Request[Any]) -> Any:
+    with node.connect(60) as client:
+        return client.ask(request)
+
+
 def test_a_topic_is_known_where_it_was_created(cluster: ClusterProcesses) -> None:
     for node_id, node in cluster.nodes.items():
         name = f"created-{node_id}"
-        with node.connect(10) as client:
+        with node.connect(60) as client:
             request = CreateTopicsRequest([CreatableTopic(name, 4, 3)], 5_000)
             assert client.ask(request).topics[0].error_code == 0
             asked = MetadataRequest([MetadataRequestTopic(name=name)])
@@ -54,7 +61,7 @@ def test_a_topic_is_known_where_it_was_created(cluster: ClusterProcesses) -> Non
 
 def test_producer_ids_are_unique_in_the_cluster(cluster: ClusterProcesses) -> None:
     ids = [
-        node.ask(InitProducerIdRequest(None)).producer_id
+        ask(node, InitProducerIdRequest(None)).producer_id
         for _ in range(3)
         for node in cluster.nodes.values()
     ]
@@ -65,7 +72,7 @@ def test_the_settings_of_any_broker_can_be_asked_for_anywhere(cluster: ClusterPr
     keys = ["node.id", "listeners"]
     for node in cluster.nodes.values():
         asked = [DescribeConfigsResource(BROKER, str(node_id), keys) for node_id in (1, 2, 3, 9)]
-        answer = node.ask(DescribeConfigsRequest(asked))
+        answer = ask(node, DescribeConfigsRequest(asked))
         assert [result.resource_name for result in answer.results] == ["1", "2", "3", "9"]
         for node_id, result in zip((1, 2, 3), answer.results, strict=False):
             assert result.error_code == 0
@@ -84,7 +91,7 @@ def register(node: NodeProcess, node_id: int, cluster_id: str) -> BrokerRegistra
         rack=None,
         log_dirs=[b"another directory"[:16]],
     )
-    with node.connect(5) as client:
+    with node.connect(60) as client:
         frame = encode_request(request, request.MAX_VERSION, 1, peer_client_id(node_id))
         client.send_bytes(b"".join(frame))
         answer = decode_response(
@@ -96,7 +103,7 @@ def register(node: NodeProcess, node_id: int, cluster_id: str) -> BrokerRegistra
 
 def heartbeat(node: NodeProcess, node_id: int, epoch: int) -> BrokerHeartbeatResponse:
     request = BrokerHeartbeatRequest(node_id, epoch, 0)
-    with node.connect(5) as client:
+    with node.connect(60) as client:
         frame = encode_request(request, request.MAX_VERSION, 1, peer_client_id(node_id))
         client.send_bytes(b"".join(frame))
         answer = decode_response(
@@ -107,7 +114,7 @@ def heartbeat(node: NodeProcess, node_id: int, epoch: int) -> BrokerHeartbeatRes
 
 
 def test_nobody_takes_a_living_brokers_place(cluster: ClusterProcesses) -> None:
-    described = cluster[1].ask(DescribeClusterRequest())
+    described = ask(cluster[1], DescribeClusterRequest())
     controller = cluster[described.controller_id]
     victim = next(node_id for node_id in (1, 2, 3) if node_id != described.controller_id)
     taken = register(controller, victim, described.cluster_id)
@@ -119,13 +126,13 @@ def test_nobody_takes_a_living_brokers_place(cluster: ClusterProcesses) -> None:
     # One that speaks of an old epoch, and goes away, does not take the living one along.
     assert heartbeat(controller, victim, -5).error_code == ErrorCode.STALE_BROKER_EPOCH
     time.sleep(0.4)
-    brokers = controller.ask(DescribeClusterRequest()).brokers
+    brokers = ask(controller, DescribeClusterRequest()).brokers
     assert {broker.broker_id for broker in brokers} == {1, 2, 3}
     assert "shut this node out" not in other.log.read_text()
 
 
 async def reach(node: NodeProcess) -> None:
-    async with Cluster(f"127.0.0.1:{node.port}", request_timeout_ms=300):
+    async with Cluster(f"127.0.0.1:{node.port}", request_timeout_ms=3_000):
         pass
 
 
@@ -143,7 +150,7 @@ def test_without_a_majority_a_node_waits_says_so_and_can_be_stopped(
         "it does not say whom it waits for",
     )
     assert node.alive
-    with node.connect(10) as client:
+    with node.connect(60) as client:
         described = client.ask(DescribeClusterRequest())
     assert described.cluster_id
     assert described.controller_id == -1
@@ -151,8 +158,8 @@ def test_without_a_majority_a_node_waits_says_so_and_can_be_stopped(
         asyncio.run(reach(node))
     began = time.monotonic()
     node.stop()
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 20
     cluster.start()
-    with node.connect(10) as client:
+    with node.connect(60) as client:
         topics = client.ask(MetadataRequest(None)).topics
     assert "kept" in {topic.name for topic in topics}

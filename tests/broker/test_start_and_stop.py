@@ -52,7 +52,7 @@ def start(*settings: str) -> tuple[int, str]:
     command = [sys.executable, "-m", "barnabas", "server"]
     for setting in settings:
         command += ["--set", setting]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert ended.stdout == ""
     return ended.returncode, ended.stderr
 
