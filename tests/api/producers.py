@@ -89,7 +89,7 @@ def read(bootstrap: str, topic: str, partition: int = 0) -> list[confluent_kafka
     try:
         consumer.assign([confluent_kafka.TopicPartition(topic, partition, 0)])
         while True:
-            message = consumer.poll(10)
+            message = consumer.poll(60)
             assert message is not None, "neither records nor the end"
             if message.error() is not None:
                 assert message.error().code() == confluent_kafka.KafkaError._PARTITION_EOF

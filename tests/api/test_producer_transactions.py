@@ -46,7 +46,8 @@ def run(main: Coroutine[Any, Any, None]) -> None:
 
 def test_a_block_is_seen_as_a_whole_or_never(face: Face, bootstrap: str, topic: str) -> None:
     async def main() -> None:
-        async with face(bootstrap, transactional_id=topic) as producer:
+        # What nobody waits for lingers, so that it is still here when it is dropped.
+        async with face(bootstrap, transactional_id=topic, linger_ms=60_000) as producer:
             async with producer.transaction():
                 sent = [await producer.send(topic, b"kept %d" % number) for number in range(3)]
             assert [each.result().offset for each in sent] == [0, 1, 2]
@@ -157,7 +158,7 @@ def test_each_message_is_worked_on_exactly_once(bootstrap: str, topic: str) -> N
         done = attempts = 0
         while done < COUNT:
             with suppress(ZeroDivisionError), producer.transaction(consumer):
-                messages = consumer.poll(5, max_records=10)
+                messages = consumer.poll(30, max_records=10)
                 for message in messages:
                     producer.send(topic, message.value)
                 attempts += 1
@@ -183,7 +184,7 @@ def test_each_message_is_worked_on_exactly_once_in_asyncio(bootstrap: str, topic
             while done < COUNT:
                 with suppress(ZeroDivisionError):
                     async with producer.transaction(consumer):
-                        messages = await consumer.poll(5, max_records=10)
+                        messages = await consumer.poll(30, max_records=10)
                         for message in messages:
                             await producer.send(topic, message.value)
                         attempts += 1
