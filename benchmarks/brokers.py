@@ -23,7 +23,7 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 _READY = re.compile(r"ready on (\S+):(\d+)")
-_START_TIMEOUT_S = 30.0
+_START_TIMEOUT_S = 60.0
 _SETTLE_S = 1.0
 """Kafka acknowledges a new topic a little before it takes records for it."""
 
