@@ -1,5 +1,6 @@
 """The parts of pipelines that need no Spark: definitions, files, back-off, reports, folders."""
 
+import json
 import os
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from barnabas.spark.pipelines.progress import Progress, read_batch
 from barnabas.spark.pipelines.resetting import reset_pipelines, what_is_there
 from barnabas.spark.pipelines.run_folder import statuses
 from barnabas.spark.pipelines.running import dead_letter_pipelines
+from barnabas.spark.pipelines.supervised_query import SupervisedQuery
 
 SQL = """
 -- Page views by page and minute.
@@ -222,6 +224,49 @@ def test_the_reason_of_a_failure_is_what_was_first(text: str, reason: str) -> No
 
 def report(number: int, at: str, **more: object) -> dict[str, object]:
     return {"batchId": number, "timestamp": at, "batchDuration": 1000, "numInputRows": 10, **more}
+
+
+class Reporting:
+    """A query of Spark's, as far as its reports go."""
+
+    isActive = True
+
+    def __init__(self) -> None:
+        self._jsq = self
+        self.reports: list[dict[str, object]] = []
+
+    def recentProgress(self) -> list["Reported"]:
+        return [Reported(each) for each in self.reports]
+
+
+class Reported:
+    def __init__(self, told: dict[str, object]) -> None:
+        self._told = told
+
+    def batchId(self) -> object:
+        return self._told["batchId"]
+
+    def json(self) -> str:
+        return json.dumps(self._told)
+
+
+def test_a_report_of_idleness_does_not_stand_for_the_batch_that_follows() -> None:
+    done = {"durationMs": {"addBatch": 1, "triggerExecution": 2}}
+    idle = {"numInputRows": 0, "durationMs": {"triggerExecution": 1}}
+    query = Reporting()
+
+    @pipeline(sources={"a": from_topic("a")}, sink=to_topic("t"))
+    def copied(a: object) -> None: ...
+
+    supervised = SupervisedQuery(copied, lambda: query)
+    supervised.start(0.0)
+    query.reports.append(report(0, "2026-01-01T00:00:00.000Z", **done))
+    query.reports.append(report(1, "2026-01-01T00:00:10.000Z", **idle))
+    supervised.look_after(1.0)
+    assert (supervised.progress.batches, supervised.progress.rows_in) == (1, 10)
+    query.reports.append(report(1, "2026-01-01T00:00:11.000Z", **done))
+    supervised.look_after(2.0)
+    assert (supervised.progress.batches, supervised.progress.rows_in) == (2, 20)
 
 
 def test_reports_are_summed_up() -> None:

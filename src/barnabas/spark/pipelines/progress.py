@@ -34,6 +34,11 @@ class Batch:
         return self.began + self.duration_ms / 1000
 
 
+def is_of_a_batch(report: Mapping[str, Any]) -> bool:
+    """Spark reports idleness too, under the number of the batch that comes next."""
+    return "addBatch" in report.get("durationMs", {})
+
+
 def read_batch(report: Mapping[str, Any]) -> Batch:
     """The parts of Spark's report that are of interest."""
     operators = report.get("stateOperators", [])

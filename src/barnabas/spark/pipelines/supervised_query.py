@@ -9,10 +9,11 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
+from barnabas.errors import BarnabasError
 from barnabas.spark.pipelines.backoff import Backoff
 from barnabas.spark.pipelines.definition import Pipeline
 from barnabas.spark.pipelines.failure import reason_of
-from barnabas.spark.pipelines.progress import Progress, read_batch
+from barnabas.spark.pipelines.progress import Progress, is_of_a_batch, read_batch
 
 State: TypeAlias = Literal["new", "running", "waiting", "done", "stopped", "failed"]
 
@@ -59,7 +60,7 @@ class SupervisedQuery:
             self._query = self._start()
         except AnalysisException as error:
             self.error, self.state = reason_of(error), "failed"
-        except PySparkException as error:
+        except (PySparkException, BarnabasError) as error:
             self._failed(reason_of(error), now)
         else:
             self.state = "running"
@@ -129,7 +130,9 @@ class SupervisedQuery:
         for report in reversed(query._jsq.recentProgress()):
             if report.batchId() <= self._last_reported:
                 break
-            new.append(read_batch(json.loads(report.json())))
+            told = json.loads(report.json())
+            if is_of_a_batch(told):
+                new.append(read_batch(told))
         for batch in reversed(new):
             self._last_reported = batch.number
             self._backoff.got_on()
