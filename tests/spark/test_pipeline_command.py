@@ -98,7 +98,7 @@ def test_what_is_defined_is_listed_and_what_is_wrong_is_said(cli: Cli, tmp_path:
     (tmp_path / "other.py").write_text("raise AssertionError('another program')")
     assert len(cli.json("pipeline", "list", path)) == 1
     (tmp_path / "wrong.py").write_text("import nothing_of_that_name  # for a pipeline\n")
-    assert "wrong.py: ModuleNotFoundError" in cli.fails(1, "pipeline", "list", path)
+    assert "wrong.py:1: ModuleNotFoundError" in cli.fails(1, "pipeline", "list", path)
 
 
 def test_tests_are_found_and_run(cli: Cli, tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def test_a_topic_for_dead_letters_makes_a_pipeline_of_its_own() -> None:
             "a": from_topic("a", "x INT", dead_letters="bad-a"),
             "b": from_topic("b", "x INT", skip_undecodable=True),
         },
-        sink=to_topic("t", exactly_once=True),
+        sink=to_topic("t", exactly_once=True, kafka__transaction__timeout__ms=1000, other=1),
         trigger="1 second",
     )
     def joined(a: object, b: object) -> None: ...
@@ -144,7 +144,9 @@ def test_a_topic_for_dead_letters_makes_a_pipeline_of_its_own() -> None:
     (letters,) = dead_letter_pipelines(joined)
     assert letters.name == "joined.a.dead-letters"
     assert letters.sink.describe() == "topic bad-a"
-    assert letters.sink.modes == ("append",), "as exact as the pipeline itself"
+    assert letters.sink == to_topic(
+        "bad-a", exactly_once=True, kafka__transaction__timeout__ms=1000, includeHeaders=True
+    ), "as exact as the pipeline itself"
     assert letters.trigger == "1 second"
 
 

@@ -36,7 +36,10 @@ def values(bootstrap: str, topic: str, count: int) -> list[bytes | None]:
 def words(source: str, target: str, bad: str, schema: str) -> Pipeline:
     sources = {"words": from_topic(source, schema, dead_letters=bad)}
 
-    @pipeline(sources=sources, sink=to_topic(target, exactly_once=True))
+    # Transactions of which the brokers need not know that Spark may take its time.
+    sink = to_topic(target, exactly_once=True, kafka__transaction__timeout__ms=60_000)
+
+    @pipeline(sources=sources, sink=sink)
     def words(words: DataFrame) -> DataFrame:
         return words.select(F.upper("word").alias("word"))
 
@@ -59,9 +62,9 @@ def test_a_new_version_runs_beside_the_old_one_and_takes_over(
     for number in range(10):
         producer.send(source, b'{"word": "Word %d"}' % number)
     producer.flush()
-    with PipelineRun(spark, [old], bootstrap, folder) as first:
+    with PipelineRun(spark, [old], bootstrap, folder, max_restarts=0) as first:
         first.wait(lambda: first.queries[0].progress.rows_out == 10)
-        with PipelineRun(spark, [new], bootstrap, folder) as second:
+        with PipelineRun(spark, [new], bootstrap, folder, max_restarts=0) as second:
             second.wait(lambda: second.queries[0].progress.rows_out == 10)
             producer.send(source, b'{"word": "More"}')
             producer.flush()

@@ -13,17 +13,16 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from barnabas.errors import BarnabasError, InvalidArgument
+from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.sinks import OUTPUT_MODES, OutputMode, Sink
 from barnabas.spark.pipelines.sources import Source
+from barnabas.spark.pipelines.user_code import PipelineError, user_code
+
+__all__ = ["Pipeline", "PipelineError", "check_output_mode", "pipeline"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*$")
 _SESSION = "spark"
-
-
-class PipelineError(BarnabasError):
-    """A pipeline can't be run, or not go on."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,8 @@ class Pipeline:
         }
         if self.takes_session:
             inputs[_SESSION] = environment.spark
-        rows = self.transform(**inputs)
+        with user_code(self.defined_in):
+            rows = self.transform(**inputs)
         if not isinstance(rows, DataFrame):
             raise InvalidArgument(f"pipeline {self.name} returns {type(rows)}, not a DataFrame")
         if not rows.isStreaming:

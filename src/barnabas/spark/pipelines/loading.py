@@ -10,14 +10,14 @@ from types import ModuleType
 from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 
-from barnabas.errors import BarnabasError, InvalidArgument
+from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.definition import Pipeline, PipelineError
 from barnabas.spark.pipelines.sql_file import read_sql
+from barnabas.spark.pipelines.user_code import user_code
 from barnabas.spark.tuned_session import session
 
 _SINK = re.compile(r"^--\s?(?:sink|source\s+\w+)\s*:", re.MULTILINE)
 _NO_SESSION = "SESSION_OR_CONTEXT_NOT_EXISTS"
-_MISTAKES = (ImportError, NameError, SyntaxError, AttributeError, TypeError, ValueError)
 
 
 def load(path: str | Path, start_spark: Callable[[], object] = session) -> dict[str, Pipeline]:
@@ -113,11 +113,10 @@ def _import(file: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
-    except BaseException as error:
+        with user_code(file):
+            spec.loader.exec_module(module)
+    except BaseException:
         del sys.modules[name]
-        if isinstance(error, _MISTAKES) and not isinstance(error, BarnabasError | PySparkException):
-            raise PipelineError(f"{file}: {type(error).__name__}: {error}") from error
         raise
     return module
 

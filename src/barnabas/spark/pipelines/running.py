@@ -26,7 +26,7 @@ from barnabas.spark.pipelines.environment import BrokerRecords, Environment, Rec
 from barnabas.spark.pipelines.failure import reason_of
 from barnabas.spark.pipelines.progress import OUTPUT_METRIC
 from barnabas.spark.pipelines.run_folder import RunFolder
-from barnabas.spark.pipelines.sinks import ParquetSink, TopicSink
+from barnabas.spark.pipelines.sinks import ParquetSink, Sink, TopicSink
 from barnabas.spark.pipelines.sources import TopicSource
 from barnabas.spark.pipelines.supervised_query import SupervisedQuery
 
@@ -173,15 +173,15 @@ class PipelineRun:
             return writer.start()
 
     def _check_output(self, defined: Pipeline) -> None:
-        """A Parquet table remembers the batches that it has: it would leave out those anew."""
+        """A Parquet table would have the rows of a pipeline that begins anew twice: it refuses."""
         sink = defined.sink
         if not isinstance(sink, ParquetSink) or sink.folder is None:
             return
         if self._folder.has_checkpoint(defined.name) is False:
             raise InvalidArgument(
                 f"pipeline {defined.name} would begin anew, but the table in {sink.path} has "
-                "batches of a former run, and would take no more with the same numbers: move it "
-                "away, or run `barnabas pipeline reset` with --tables"
+                "the rows of a former run, and would have them twice: move it away, or run "
+                "`barnabas pipeline reset` with --tables"
             )
 
     def _write_status(self, now: float) -> None:
@@ -215,13 +215,20 @@ def dead_letter_pipelines(defined: Pipeline) -> list[Pipeline]:
                     TopicSink(
                         source.dead_letters,
                         exactly_once=getattr(defined.sink, "exactly_once", False),
-                        options={"includeHeaders": "true"},
+                        options={**_of_producers(defined.sink), "includeHeaders": "true"},
                     ),
                     defined.trigger,
                     defined_in=defined.defined_in,
                 )
             )
     return found
+
+
+def _of_producers(sink: Sink) -> dict[str, str]:
+    """The settings of producers that a sink has: what writes beside it needs the same."""
+    if not isinstance(sink, TopicSink):
+        return {}
+    return {name: value for name, value in sink.options.items() if name.startswith("kafka.")}
 
 
 class _Undecodable:
