@@ -36,7 +36,7 @@ class Cli:
             input=stdin.encode() if isinstance(stdin, str) else stdin,
             capture_output=True,
             env={**self.environment, **(environment or {})},
-            timeout=60,
+            timeout=120,
             check=False,
         )
 
@@ -84,7 +84,7 @@ class Cli:
 def interrupt(process: "subprocess.Popen[bytes]") -> tuple[int, bytes, bytes]:
     """Ctrl-C; returns the exit code and the rest of what it printed."""
     process.send_signal(signal.SIGINT)
-    out, error = process.communicate(timeout=20)
+    out, error = process.communicate(timeout=60)
     return process.returncode, out, error
 
 

@@ -268,8 +268,8 @@ def test_a_node_joins_and_leaves(nodes: Supervised, cli: Cli, name: str, tmp_pat
         assert leaving.stderr is not None
         assert b"stop it now" in leaving.stderr.readline()
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
-        assert b"is out of the cluster" in leaving.communicate(timeout=20)[1]
+        assert process.wait(60) == 0
+        assert b"is out of the cluster" in leaving.communicate(timeout=60)[1]
         assert leaving.returncode == 0
     finally:
         process.kill()
@@ -294,7 +294,7 @@ def test_watching_goes_on_until_it_is_interrupted(cli: Cli) -> None:
     lines = [watching.stdout.readline() for _ in range(3)]
     assert all(b'"healthy": true' in line for line in lines)
     watching.send_signal(signal.SIGINT)
-    assert watching.wait(10) == 130
+    assert watching.wait(60) == 130
 
 
 def test_the_quorum_is_described_through_any_node(cli: Cli) -> None:

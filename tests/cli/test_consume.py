@@ -154,7 +154,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(cli: Cli, new_topic: NewTopic
         executable="/bin/bash",
         env=cli.environment,
         capture_output=True,
-        timeout=30,
+        timeout=60,
         check=False,
     )
     assert done.stdout.splitlines() == [b"0" * 100, b"0"]

@@ -58,7 +58,7 @@ def test_a_member_that_is_told_to_stop_commits_and_leaves(
     reset = ["groups", "reset-offsets", group, "--topic", topic, "--to-earliest", "--execute"]
     assert "stop its consumers" in cli.fails(1, *reset)
     process.send_signal(number)
-    assert process.wait(20) == code
+    assert process.wait(60) == code
     (described,) = cli.json("groups", "describe", group)
     assert described["state"] == "Empty"
     assert committed(cli, group) == {0: 10}

@@ -50,7 +50,7 @@ COMMANDS = [
 
 def barnabas(*arguments: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "barnabas", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -91,7 +91,7 @@ def test_help_loads_nothing_heavy() -> None:
         "print(sorted(heavy & sys.modules.keys()))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.strip() == "[]"
 
@@ -111,5 +111,5 @@ def test_ctrl_c_while_it_is_still_starting_ends_it_quietly() -> None:
             process.stdout.readline()  # the interpreter itself has started
             time.sleep(pause_s)
             process.send_signal(signal.SIGINT)
-            _, error = process.communicate(timeout=20)
+            _, error = process.communicate(timeout=60)
             assert (process.returncode, error) == (130, b"")

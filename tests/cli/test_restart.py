@@ -75,7 +75,7 @@ def test_a_broker_that_stays_away_is_reported_with_what_was_lost(
     producer.stdin.flush()
     wait_until(lambda: own.ok("consume", "t", "--no-follow") == "1\n", 60, "nothing is delivered")
     broker.kill()
-    out, error = producer.communicate(b"2\n3\n", timeout=30)
+    out, error = producer.communicate(b"2\n3\n", timeout=60)
     assert producer.returncode == 1
     assert json.loads(out) == {"delivered": 1, "failed": 2}
     assert b"2 of 3 records were not delivered" in error

@@ -44,7 +44,7 @@ class Server:
     def stop(self, number: int = signal.SIGTERM) -> int:
         process = self.processes.pop()
         process.send_signal(number)
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
         return process.returncode
 
 
@@ -88,7 +88,7 @@ def test_a_mistyped_variable_is_warned_about(tmp_path: Path) -> None:
         env={**os.environ, "BARNABAS_NUM_PARTITION": "3"},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         check=False,
     )
     assert done.stderr.startswith("warning: BARNABAS_NUM_PARTITION is ignored")
@@ -140,7 +140,7 @@ def test_settings_that_cannot_be_have_exit_code_2(
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         check=False,
     )
     assert done.returncode == 2
@@ -162,7 +162,7 @@ def test_a_second_broker_on_the_same_directory_or_port_is_refused(
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=60,
             check=False,
         )
         assert done.returncode == 2, done.stderr

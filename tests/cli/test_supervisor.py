@@ -53,7 +53,7 @@ def test_nodes_do_not_outlive_a_supervisor_that_is_killed(
     assert len(nodes) == 1
     cluster.process.kill()
     cluster.process.wait()
-    _, alive = psutil.wait_procs(nodes, timeout=15)
+    _, alive = psutil.wait_procs(nodes, timeout=60)
     assert not alive
 
 
@@ -135,5 +135,5 @@ def test_no_node_of_three_outlives_a_supervisor_that_is_killed(
     assert len(nodes) == 3
     cluster.process.kill()
     cluster.process.wait()
-    _, alive = psutil.wait_procs(nodes, timeout=20)
+    _, alive = psutil.wait_procs(nodes, timeout=60)
     assert not alive

@@ -131,7 +131,7 @@ def test_json_and_verbose_are_understood_before_the_command_too(cli: Cli) -> Non
 def test_a_closed_standard_output_is_no_reason_to_fail(cli: Cli) -> None:
     command = f"exec '{sys.executable}' -m barnabas -b {cli.bootstrap} topics list >&-"
     done = subprocess.run(
-        ["sh", "-c", command], capture_output=True, text=True, timeout=30, check=False
+        ["sh", "-c", command], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
 

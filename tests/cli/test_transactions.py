@@ -48,7 +48,7 @@ def wait_for_committed(cli: Cli, topic: str, *lines: str) -> None:
 
 def end(process: "subprocess.Popen[bytes]") -> tuple[int, str]:
     """Let its input end."""
-    _, error = process.communicate(timeout=20)
+    _, error = process.communicate(timeout=60)
     return process.returncode, error.decode()
 
 

@@ -43,7 +43,7 @@ class Member:
     def leave(self) -> None:
         """Leave the group and wait until that is done."""
         self._leaving.set()
-        self._thread.join(30)
+        self._thread.join(60)
         assert not self._thread.is_alive(), "the member does not end"
         self.check()
 

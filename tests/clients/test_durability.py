@@ -211,7 +211,7 @@ def _check_full_disk(client: Client, broker: BrokerProcess, make_room: Callable[
         admin.create_topic(TOPIC, PARTITIONS)
     value = os.urandom(50_000)
     acknowledged: dict[int, list[int]] = {p: [] for p in range(PARTITIONS)}
-    with client.producer(broker.bootstrap, delivery_timeout_ms=2_000) as producer:
+    with client.producer(broker.bootstrap, delivery_timeout_ms=4_000) as producer:
         for i in range(400):
             producer.send(TOPIC, b"%06d" % i + value, partition=i % PARTITIONS)
             (outcome,) = producer.flush()
@@ -230,7 +230,7 @@ def _check_full_disk(client: Client, broker: BrokerProcess, make_room: Callable[
     for partition, sent in acknowledged.items():
         assert stored[partition][: len(sent)] == sent
     make_room()
-    with client.producer(broker.bootstrap, delivery_timeout_ms=10_000) as producer:
+    with client.producer(broker.bootstrap, delivery_timeout_ms=60_000) as producer:
         for i in range(1000, 1010):
             producer.send(TOPIC, b"%06d" % i + value, partition=i % PARTITIONS)
         assert [outcome.error for outcome in producer.flush()] == [None] * 10

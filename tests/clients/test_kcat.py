@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is no
 
 def kcat(bootstrap: str, *arguments: str, stdin: str = "") -> str:
     command = ["kcat", "-b", bootstrap, *arguments]
-    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -90,7 +90,7 @@ def test_two_members_of_a_group_share_the_partitions(
     finally:
         for member in members:
             member.terminate()
-            member.wait(20)
+            member.wait(60)
     outputs = lines()
     everything = sorted(line for output in outputs for line in output)
     assert everything == [f"{p} {v}" for p in range(4) for v in "abc"]

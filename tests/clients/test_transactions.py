@@ -68,7 +68,7 @@ def read(
     with reader.consumer(bootstrap, isolation=isolation) as consumer:
         consumer.assign(topic, dict.fromkeys(found, 0))
         ends = 0
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while ends < partitions:
             assert time.monotonic() < deadline, f"{reader.name} has read only {found}"
             for record in consumer.poll():
@@ -268,7 +268,7 @@ def test_many_producers_at_once(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(120)
     end(bootstrap, topic, 2)
     for values in committed(bootstrap, topic, 2).values():
         assert len(values) == 24
@@ -329,8 +329,8 @@ def test_who_wants_stable_offsets_waits_for_the_transaction(
         producer.begin()
         producer.send_offsets(consumer.group_metadata(), source, {0: 7})
         late = threading.Timer(0.7, producer.commit)
-        late.start()
         began = time.monotonic()
+        late.start()
         assert consumer.committed(source, 0) == 7
         assert time.monotonic() - began > 0.5
         late.join()
@@ -448,17 +448,17 @@ def test_a_transaction_that_takes_too_long_is_aborted(
 ) -> None:
     """Nobody has to come and ask: readers go on, and the producer is told when it comes back."""
     topic = new_topic()
-    producer = transactional(transaction_timeout_ms=1_000)
+    producer = transactional(transaction_timeout_ms=2_000)
     producer.begin()
     write(producer, topic, b"never to be seen")
     producer.flush()
     end(bootstrap, topic)
     began = time.monotonic()
     assert committed(bootstrap, topic) == {0: []}
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 45
     with pytest.raises((Fenced, MustAbort)):
         producer.commit()
-    again = transactional(transaction_timeout_ms=1_000)
+    again = transactional()
     again.begin()
     write(again, topic, b"seen")
     again.commit()

@@ -77,7 +77,7 @@ def of_aiokafka(servers: str, topic: str, hurt: Hurt) -> list[bytes]:
         ) as consumer:
             return [(await consumer.getone()).value or b"" for _ in range(COUNT)]
 
-    return asyncio.run(asyncio.wait_for(produce_and_consume(), 90))
+    return asyncio.run(asyncio.wait_for(produce_and_consume(), 150))
 
 
 @pytest.mark.parametrize("application", [of_confluent, of_kafka_python, of_aiokafka])

@@ -85,7 +85,7 @@ def test_a_second_cluster_starts_fast_while_there_is_a_first(barnabas_cluster: C
         assert second.bootstrap_servers != barnabas_cluster.bootstrap_servers
         assert second.pid_of(1) != barnabas_cluster.pid_of(1)
     assert barnabas_cluster.running == (1,)
-    assert took_s < 3, "about 0.1 s on an idle machine"
+    assert took_s < 20, "about 0.1 s on an idle machine"
 
 
 def test_its_log_can_be_read(barnabas_cluster: Cluster) -> None:

@@ -1,7 +1,6 @@
 """Every fault does what it says, and can be undone."""
 
 import socket
-import time
 
 import pytest
 from confluent_kafka import KafkaException, Message, Producer
@@ -77,7 +76,7 @@ def test_isolate_and_heal(barnabas_cluster: Cluster, barnabas_topic: str) -> Non
     assert answers(barnabas_cluster, leader)
     barnabas_cluster.isolate(leader)
     assert f"no way between clients and {leader}" in repr(barnabas_cluster)
-    assert not answers(barnabas_cluster, leader)
+    assert not answers(barnabas_cluster, leader, within_s=0.5)
     successor = barnabas_cluster.leader_of(barnabas_topic)
     assert successor != leader
     assert answers(barnabas_cluster, successor)
@@ -144,17 +143,15 @@ def produce(cluster: Cluster, topic: str, value: bytes, **settings: object) -> M
     return delivered[0]
 
 
-def answers(cluster: Cluster, node: int) -> bool:
+def answers(cluster: Cluster, node: int, within_s: float = 60) -> bool:
     """Whether a client gets an answer from it. The question is ApiVersions 0."""
     host, port = cluster.address_of(node).split(":")
-    with socket.create_connection((host, int(port)), 5) as connection:
+    with socket.create_connection((host, int(port)), 60) as connection:
         connection.sendall(bytes.fromhex("0000000d 0012 0000 00000001 0003") + b"app")
-        connection.settimeout(0.5)
-        deadline = time.monotonic() + 5
+        connection.settimeout(within_s)
         try:
             return bool(connection.recv(4))
         except TimeoutError:
-            assert time.monotonic() < deadline
             return False
 
 

@@ -57,7 +57,7 @@ class Wires:
             for node, port in zip((1, 2), own, strict=True)
         }
         for listening in self.listening.values():
-            listening.settimeout(5)
+            listening.settimeout(60)
         self._fronts = dict(zip((1, 2), fronts, strict=True))
         self.network = Network(nursery, list(zip((1, 2), fronts, own, strict=True)))
         stack.callback(self.network.close)
@@ -65,13 +65,13 @@ class Wires:
 
     def connect(self, to: int, sender: str) -> socket.socket:
         """A connection to a node by way of its front, on which something has been sent."""
-        near = self._stack.enter_context(socket.create_connection((HOST, self._fronts[to]), 5))
+        near = self._stack.enter_context(socket.create_connection((HOST, self._fronts[to]), 60))
         near.sendall(hello(sender))
         return near
 
     def accept(self, node: int) -> socket.socket:
         far, _ = self.listening[node].accept()
-        far.settimeout(5)
+        far.settimeout(60)
         self._stack.enter_context(far)
         (size,) = struct.unpack(">i", far.recv(4))
         assert len(far.recv(1 << 16)) == size
@@ -92,7 +92,7 @@ def is_silent(source: socket.socket, seconds: float = 0.2) -> bool:
     except TimeoutError:
         return True
     finally:
-        source.settimeout(5)
+        source.settimeout(60)
     return False
 
 

@@ -35,7 +35,7 @@ def run(tmp_path: Path) -> Run:
             env={**environment, "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=170,
         )
         return Outcome(done)
 

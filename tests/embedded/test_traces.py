@@ -49,9 +49,9 @@ class Traces:
 
     def go_on(self) -> None:
         """Let the program come to its last line."""
-        self.process.communicate("\n", timeout=20)
+        self.process.communicate("\n", timeout=60)
 
-    def are_gone(self, timeout_s: float = 10) -> bool:
+    def are_gone(self, timeout_s: float = 60) -> bool:
         deadline = time.monotonic() + timeout_s
         while self.directory.exists() or any(map(_is_alive, self.pids)):
             if time.monotonic() > deadline:
@@ -135,7 +135,7 @@ def test_nodes_end_with_their_nursery() -> None:
         nursery = psutil.Process(traces.process.pid).children()[0]
         psutil.Process(traces.pids[0]).resume()
         nursery.kill()
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while any(map(_is_alive, traces.pids)):
             assert time.monotonic() < deadline
             time.sleep(0.02)

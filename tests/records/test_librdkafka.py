@@ -110,7 +110,7 @@ def test_librdkafka_reads_what_we_write(broker: MockBroker, compression: Compres
         }
     )
     consumer.assign([TopicPartition(topic, 0, 0)])
-    messages = consumer.consume(len(ROWS), timeout=20)
+    messages = consumer.consume(len(ROWS), timeout=60)
     consumer.close()
     assert [message.error() for message in messages if message.error()] == []
     assert [m.offset() for m in messages] == list(range(len(ROWS)))
