@@ -1,4 +1,7 @@
-"""What docs/spark.md shows runs, in one session, one block after the other."""
+"""What docs/spark.md shows runs, in one session, one block after the other.
+
+But for a cluster of Spark: that is in test_spark_cluster.
+"""
 
 from pathlib import Path
 
@@ -20,7 +23,7 @@ def test_every_snippet_runs(
     work = tmp_path / "work"
     work.mkdir()
     names: dict[str, object] = {}
-    for step in steps(ROOT / "docs" / "spark.md"):
+    for step in steps(ROOT / "docs" / "spark.md", without="On a cluster"):
         if step.kind == "console":
             run(step, bootstrap, work)
             continue
