@@ -59,7 +59,7 @@ def read_all(cluster: ClusterProcesses, client: Client, count: int) -> list[list
             values[record.partition].append((record.value or b"").decode())
     with client.consumer(cluster.bootstrap, isolation="read_uncommitted") as consumer:
         consumer.assign(client.name, beginning)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         read: list[Record] = []
         while not any((record.value or b"").startswith(ABORTED) for record in read):
             assert time.monotonic() < deadline, f"nothing was aborted in {client.name}"
@@ -76,6 +76,7 @@ def ends_alike(cluster: ClusterProcesses, topic: str, partition: int) -> bool:
             isolation_level=isolation_level,
             topics=[ListOffsetsTopic(topic, [ListOffsetsPartition(partition, timestamp=-1)])],
         )
-        (found,) = leader.ask(request).topics[0].partitions
+        with leader.connect(60) as client:
+            (found,) = client.ask(request).topics[0].partitions
         ends.add(found.offset)
     return len(ends) == 1

@@ -172,7 +172,7 @@ class Pipelines:
             lambda: "not all are ready",
         )
 
-    def wait_for_progress(self, timeout_s: float = 45) -> None:
+    def wait_for_progress(self, timeout_s: float = 90) -> None:
         """Until each pipeline has put out something that went in after now."""
         since = [len(values) + 1 for values in self.sent]
         waits = dict.fromkeys(self.seen, "nothing")

@@ -27,7 +27,7 @@ def test_a_leader_that_was_deposed_in_its_sleep_acknowledges_nothing(
         for number in range(2):
             zombie = cluster.leader_of(TOPIC)
             value = f"late/{number}"
-            with zombie.connect(timeout_s=20) as client, frozen(zombie):
+            with zombie.connect(timeout_s=60) as client, frozen(zombie):
                 data = PartitionProduceData(0, batch(value.encode()))
                 topic_data = TopicProduceData(TOPIC, partition_data=[data])
                 request = ProduceRequest(None, -1, 5_000, [topic_data])

@@ -189,7 +189,7 @@ class Workload:
         """What was acknowledged of all that was sent since then."""
         return [acked for acked in self.history.acked[-5_000:] if acked.sent_at >= at]
 
-    def wait_for_progress(self, timeout_s: float = 30) -> None:
+    def wait_for_progress(self, timeout_s: float = 60) -> None:
         """Until each partition has acknowledged what was sent, and both readers read, after now."""
         since = _now()
         wanted = set(self._partitions)
