@@ -41,8 +41,7 @@ def echo(network: Network) -> Iterator["subprocess.Popen[str]"]:
 
 def _connect(network: Network, host: int) -> socket.socket:
     with network.inside(host):
-        connection = socket.create_connection((network.address(1), 9000), timeout=60)
-    return connection
+        return socket.create_connection((network.address(1), 9000), timeout=60)
 
 
 def _heard(process: "subprocess.Popen[str]") -> str:
