@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+import barnabas
 from barnabas.spark.pipelines import Pipeline, load
 from barnabas.spark.testing import START, Record, running
 from tests.examples.documents import ROOT
@@ -58,6 +59,18 @@ def test_the_tests_of_the_documents_pass(
     names: dict[str, Any] = {}
     exec((folder / file).read_text(), names)
     names[test]()
+
+
+def test_the_test_from_end_to_end_passes(
+    spark: SparkSession,
+    folder: Path,
+    recipes: dict[str, Pipeline],
+    barnabas_cluster: barnabas.Cluster,
+    tmp_path: Path,
+) -> None:
+    names: dict[str, Any] = {}
+    exec((folder / "test_end_to_end.py").read_text(), names)
+    names["test_views_are_counted"](barnabas_cluster, tmp_path)
 
 
 def test_records_are_filtered_and_split(spark: SparkSession, recipes: dict[str, Pipeline]) -> None:

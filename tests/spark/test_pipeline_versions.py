@@ -16,6 +16,7 @@ from barnabas.spark.pipelines import (
     RunFolder,
     as_version,
     from_topic,
+    make_topics,
     pipeline,
     replay_dead_letters,
     to_topic,
@@ -31,6 +32,14 @@ def values(bootstrap: str, topic: str, count: int) -> list[bytes | None]:
         while len(found) < count:
             found += [each.value for each in consumer.poll(timeout_s=30)]
         return sorted(found, key=str)
+
+
+def written(run: PipelineRun, rows: int) -> Callable[[], bool]:
+    def is_written() -> bool:
+        run.check()
+        return run.queries[0].progress.rows_out == rows
+
+    return is_written
 
 
 def words(source: str, target: str, bad: str, schema: str) -> Pipeline:
@@ -54,22 +63,27 @@ def test_a_new_version_runs_beside_the_old_one_and_takes_over(
     make_topic: Callable[..., str],
     tmp_path: Path,
 ) -> None:
-    source, target = make_topic(2, "lines"), make_topic(1, "words")
+    source, target = make_topic(2, "lines"), make_topic(2, "words")
     folder = RunFolder(tmp_path)
     old = words(source, target, f"{target}-bad", "word STRING NOT NULL")
     changed = replace(old, transform=lambda words: words.select(F.lower("word").alias("word")))
+    admin.set_configs({"retention.ms": 7_200_000}, topic=target)
+    assert make_topics([changed], "v2", bootstrap) == [f"{target}-v2"], "there are no bad ones"
+    assert make_topics([changed], "v2", bootstrap) == []
+    assert len(admin.describe_topic(f"{target}-v2").partitions) == 2
+    assert admin.configs(topic=f"{target}-v2")["retention.ms"].value == "7200000"
     (new,) = as_version([changed], "v2")
     for number in range(10):
         producer.send(source, b'{"word": "Word %d"}' % number)
     producer.flush()
     with PipelineRun(spark, [old], bootstrap, folder, max_restarts=0) as first:
-        first.wait(lambda: first.queries[0].progress.rows_out == 10)
+        first.wait(written(first, 10))
         with PipelineRun(spark, [new], bootstrap, folder, max_restarts=0) as second:
-            second.wait(lambda: second.queries[0].progress.rows_out == 10)
+            second.wait(written(second, 10))
             producer.send(source, b'{"word": "More"}')
             producer.flush()
             for run in (first, second):
-                run.wait(lambda run=run: run.queries[0].progress.rows_out == 11)  # type: ignore[misc]
+                run.wait(written(run, 11))
             # How one sees that it has caught up.
             assert second.queries[0].status(0)["lag"] == 0
             assert folder.is_running(old.name)
@@ -80,7 +94,7 @@ def test_a_new_version_runs_beside_the_old_one_and_takes_over(
             reset_pipelines(folder, [old], tables=False)
             producer.send(source, b'{"word": "Most"}')
             producer.flush()
-            second.wait(lambda: second.queries[0].progress.rows_out == 12)
+            second.wait(written(second, 12))
     numbers = range(10)
     assert values(bootstrap, target, 11) == [b'{"word":"MORE"}'] + [
         b'{"word":"WORD %d"}' % each for each in numbers

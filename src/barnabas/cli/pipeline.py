@@ -80,6 +80,7 @@ def run(
 
     def call() -> int:
         from barnabas.cli.pipeline_run import RunOptions, run_pipelines, start_spark
+        from barnabas.spark.pipelines.versions import as_version, make_topics
 
         options = RunOptions(
             path=path,
@@ -92,7 +93,11 @@ def run(
             as_json=as_json or before.as_json,
             verbose=verbose or before.verbose,
         )
-        chosen = chosen_of(path, names, version, lambda: start_spark(options))
+        chosen = chosen_of(path, names, start_spark=lambda: start_spark(options))
+        if version is not None:
+            for topic in make_topics(chosen, version, options.bootstrap):
+                say(f"created topic {topic}")
+            chosen = as_version(chosen, version)
         return run_pipelines(chosen, options)
 
     exit_with(with_spark(call), verbose=verbose or before.verbose)

@@ -17,15 +17,14 @@ def check_before_start(pipelines: Iterable[Pipeline], bootstrap: str, folder: Ru
     known = [all_of for each in pipelines for all_of in (each, *dead_letter_pipelines(each))]
     for each in known:
         folder.check_not_running(each.name)
-    read = {topic: each.name for each in known for topic in _read_by(each)}
-    written = {topic: each.name for each in known for topic in _written_by(each)}
-    if not read and not written:
+    wanted = {topic: each.name for each in known for topic in (*_read_by(each), *_written_by(each))}
+    if not wanted:
         return
     with Admin(bootstrap) as admin:
         there = admin.topics(internal=True).keys()
-    for topic in sorted(read.keys() - there - written.keys()):
+    for topic in sorted(wanted.keys() - there):
         say(
-            f"topic {topic} does not exist, and pipeline {read[topic]} tries again until it does: "
+            f"topic {topic} does not exist, and pipeline {wanted[topic]} needs it: "
             f"barnabas topics create {topic}"
         )
 

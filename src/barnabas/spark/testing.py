@@ -30,7 +30,8 @@ from barnabas.errors import InvalidArgument
 from barnabas.spark.fed_records import FedRecords, Record, aware
 from barnabas.spark.pipelines.definition import Pipeline
 from barnabas.spark.pipelines.environment import Environment, applied
-from barnabas.spark.pipelines.running import dead_letter_pipelines
+from barnabas.spark.pipelines.run_folder import RunFolder
+from barnabas.spark.pipelines.running import PipelineRun, dead_letter_pipelines
 from barnabas.spark.pipelines.sources import FilesSource, TableSource, TopicSource
 from barnabas.spark.pipelines.values import JsonValues
 from barnabas.spark.stepped_query import SteppedQuery
@@ -178,6 +179,27 @@ def running(
             run.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def run_once(
+    *pipelines: Pipeline,
+    bootstrap_servers: str,
+    checkpoints: str | Path,
+    spark: SparkSession | None = None,
+) -> None:
+    """Let pipelines process what is in their topics by now: for tests from end to end.
+
+    Raises `PipelineError` if one fails. The next call with the same checkpoints goes on.
+    """
+    with PipelineRun(
+        spark or session("tests", "local[2]"),
+        pipelines,
+        bootstrap_servers,
+        RunFolder(Path(checkpoints)),
+        once=True,
+        max_restarts=0,
+    ) as run:
+        run.wait()
 
 
 def _mapping(fed: Fed) -> Mapping[str, Any]:

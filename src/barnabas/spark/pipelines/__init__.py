@@ -37,7 +37,7 @@ from barnabas.spark.pipelines.sources import (
     newest_per_key,
 )
 from barnabas.spark.pipelines.state import read_state, state_tables
-from barnabas.spark.pipelines.versions import as_version
+from barnabas.spark.pipelines.versions import as_version, make_topics
 from barnabas.spark.pipelines.writing import write_topic
 
 __all__ = [
@@ -52,6 +52,7 @@ __all__ = [
     "from_table",
     "from_topic",
     "load",
+    "make_topics",
     "newest_per_key",
     "pipeline",
     "read_postgres",

@@ -12,8 +12,10 @@ from dataclasses import replace
 
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.definition import Pipeline
+from barnabas.spark.pipelines.postgres import PostgresSink
 from barnabas.spark.pipelines.sinks import ConsoleSink, MemorySink, ParquetSink, Sink, TopicSink
 from barnabas.spark.pipelines.sources import Source, TableSource, TopicSource
+from barnabas.sync.admin import Admin
 
 _VERSION = re.compile(r"[A-Za-z0-9_.-]+$")
 
@@ -39,6 +41,39 @@ def as_version(pipelines: Iterable[Pipeline], version: str) -> list[Pipeline]:
     ]
 
 
+def make_topics(pipelines: Iterable[Pipeline], version: str, bootstrap_servers: str) -> list[str]:
+    """Make the topics that a version writes to, like those of the first one; returns the new ones.
+
+    They have as many partitions and replicas, and the same configuration. Where there is no first
+    one, none is made.
+    """
+    made = []
+    with Admin(bootstrap_servers) as admin:
+        there = admin.topics()
+        for topic in sorted({topic for each in pipelines for topic in _written_by(each)}):
+            new = f"{topic}-{version}"
+            if topic in there and new not in there:
+                admin.create_topic(
+                    new,
+                    partitions=len(there[topic].partitions),
+                    replication_factor=there[topic].replication_factor,
+                    configs={
+                        name: entry.value
+                        for name, entry in admin.configs(topic=topic).items()
+                        if entry.is_own and entry.value is not None
+                    },
+                )
+                made.append(new)
+    return made
+
+
+def _written_by(defined: Pipeline) -> list[str]:
+    topics = [getattr(each, "dead_letters", None) for each in defined.sources.values()]
+    if isinstance(defined.sink, TopicSink):
+        topics.append(defined.sink.topic)
+    return [each for each in topics if each is not None]
+
+
 def _source(source: Source, topics: Mapping[str, str], version: str) -> Source:
     if isinstance(source, TableSource | TopicSource):
         read = [each.strip() for each in source.topic.split(",")]
@@ -54,6 +89,8 @@ def _sink(defined: Pipeline, version: str) -> Sink:
         return replace(sink, topic=f"{sink.topic}-{version}")
     if isinstance(sink, ParquetSink):
         return replace(sink, path=f"{sink.path.rstrip('/')}-{version}")
+    if isinstance(sink, PostgresSink):
+        return replace(sink, table=f"{sink.table}_{version}")
     if isinstance(sink, ConsoleSink | MemorySink):
         return sink
     raise InvalidArgument(
