@@ -24,7 +24,7 @@ $(STAMP): pyproject.toml setup.py $(wildcard src/kernel/*)
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	@touch $@
 
-demo: $(STAMP) ## Run three nodes, kill two of them under load, live, and show that nothing is lost
+demo: $(STAMP) ## Run a website through three nodes and Spark, kill a node, and account for every event
 	$(BIN)/python -m examples.demo
 
 # Four workers: most tests wait for a broker process or a client, not for a core.
@@ -73,5 +73,5 @@ bench: $(STAMP) ## Measure the broker and the clients and print tables
 	$(BIN)/python -m benchmarks
 
 clean: ## Remove everything the other targets made
-	rm -rf $(VENV) build dist src/*.egg-info src/barnabas/records/_kernel.*so .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist demo-output src/*.egg-info src/barnabas/records/_kernel.*so .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -4,11 +4,13 @@ import argparse
 import asyncio
 import signal
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from rich.console import Console
 
 from barnabas.errors import BarnabasError
+from examples.demo.accounting import Check
 from examples.demo.play import Play
 from examples.demo.processes import ProcessCrashedError
 
@@ -32,21 +34,27 @@ def main() -> int:
         plain=options.plain or not console.is_terminal,
     )
     try:
-        kept = asyncio.run(_until_terminated(play))
+        checks = asyncio.run(_until_terminated(play))
     except (KeyboardInterrupt, asyncio.CancelledError):
         console.print("interrupted; everything is cleaned up")
         return 130
     except (ProcessCrashedError, BarnabasError) as error:
         console.print(f"error: {error}", style="red", highlight=False, markup=False)
         return 1
-    if kept:
-        console.print("All promises kept.", style="bold green")
-    else:
-        console.print("A promise was broken.", style="bold red")
-    return 0 if kept else 1
+    sentence, exit_code = verdict(checks)
+    console.print(sentence, style="bold red" if exit_code else "bold green", highlight=False)
+    return exit_code
 
 
-async def _until_terminated(play: Play) -> bool:
+def verdict(checks: Iterable[Check]) -> tuple[str, int]:
+    """A sentence, and the exit code."""
+    broken = [check.promise for check in checks if not check.kept]
+    if broken:
+        return f"Not kept: {'; '.join(broken)}.", 1
+    return "All promises kept.", 0
+
+
+async def _until_terminated(play: Play) -> list[Check]:
     """SIGTERM ends the demo as Ctrl-C does."""
     task = asyncio.current_task()
     assert task is not None

@@ -7,6 +7,7 @@ import signal
 from asyncio.subprocess import Process
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from examples.demo.accounting import Check
 from examples.demo.processes import ProcessCrashedError, Processes
@@ -41,10 +42,9 @@ class Nodes:
             "--data", str(data), "--set", "transaction.two.phase.commit.enable=true",
             on_line=listen,
         )  # fmt: skip
-        ended = asyncio.create_task(supervisor.wait())
-        await asyncio.wait(
-            [servers, ended], timeout=_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED
-        )
+        ended: asyncio.Future[int] = asyncio.create_task(supervisor.wait())
+        waiting: list[asyncio.Future[Any]] = [servers, ended]
+        await asyncio.wait(waiting, timeout=_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
         ended.cancel()
         if not servers.done():
             raise ProcessCrashedError(f"the cluster did not start:\n{processes.errors()}")

@@ -26,7 +26,8 @@ from examples.demo.nodes import Nodes
 from examples.demo.pauses import check_pause
 from examples.demo.plot import draw
 from examples.demo.processes import ProcessCrashedError, Processes
-from examples.demo.results import count_records, read_all
+from examples.demo.results import count_records, read_all, read_table
+from examples.demo.spark import run_pipelines
 from examples.demo.stage import COUNTING, Stage
 from examples.demo.traffic import Event, Traffic
 from examples.demo.view import LiveView, PlainView, View, show_summary
@@ -59,29 +60,29 @@ class Play:
         output: Path,
         plain: bool,
     ) -> None:
-        """`minutes` of the website's take so many seconds of ours, with `rate` events in each."""
+        """`minutes` of the website's take about so many seconds, with `rate` events in each."""
         self._console = console
         self._traffic = Traffic(1, minutes, int(rate * seconds / minutes))
-        self._minute_s = seconds / minutes
+        self._rate = rate
         self._minutes = minutes
         self._output = output.resolve()
         self._plain = plain
 
-    async def perform(self) -> bool:
-        """Run it all; whether every promise was kept. Leaves no processes, and one folder."""
+    async def perform(self) -> list[Check]:
+        """Run it all, and show what became of each promise. Leaves no processes, and one folder."""
         self._make_room()
         with tempfile.TemporaryDirectory(prefix="barnabas-demo-") as directory:
             self._work = Path(directory)
             async with Processes(self._work / "errors.log") as self._processes:
                 self._console.print("three nodes are starting ...", style="dim")
                 self._nodes = await Nodes.start(self._processes, self._work / "data")
-                checks = await self._with_clients(self._nodes.bootstrap)
+                checks = await self._guarded(self._with_clients(self._nodes.bootstrap))
                 await self._nodes.stop()
             checks.append(self._nodes.same_copies(TOPICS))
         show_summary(self._console, checks)
         self._console.print(f"plot: {self._output / PLOT}", highlight=False, soft_wrap=True)
         self._console.print(f"tables: {self._output / 'tables'}", highlight=False, soft_wrap=True)
-        return all(check.kept for check in checks)
+        return checks
 
     def _make_room(self) -> None:
         """What a former run has left there goes; nothing else does."""
@@ -103,7 +104,14 @@ class Play:
             self._stage = Stage(self._website, TOPIC)
             self._stage.tell(f"three nodes; {TOPIC} has {TOPICS[TOPIC]} partitions on all of them")
             with self._view() as view:
-                return await self._watched(self._acts(), view)
+                watching = [
+                    self._tasks.create_task(self._show(view)),
+                    self._tasks.create_task(_again_and_again(self._look_at_cluster)),
+                ]
+                checks = await self._acts()
+                for task in watching:
+                    task.cancel()
+                return checks
 
     def _view(self) -> View:
         if self._plain:
@@ -112,20 +120,17 @@ class Play:
 
     # -- watching --------------------------------------------------------------------------------
 
-    async def _watched(self, acts: Coroutine[Any, Any, list[Check]], view: View) -> list[Check]:
-        """The outcome of the acts, unless watching them finds that something went wrong."""
+    async def _guarded(self, acts: Coroutine[Any, Any, list[Check]]) -> list[Check]:
+        """The outcome of the acts, unless those who watch them find that something went wrong.
+
+        Then the acts are cancelled, so that no client waits for a cluster that is gone.
+        """
         try:
-            async with asyncio.TaskGroup() as tasks:
-                watching = [
-                    tasks.create_task(self._show(view)),
-                    tasks.create_task(_again_and_again(self._look_at_cluster)),
-                ]
-                checks = await acts
-                for task in watching:
-                    task.cancel()
+            async with asyncio.TaskGroup() as self._tasks:
+                acting = self._tasks.create_task(acts)
         except ExceptionGroup as failures:
             raise failures.exceptions[0] from None
-        return checks
+        return acting.result()
 
     async def _show(self, view: View) -> None:
         while True:
@@ -141,11 +146,13 @@ class Play:
 
     async def _acts(self) -> list[Check]:
         stage, website, traffic = self._stage, self._website, self._traffic
-        spark = await self._processes.client(
-            "-m", "examples.demo.spark_job",
-            self._nodes.bootstrap, str(self._output), str(self._work / "spark"),
-            on_row=stage.heard_from_spark,
-        )  # fmt: skip
+        spark = await run_pipelines(
+            self._processes,
+            self._nodes.bootstrap,
+            self._output,
+            self._work / "spark",
+            stage.heard_from_spark,
+        )
         by_minute = traffic.by_minute()
         half = self._minutes // 2
         stage.tell("Spark is starting; the website opens meanwhile")
@@ -165,15 +172,13 @@ class Play:
         await website.settle()
         self._account = Account(website.sent)
         await self._until(self._is_finished)
-        stage.tell("the pipelines are done; Spark stops, and its tables are read")
+        stage.tell("the pipelines are done; Spark stops, and everything is read anew")
         await self._processes.end(spark)
-        draw(self._output / PLOT, stage, self._account)
         return await self._reckoning()
 
     async def _send(self, by_minute: list[list[Event]]) -> None:
         for events in by_minute:
-            share = len(events) / max(len(by_minute[0]), 1)
-            await self._website.send(events, self._minute_s * share)
+            await self._website.send(events, len(events) / self._rate)
 
     async def _until(self, reached: Callable[[], object], patience_s: float = _PATIENCE_S) -> bool:
         """Wait for something, as long as anything gets on; whether it has come."""
@@ -214,14 +219,19 @@ class Play:
         counts, clicks, letters = await asyncio.gather(
             *(read_all(self._nodes.bootstrap, topic) for topic in (COUNTS, CLICKS, DEAD_LETTERS))
         )
-        tables = stage.tables
+        views = read_table(self._output / "tables" / "views_per_minute")
+        draw(self._output / PLOT, stage, account, views)
         return [
             account.check_sent(website.acknowledged, await count_records(self._admin, TOPIC)),
             account.check_views("topic", [json.loads(each.value) for each in counts]),
-            account.check_views("Parquet table", tables.get("views_per_minute", [])),
+            account.check_views("Parquet table", views),
             account.check_clicks("topic", [json.loads(each.value) for each in clicks]),
-            account.check_clicks("Parquet table", tables.get("clicked_views", [])),
-            account.check_searches("Parquet table", tables.get("searches", [])),
+            account.check_clicks(
+                "Parquet table", read_table(self._output / "tables" / "clicked_views")
+            ),
+            account.check_searches(
+                "Parquet table", read_table(self._output / "tables" / "searches")
+            ),
             account.check_malformed([(each.value, each.key.decode()) for each in letters]),
             account.check_forgotten(stage.figure(COUNTING, "rows_late")),
             account.check_sum(),

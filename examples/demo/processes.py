@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -39,19 +39,33 @@ class Processes:
 
     async def __aexit__(self, _: object, error: BaseException | None, __: object) -> None:
         try:
-            if isinstance(error, Exception):
-                self.kill()  # clients would wait long for a cluster that is gone
+            if error is not None:
+                self.kill()  # nobody wants to wait for an orderly end of what is thrown away
             # Last come, first go: the cluster outlives its clients, so that they can say goodbye.
             for process in list(reversed(self._running)):
                 await self.end(process)
         finally:
             self.kill()
 
-    async def client(self, *arguments: str, on_row: OnRow) -> Process:
-        """Start a producer or consumer; `on_row` gets each JSON line that it prints."""
-        return await self.start(*arguments, on_line=lambda line: on_row(json.loads(line)))
+    async def client(
+        self,
+        *arguments: str,
+        on_row: OnRow,
+        cwd: Path = _ROOT,
+        env: Mapping[str, str] | None = None,
+    ) -> Process:
+        """Start a program; `on_row` gets each line that it prints, which is JSON."""
+        return await self.start(
+            *arguments, on_line=lambda line: on_row(json.loads(line)), cwd=cwd, env=env
+        )
 
-    async def start(self, *arguments: str, on_line: OnLine) -> Process:
+    async def start(
+        self,
+        *arguments: str,
+        on_line: OnLine,
+        cwd: Path = _ROOT,
+        env: Mapping[str, str] | None = None,
+    ) -> Process:
         """Start a Python program; `on_line` gets each line that it prints."""
         plain = {name: v for name, v in os.environ.items() if not name.startswith("BARNABAS_")}
         with self._log.open("ab") as log:
@@ -62,8 +76,8 @@ class Processes:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=PIPE,
                 stderr=log,
-                cwd=_ROOT,
-                env=plain,
+                cwd=cwd,
+                env={**plain, **(env or {})},
                 start_new_session=True,
             )
         self._running.append(process)

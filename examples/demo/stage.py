@@ -38,7 +38,6 @@ class Stage:
     started: float = field(default_factory=time.monotonic)
     cluster: ClusterView = field(default_factory=ClusterView)
     pipelines: dict[str, Status] = field(default_factory=dict)
-    tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     happenings: list[Happening] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     killed_s: float | None = None
@@ -76,18 +75,18 @@ class Stage:
             self.whole_again_s = self.elapsed_s
             self.tell("every replica is in sync")
 
-    def heard_from_spark(self, line: dict[str, Any]) -> None:
-        """How the pipelines are, or a row of a table."""
-        if "table" in line:
-            self.tables.setdefault(line["table"], []).append(line["row"])
-            return
+    def heard_from_spark(self, status: Status) -> None:
+        """How one of the pipelines is."""
         if not self.pipelines:
-            self.tell(f"Spark has started {len(line['pipelines'])} queries")
-        for status in line["pipelines"]:
-            known = self.pipelines.get(status["pipeline"], {})
-            if status["error"] is not None and status["state"] != known.get("state"):
-                self.tell(f"{status['pipeline']} is {status['state']}: {status['error']}")
-            self.pipelines[status["pipeline"]] = status
+            self.tell("Spark is there, and the pipelines begin")
+        name, state = status["pipeline"], status["state"]
+        known = self.pipelines.get(name, {}).get("state", state)
+        if state in ("waiting", "failed") and state != known:
+            again = ", and is started again" if state == "waiting" else ""
+            self.tell(f"{name} has failed{again}: {status['error']}")
+        elif state == "running" != known:
+            self.tell(f"{name} goes on")
+        self.pipelines[name] = status
 
     def figure(self, pipeline: str, name: str) -> int:
         """One of what a pipeline counts, up to now."""
@@ -95,11 +94,8 @@ class Stage:
 
     @property
     def got_on(self) -> int:
-        """Something that grows as long as Spark does anything."""
-        return sum(
-            (each["batch"] or 0) + each["restarts"] + each["rows_in"]
-            for each in self.pipelines.values()
-        )
+        """Something that grows as long as Spark gets anything done."""
+        return sum((each["batch"] or 0) + each["rows_in"] for each in self.pipelines.values())
 
     @property
     def knows_the_time(self) -> bool:

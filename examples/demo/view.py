@@ -18,6 +18,7 @@ from examples.demo.stage import COUNTING, Sample, Stage
 _SHOWN = 8
 _OTHER_LINES = 22
 _PLAIN_EVERY_S = 2.0
+_PLAIN_AT_LEAST_EVERY_S = 10.0
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
@@ -71,6 +72,7 @@ class PlainView:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self._next_s = 0.0
+        self._last = ""
         self._told = 0
 
     def __enter__(self) -> Self:
@@ -84,17 +86,19 @@ class PlainView:
         self._tell()
         if stage.elapsed_s < self._next_s:
             return
-        self._next_s = stage.elapsed_s + _PLAIN_EVERY_S
         nodes = " ".join(f"{node}" if up else f"({node})" for node, up in stage.cluster.up.items())
-        print(
-            f"[{stage.elapsed_s:4.1f} s] {stage.website.clock:%H:%M}: nodes {nodes}; "
+        line = (
+            f"{stage.website.clock:%H:%M}: nodes {nodes}; "
             f"events {stage.website.acknowledged:,}, taken by Spark "
             f"{stage.figure(COUNTING, 'rows_in'):,}; "
             f"counts {stage.figure(COUNTING, 'rows_out'):,}, "
             f"clicks joined {stage.figure('clicked_views', 'rows_out'):,}, "
-            f"dead letters {stage.figure(f'{COUNTING}.dead-letters', 'rows_out'):,}",
-            flush=True,
+            f"dead letters {stage.figure(f'{COUNTING}.dead-letters', 'rows_out'):,}"
         )
+        if line != self._last or stage.elapsed_s > self._next_s + _PLAIN_AT_LEAST_EVERY_S:
+            print(f"[{stage.elapsed_s:4.1f} s] {line}", flush=True)
+            self._last = line
+            self._next_s = stage.elapsed_s + _PLAIN_EVERY_S
 
     def _tell(self) -> None:
         for each in self._stage.happenings[self._told :]:

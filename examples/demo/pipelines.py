@@ -1,0 +1,98 @@
+"""What is done with a website's activity, as it comes. This is all there is to write; run it with
+
+    barnabas pipeline run examples/demo/pipelines.py
+
+on a cluster that has the topic `activity`, with values as
+
+    {"id": "e17", "kind": "view", "at": "2026-01-01T12:00:03Z", "page": "/wine"}
+    {"id": "e18", "kind": "click", "at": "2026-01-01T12:00:41Z", "page": "/wine", "view": "e17"}
+    {"id": "e19", "kind": "search", "at": "2026-01-01T12:00:50Z", "page": "/", "query": "figs"}
+
+`at` is when it happened. Events may come ten minutes later than others that happened after them,
+since phones are not always online; whatever comes later still is left out.
+"""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from barnabas.spark.pipelines import from_topic, pipeline, to_parquet, to_topic
+
+ACTIVITY = """
+    id STRING NOT NULL, kind STRING NOT NULL, at TIMESTAMP NOT NULL, page STRING NOT NULL,
+    view STRING, query STRING
+"""
+LATENESS = "at 10 minutes"
+
+
+@pipeline(
+    sources={
+        "activity": from_topic(
+            "activity", ACTIVITY, watermark=LATENESS, dead_letters="bad-activity"
+        )
+    },
+    sink=to_topic("views-per-minute", key="page", exactly_once=True),
+    trigger="500 milliseconds",
+)
+def views_per_minute(activity: DataFrame) -> DataFrame:
+    """Each page and minute once, as soon as nothing can come any more that belongs to it."""
+    views = activity.where("kind = 'view'")
+    counted = views.groupBy("page", F.window("at", "1 minute")).count()
+    return counted.selectExpr("page", "window.start AS minute", "count AS views")
+
+
+@pipeline(
+    sources={
+        "views": from_topic("activity", ACTIVITY, watermark=LATENESS, skip_undecodable=True),
+        "clicks": from_topic("activity", ACTIVITY, watermark=LATENESS, skip_undecodable=True),
+    },
+    sink=to_topic("clicked-views", key="page", exactly_once=True),
+    trigger="500 milliseconds",
+)
+def clicked_views(views: DataFrame, clicks: DataFrame) -> DataFrame:
+    """Every click with the view that led to it, whichever of them comes first."""
+    viewed = views.where("kind = 'view'").selectExpr("id AS view", "page", "at AS viewed")
+    clicked = clicks.where("kind = 'click'").selectExpr("id AS click", "view", "at AS clicked")
+    soon = "clicked BETWEEN viewed AND viewed + INTERVAL 5 MINUTES"
+    return viewed.join(clicked, "view").where(soon)
+
+
+@pipeline(
+    sources={
+        "counts": from_topic(
+            "views-per-minute", "page STRING, minute TIMESTAMP, views LONG", record=()
+        )
+    },
+    sink=to_parquet("tables/views_per_minute"),
+    trigger="2 seconds",
+)
+def views_table(counts: DataFrame) -> DataFrame:
+    """The counts as a table, for whoever asks questions later."""
+    return counts
+
+
+@pipeline(
+    sources={
+        "pairs": from_topic(
+            "clicked-views",
+            "view STRING, page STRING, viewed TIMESTAMP, click STRING, clicked TIMESTAMP",
+            record=(),
+        )
+    },
+    sink=to_parquet("tables/clicked_views"),
+    trigger="2 seconds",
+)
+def clicks_table(pairs: DataFrame) -> DataFrame:
+    """The same with clicks; and how long it took to make up one's mind."""
+    waited = F.col("clicked").cast("double") - F.col("viewed").cast("double")
+    return pairs.withColumn("seconds", waited)
+
+
+@pipeline(
+    sources={"activity": from_topic("activity", ACTIVITY, skip_undecodable=True)},
+    sink=to_parquet("tables/searches", partition_by="hour"),
+    trigger="2 seconds",
+)
+def searches_table(activity: DataFrame) -> DataFrame:
+    """What people look for, in a folder for each hour."""
+    searches = activity.where("kind = 'search'").select("id", "at", "page", "query")
+    return searches.withColumn("hour", F.date_format("at", "yyyy-MM-dd-HH"))

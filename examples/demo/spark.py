@@ -1,0 +1,38 @@
+"""Spark with the pipelines of `pipelines.py`: the command that anybody would run, as a process."""
+
+from asyncio.subprocess import Process
+from pathlib import Path
+
+from examples.demo.processes import OnRow, Processes
+
+PIPELINES = Path(__file__).with_name("pipelines.py")
+
+# The demo is over before the JVM's second compiler has earned back what it takes.
+_SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+async def run_pipelines(
+    processes: Processes, bootstrap: str, folder: Path, work: Path, on_status: OnRow
+) -> Process:
+    """`on_status` hears how a pipeline is whenever a batch of it is done.
+
+    Paths of tables are relative to `folder`. All that nobody needs afterwards is in `work`.
+    """
+    return await processes.client(
+        "-m", "barnabas", "pipeline", "run", str(PIPELINES), "--bootstrap", bootstrap,
+        "--checkpoints", str(work), "--master", "local[2]", "--conf", "spark.ui.enabled=false",
+        "--json",
+        on_row=on_status,
+        cwd=folder,
+        env=_environment(work),
+    )  # fmt: skip
+
+
+def _environment(work: Path) -> dict[str, str]:
+    """Temporary files go where they are cleaned up, even if nobody can do that any more."""
+    work.mkdir()
+    return {
+        "JAVA_TOOL_OPTIONS": f"{_SHORT_LIVED} -Djava.io.tmpdir={work}",
+        "SPARK_LOCAL_DIRS": str(work),
+        "TMPDIR": str(work),
+    }
