@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -43,8 +44,10 @@ def start(
     target: str,
     checkpoint: Path,
     through: Callable[[DataFrame], DataFrame] = lambda frame: frame,
+    *,
+    ends: bool = True,
 ) -> StreamingQuery:
-    """Many small batches, and the end when all is read."""
+    """Many small batches, and the end when all is read, or never."""
     frame = (
         spark.readStream.format("barnabas")
         .options(**{"kafka.bootstrap.servers": bootstrap, "startingOffsets": "earliest"})
@@ -52,14 +55,13 @@ def start(
         .load()
         .select("key", "value")
     )
-    return (
+    writing = (
         through(frame)
         .writeStream.format("barnabas")
         .options(**{"kafka.bootstrap.servers": bootstrap, "deliveryGuarantee": "exactly-once"})
         .options(topic=target, checkpointLocation=str(checkpoint))
-        .trigger(availableNow=True)
-        .start()
     )
+    return (writing.trigger(availableNow=True) if ends else writing).start()
 
 
 def open_transactions(bootstrap: str) -> list[TransactionListing]:
@@ -139,3 +141,42 @@ def test_a_killed_worker(spark: SparkSession, node: BrokerProcess, tmp_path: Pat
             deaths += 1
     assert deaths == 2
     check(spark, node.bootstrap, "dying")
+
+
+def test_killed_brokers(spark: SparkSession, tmp_path: Path) -> None:
+    """One after the other, in the middle of a batch each: the query does not even fail."""
+    settings = {"transaction.two.phase.commit.enable": True, "num.partitions": PARTITIONS}
+    with barnabas.Cluster(3, settings=settings) as cluster:
+        bootstrap = cluster.bootstrap_servers
+        for topic in ("in", "out"):
+            cluster.create_topic(topic, partitions=PARTITIONS)
+        with barnabas.Producer(bootstrap) as producer:
+            query = start(spark, bootstrap, "out", tmp_path / "checkpoint", ends=False)
+            try:
+                for node, first in zip(
+                    cluster.nodes, range(0, RECORDS, RECORDS // 3), strict=False
+                ):
+                    until = RECORDS if node == cluster.nodes[-1] else first + RECORDS // 3
+                    for number in range(first, until):
+                        producer.send("in", b"%d" % number)
+                    producer.flush()
+                    has_all = partial(has_written, query, until)
+                    wait_until(lambda: open_transactions(bootstrap) or has_all(), query)  # noqa: B023 - waits here
+                    cluster.kill(node)
+                    wait_until(has_all, query)
+                    cluster.repair()
+            finally:
+                query.stop()
+        check(spark, bootstrap, "out")
+
+
+def has_written(query: StreamingQuery, rows: int) -> bool:
+    return sum(each.numInputRows for each in query.recentProgress) >= rows
+
+
+def wait_until(holds: Callable[[], object], query: StreamingQuery) -> None:
+    deadline = monotonic() + 120
+    while not holds():
+        assert query.isActive, query.exception()
+        assert monotonic() < deadline, query.lastProgress
+        sleep(0.01)
