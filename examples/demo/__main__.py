@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import signal
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -25,6 +26,7 @@ def main() -> int:
     parser.add_argument("--plain", action="store_true", help="lines instead of a live view")
     options = parser.parse_args()
     console = Console()
+    began = time.monotonic()
     play = Play(
         console,
         minutes=options.minutes,
@@ -42,6 +44,7 @@ def main() -> int:
         console.print(f"error: {error}", style="red", highlight=False, markup=False)
         return 1
     sentence, exit_code = verdict(checks)
+    console.print(f"That took {time.monotonic() - began:.0f} seconds.", highlight=False)
     console.print(sentence, style="bold red" if exit_code else "bold green", highlight=False)
     return exit_code
 

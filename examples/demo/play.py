@@ -30,7 +30,7 @@ from examples.demo.results import count_records, read_all, read_table
 from examples.demo.spark import run_pipelines
 from examples.demo.stage import COUNTING, Stage
 from examples.demo.traffic import Event, Traffic
-from examples.demo.view import LiveView, PlainView, View, show_summary
+from examples.demo.view import LiveView, PlainView, View, show_pages, show_summary
 from examples.demo.watch import look_at_cluster
 from examples.demo.website import Website
 
@@ -41,6 +41,8 @@ DEAD_LETTERS = "bad-activity"
 TOPICS = {TOPIC: 3, COUNTS: 3, CLICKS: 3, DEAD_LETTERS: 1}
 FORGOTTEN = 20
 PLOT = "demo.png"
+TABLES = "tables"
+"""As `pipelines` calls it."""
 
 _FRAME_S = 0.2
 _PATIENCE_S = 60.0
@@ -79,15 +81,16 @@ class Play:
                 checks = await self._guarded(self._with_clients(self._nodes.bootstrap))
                 await self._nodes.stop()
             checks.append(self._nodes.same_copies(TOPICS))
+        show_pages(self._console, self._views, self._clicks)
         show_summary(self._console, checks)
-        self._console.print(f"plot: {self._output / PLOT}", highlight=False, soft_wrap=True)
-        self._console.print(f"tables: {self._output / 'tables'}", highlight=False, soft_wrap=True)
+        for what, name in (("plot", PLOT), ("tables", TABLES)):
+            self._console.print(f"{what}: {self._output / name}", highlight=False, soft_wrap=True)
         return checks
 
     def _make_room(self) -> None:
         """What a former run has left there goes; nothing else does."""
         self._output.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(self._output / "tables", ignore_errors=True)
+        shutil.rmtree(self._output / TABLES, ignore_errors=True)
         (self._output / PLOT).unlink(missing_ok=True)
 
     async def _with_clients(self, bootstrap: str) -> list[Check]:
@@ -219,19 +222,17 @@ class Play:
         counts, clicks, letters = await asyncio.gather(
             *(read_all(self._nodes.bootstrap, topic) for topic in (COUNTS, CLICKS, DEAD_LETTERS))
         )
-        views = read_table(self._output / "tables" / "views_per_minute")
-        draw(self._output / PLOT, stage, account, views)
+        tables = self._output / TABLES
+        self._views = read_table(tables / "views_per_minute")
+        self._clicks = read_table(tables / "clicked_views")
+        draw(self._output / PLOT, stage, account, self._views)
         return [
             account.check_sent(website.acknowledged, await count_records(self._admin, TOPIC)),
             account.check_views("topic", [json.loads(each.value) for each in counts]),
-            account.check_views("Parquet table", views),
+            account.check_views("Parquet table", self._views),
             account.check_clicks("topic", [json.loads(each.value) for each in clicks]),
-            account.check_clicks(
-                "Parquet table", read_table(self._output / "tables" / "clicked_views")
-            ),
-            account.check_searches(
-                "Parquet table", read_table(self._output / "tables" / "searches")
-            ),
+            account.check_clicks("Parquet table", self._clicks),
+            account.check_searches("Parquet table", read_table(tables / "searches")),
             account.check_malformed([(each.value, each.key.decode()) for each in letters]),
             account.check_forgotten(stage.figure(COUNTING, "rows_late")),
             account.check_sum(),

@@ -1,5 +1,7 @@
 """The live view on a terminal, plain lines elsewhere, and the summary."""
 
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from itertools import pairwise
 from math import ceil
 from statistics import median
@@ -12,7 +14,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from examples.demo.accounting import Check
+from examples.demo.accounting import Check, Row
 from examples.demo.stage import COUNTING, Sample, Stage
 
 _SHOWN = 8
@@ -108,7 +110,7 @@ class PlainView:
 
 def _table(*headers: str) -> Table:
     """A header that begins with > stands over a column of figures."""
-    table = Table(box=SIMPLE_HEAD, expand=True, show_edge=False)
+    table = Table(box=SIMPLE_HEAD, expand=True, show_edge=False, padding=(0, 1, 0, 0))
     for header in headers:
         figures = header.startswith(">")
         table.add_column(
@@ -132,19 +134,17 @@ def _nodes(stage: Stage) -> Table:
 
 
 def _pipelines(stage: Stage) -> Table:
-    table = _table("pipeline", "", ">batch", ">ms", ">rows in", ">out", ">lag", ">watermark")
+    table = _table("pipeline", ">batch ms", ">rows in", ">out", ">lag", ">watermark")
     for each in stage.pipelines.values():
-        figures = [
-            each[name] for name in ("batch", "batch_duration_ms", "rows_in", "rows_out", "lag")
-        ]
+        figures = [each[name] for name in ("batch_duration_ms", "rows_in", "rows_out", "lag")]
+        is_well = each["state"] == "running"
         table.add_row(
-            each["pipeline"],
-            Text(each["state"], "green" if each["state"] == "running" else "yellow"),
+            Text(each["pipeline"], "green" if is_well else "yellow"),
             *("-" if figure is None else f"{figure:,}" for figure in figures),
-            (each["watermark"] or "-")[len("2026-01-01T") :][:5] or "-",
+            (each["watermark"] or "")[len("2026-01-01T") :][:5] or "-",
         )
     if not stage.pipelines:
-        table.add_row("Spark is starting", *[""] * 7)
+        table.add_row("Spark is starting", *[""] * 5)
     return table
 
 
@@ -161,6 +161,30 @@ def _happenings(stage: Stage, room: int) -> RenderableType:
     latest = stage.happenings[-min(max(room, 1), _SHOWN) :]
     text = "\n".join(f"{each.at_s:5.1f} s  {each.text}" for each in latest)
     return Text(f"\n{text}", no_wrap=True, overflow="ellipsis")
+
+
+def show_pages(console: Console, views: Iterable[Row], clicks: Iterable[Row]) -> None:
+    """What the tables say, in short: which pages people like, and how long they think."""
+    viewed: Counter[str] = Counter()
+    for row in views:
+        viewed[row["page"]] += row["views"]
+    waited: defaultdict[str, list[float]] = defaultdict(list)
+    for row in clicks:
+        waited[row["page"]].append(row["seconds"])
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("page")
+    for header in ("views", "clicks", "per view", "seconds before the click"):
+        table.add_column(header, justify="right")
+    for page, count in viewed.most_common():
+        seconds = waited[page]
+        table.add_row(
+            page,
+            f"{count:,}",
+            f"{len(seconds):,}",
+            f"{len(seconds) / count:.0%}",
+            f"{median(seconds):.0f}" if seconds else "-",
+        )
+    console.print(table)
 
 
 def show_summary(console: Console, checks: list[Check]) -> None:
