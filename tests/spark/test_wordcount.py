@@ -11,10 +11,10 @@ from tests.conftest import MakeBroker
 from tests.examples.documents import ROOT, environment, run, steps
 from tests.examples.test_documents import README, WITH_SPARK
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.long, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.long, pytest.mark.timeout(900)]
 
 _RUN = "barnabas pipeline run"
-_PATIENCE_S = 120
+_PATIENCE_S = 300
 
 
 def test_the_readme_counts_words(make_broker: MakeBroker, tmp_path: Path) -> None:
