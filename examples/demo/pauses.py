@@ -1,4 +1,4 @@
-"""How long writes paused when a node was killed, as the website saw it."""
+"""What a kill -9 costs: how long writes paused, as the website saw it, and when all was whole."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -32,4 +32,14 @@ def check_pause(
         "writes went on by themselves after the kill -9",
         pause < float("inf"),
         f"longest pause of a partition {pause:.2f} s",
+    )
+
+
+def check_return(killed_s: float, whole_again_s: float | None) -> Check:
+    """Nobody has started the node again but the one who always does."""
+    took = None if whole_again_s is None else whole_again_s - killed_s
+    return Check(
+        "the killed node came back by itself, and has everything",
+        took is not None,
+        "it is not back, or not in sync" if took is None else f"in sync after {took:.1f} s",
     )

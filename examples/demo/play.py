@@ -23,7 +23,7 @@ from barnabas.client.cluster import Cluster
 from barnabas.errors import BarnabasError
 from examples.demo.accounting import Account, Check
 from examples.demo.nodes import Nodes
-from examples.demo.pauses import check_pause
+from examples.demo.pauses import check_pause, check_return
 from examples.demo.plot import draw
 from examples.demo.processes import ProcessCrashedError, Processes
 from examples.demo.results import count_records, read_all, read_table
@@ -45,7 +45,7 @@ TABLES = "tables"
 """As `pipelines` calls it."""
 
 _FRAME_S = 0.2
-_PATIENCE_S = 60.0
+_PATIENCE_S = 120.0
 _SPARK_PATIENCE_S = 240.0
 
 
@@ -165,6 +165,7 @@ class Play:
         await website.send(traffic.forgotten(FORGOTTEN))
         stage.tell(f"{FORGOTTEN} views of yesterday come in: too late to count")
         await self._send(by_minute[half : half + 2])
+        await self._until(lambda: stage.cluster.controller in stage.cluster.up)
         self._kill(stage.cluster.controller)
         await self._send(by_minute[half + 2 :])
         await website.settle()
@@ -201,7 +202,8 @@ class Play:
             f"kill -9 of node {node_id}, the controller, which leads {leads} of {TOPICS[TOPIC]} "
             "partitions"
         )
-        self._killed_at, stage.killed_s = time.monotonic(), stage.elapsed_s
+        self._killed_at = time.monotonic()
+        stage.killed_s, stage.whole_again_s = stage.elapsed_s, None
         self._nodes.kill(node_id)
 
     def _is_finished(self) -> bool:
@@ -237,6 +239,7 @@ class Play:
             account.check_forgotten(stage.figure(COUNTING, "rows_late")),
             account.check_sum(),
             check_pause(website.acknowledged_at, self._killed_at, self._sent_at),
+            check_return(stage.killed_s or 0.0, stage.whole_again_s),
         ]
 
 

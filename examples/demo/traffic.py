@@ -87,7 +87,8 @@ class Traffic:
     def last(self) -> list[Event]:
         """Event time only goes on when something happens: the night watch has a look, and clicks.
 
-        All that was before is complete then. The view itself is in a minute that stays open.
+        All that was before is complete then. The view itself is in a minute that stays open. Both
+        are needed: Spark takes the time from rows that pass the conditions of a query.
         """
         at = OPENING + timedelta(minutes=self._minutes, hours=1)
         view = self._event("last view", at)

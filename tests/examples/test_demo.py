@@ -20,7 +20,7 @@ from rich.console import Console
 from examples.demo.__main__ import verdict
 from examples.demo.accounting import Account, Check, Row
 from examples.demo.nodes import same_copies
-from examples.demo.pauses import check_pause, pause_s
+from examples.demo.pauses import check_pause, check_return, pause_s
 from examples.demo.stage import Stage
 from examples.demo.traffic import LATEST, OPENING, Event, Traffic
 from examples.demo.view import PlainView, picture
@@ -459,6 +459,13 @@ def test_writes_that_never_went_on_break_a_promise() -> None:
     assert not check_pause({0: [1.0, 9.0], 1: [1.0, 4.9]}, 5.0, 9.5).kept
     assert not check_pause({0: [1.0, 9.0], 1: [10.0]}, 5.0, 9.5).kept
     assert not check_pause({}, 5.0, 9.5).kept
+
+
+def test_a_node_that_does_not_come_back_breaks_a_promise() -> None:
+    assert check_return(10.0, 14.5) == Check(
+        "the killed node came back by itself, and has everything", True, "in sync after 4.5 s"
+    )
+    assert not check_return(10.0, None).kept
 
 
 # -- replicas ------------------------------------------------------------------------------------
