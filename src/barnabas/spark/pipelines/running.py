@@ -121,10 +121,15 @@ class PipelineRun:
         """Whether none runs or waits to be started again."""
         return all(query.is_over for query in self.queries)
 
-    def wait(self, until: Callable[[], bool] = lambda: False) -> None:
-        """Look after all until they are over, or something is true. Raises if any has failed."""
-        while not self.is_over and not until():
+    def wait(self, until: Callable[[], bool] | None = None) -> None:
+        """Look after all until they are over, or something is true. Raises if any has failed.
+
+        Who waits for something hears of a failure at once, since it may never be true then.
+        """
+        while not self.is_over and not (until is not None and until()):
             self.look_after()
+            if until is not None:
+                self.check()
             time.sleep(_POLL_S)
         self.look_after()
         self.check()
