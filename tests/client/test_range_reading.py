@@ -11,10 +11,11 @@ import barnabas
 from barnabas.client import range_reading
 from barnabas.client.cluster import Cluster
 from barnabas.client.isolation import IsolationLevel
-from barnabas.client.metadata import TopicPartition
+from barnabas.client.metadata import Partition, Topic, TopicPartition
 from barnabas.client.range_reading import Fetched, RangeReading, RecordRange
-from barnabas.errors import CorruptRecords, DataLost
+from barnabas.errors import CorruptRecords, DataLost, UnknownTopic
 from barnabas.records.encode import encode_batch
+from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import PartitionData
 
 PLACE = TopicPartition("t", 0)
@@ -166,4 +167,26 @@ def test_a_log_that_stays_too_short_is_told_of(monkeypatch: pytest.MonkeyPatch) 
     reading = reading_of(5, 9)
     monkeypatch.setattr(reading._cluster, "by_leader", leaders)
     with pytest.raises(DataLost, match="ends at offset 7 and was to be read up to 9"):
+        asyncio.run(reading.fetch())
+
+
+def test_brokers_that_contradict_each_other_are_not_asked_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All of them tell of the topic, and the leader knows nothing of it."""
+
+    async def leaders(_: object) -> dict[int, list[TopicPartition]]:
+        return {1: [PLACE]}
+
+    async def look_around(_: object) -> None: ...
+
+    topic = Topic("t", 0, False, [Partition(0, 1, 0, [1], [1], [])], b"1" * 16)
+    unknown = PartitionData(error_code=ErrorCode.UNKNOWN_TOPIC_ID)
+    monkeypatch.setattr(range_reading, "_PATIENCE_S", -1.0)
+    monkeypatch.setattr(range_reading, "fetch", Answers(unknown))
+    reading = reading_of(5, 9)
+    monkeypatch.setattr(reading._cluster, "by_leader", leaders)
+    monkeypatch.setattr(reading._cluster, "look_around", look_around)
+    monkeypatch.setattr(reading._cluster, "known_topic", lambda _: topic)
+    with pytest.raises(UnknownTopic, match="t-0"):
         asyncio.run(reading.fetch())

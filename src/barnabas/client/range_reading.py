@@ -222,11 +222,15 @@ class RangeReading:
     async def _miss_topics(self, error: UnknownTopic) -> None:
         """Topics are gone, or so young that not every broker has heard of them."""
         topics = {each.topic for each in self._left}
-        found = await self._cluster.refresh(topics)
+        await self._cluster.look_around(topics)  # of two brokers one may not have heard of it yet
+        found = {name: self._cluster.known_topic(name) for name in topics}
         gone = [each for each in self._left.values() if not _has(found, each)]
-        if gone and monotonic() - self._moved_at > _TOPIC_PATIENCE_S:
+        waited_s = monotonic() - self._moved_at
+        if not gone and waited_s > _PATIENCE_S:
+            raise error
+        if gone and waited_s > _TOPIC_PATIENCE_S:
             names = ", ".join(sorted(str(each.partition) for each in gone))
-            anew = any(found[each.partition.topic].partitions for each in gone)
+            anew = any(found[each.partition.topic] is not None for each in gone)
             why = "its topic was deleted and made anew" if anew else str(error)
             self._lose(f"what was to be read of {names} is gone: {why}")
             for wanted in gone:
@@ -295,9 +299,11 @@ class RangeReading:
         return table.slice(0, rows).select(self._columns)
 
 
-def _has(topics: Mapping[str, Topic], wanted: RecordRange) -> bool:
+def _has(topics: Mapping[str, Topic | None], wanted: RecordRange) -> bool:
     """Whether the partition is there, of the topic that is meant."""
     topic = topics[wanted.partition.topic]
+    if topic is None:
+        return False
     is_same = ZERO_UUID in (topic.topic_id, wanted.topic_id) or topic.topic_id == wanted.topic_id
     return is_same and wanted.partition.partition < len(topic.partitions)
 
