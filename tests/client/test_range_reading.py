@@ -188,5 +188,6 @@ def test_brokers_that_contradict_each_other_are_not_asked_for_ever(
     monkeypatch.setattr(reading._cluster, "by_leader", leaders)
     monkeypatch.setattr(reading._cluster, "look_around", look_around)
     monkeypatch.setattr(reading._cluster, "known_topic", lambda _: topic)
+    monkeypatch.setattr(reading._cluster, "retry_timeout_ms", 0)
     with pytest.raises(UnknownTopic, match="t-0"):
         asyncio.run(reading.fetch())
