@@ -36,10 +36,9 @@ from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import AbortedTransaction, PartitionData
 from barnabas.wire.primitives import ZERO_UUID
 
-TUNING = FetchTuning(
-    max_wait_ms=100, max_bytes=16 * 1024 * 1024, partition_max_bytes=4 * 1024 * 1024
-)
-"""Large answers: nobody waits for single records here."""
+TUNING = FetchTuning(max_wait_ms=100, max_bytes=4 * 1024 * 1024, partition_max_bytes=1024 * 1024)
+"""Large answers, as nobody waits for single records here, but not so large that decoding waits for
+the network: with four times as much, reading 27 MB took twice as long, and a fifth more CPU."""
 
 TABLE_ROWS = 32_768
 TABLE_BYTES = 2 * 1024 * 1024
