@@ -210,6 +210,20 @@ barnabas.errors.DataLost: offsets are gone. If going on is right
 
 \tat java
 """
+UNSUPPORTED = "[STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION]"
+WITHOUT_WATERMARK = (
+    'give the source a watermark and count by windows of that time, or set output_mode to "update"'
+)
+HIDDEN = """Query terminated: Traceback (most recent call last):
+  File "x", line 1, in y
+ValueError: maxOffsetsPerTrigger is no number
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "worker", line 1, in main
+UnboundLocalError: cannot access local variable 'reader' where it is not associated with a value
+"""
 
 
 @pytest.mark.parametrize(
@@ -218,6 +232,9 @@ barnabas.errors.DataLost: offsets are gone. If going on is right
         (STAGE_FAILED, "the record a:0@1 can't be decoded"),
         (IN_PYTHON, "DataLost: offsets are gone. If going on is right"),
         ("something else", "something else"),
+        ("[A.B] no `pge`. SQLSTATE: 42703; line 3 pos 7;", "[A.B] no `pge`. line 3 pos 7"),
+        (HIDDEN, "ValueError: maxOffsetsPerTrigger is no number"),
+        (f"{UNSUPPORTED} no. SQLSTATE: 0A000", f"{UNSUPPORTED} no; {WITHOUT_WATERMARK}"),
     ],
 )
 def test_the_reason_of_a_failure_is_what_was_first(text: str, reason: str) -> None:

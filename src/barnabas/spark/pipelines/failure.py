@@ -13,7 +13,15 @@ _WRAPPED = (
     re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z]\w*: )"),
     re.compile(r"^(?:SparkRuntimeException: )?\[USER_RAISED_EXCEPTION\] "),
 )
-_STATE = re.compile(r"(?:\s*SQLSTATE: \w+)+\s*$")
+_STATE = re.compile(r"(?:\s*SQLSTATE: \w+;?)+")
+_HINTS = {
+    "[STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION]": (
+        "give the source a watermark and count by windows of that time, or set output_mode to "
+        '"update"'
+    ),
+}
+# PySpark hides errors of a source that can't be made behind one of its own.
+_HIDING = re.compile(r"^UnboundLocalError: .*'reader'")
 _LINE = 300
 
 
@@ -29,14 +37,17 @@ def reason_of(error: BaseException) -> str:
             shorter = wrapped.sub("", text, count=1)
             stripped = stripped or shorter != text
             text = shorter
-    line = _STATE.sub("", text.strip().split("\n", 1)[0]).strip() or type(error).__name__
-    return line if len(line) <= _LINE else f"{line[:_LINE]}..."
+    line = _STATE.sub("", text.strip().split("\n", 1)[0]).strip(" ;") or type(error).__name__
+    short = line if len(line) <= _LINE else f"{line[:_LINE]}..."
+    hints = [hint for name, hint in _HINTS.items() if line.startswith(name)]
+    return "; ".join([short.rstrip("."), *hints]) if hints else short
 
 
 def _end_of_traceback(text: str) -> str:
     """The line of the innermost Python traceback that names the error."""
-    lines = text[text.rindex("Traceback (most recent call last)") :].splitlines()[1:]
-    for line in lines:
-        if line.strip() and not line[0].isspace():
-            return line
-    return text
+    named = []
+    for part in text.split("Traceback (most recent call last)")[1:]:
+        lines = [line for line in part.splitlines()[1:] if line.strip() and not line[0].isspace()]
+        if lines and not _HIDING.match(lines[0]):
+            named.append(lines[0])
+    return named[-1] if named else text

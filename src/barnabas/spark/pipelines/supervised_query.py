@@ -6,10 +6,10 @@ from contextlib import suppress
 from typing import Any, Literal, TypeAlias
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from barnabas.errors import BarnabasError
+from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.spark.pipelines.backoff import Backoff
 from barnabas.spark.pipelines.definition import Pipeline
 from barnabas.spark.pipelines.failure import reason_of
@@ -58,7 +58,7 @@ class SupervisedQuery:
         self.next_start = None
         try:
             self._query = self._start()
-        except AnalysisException as error:
+        except (AnalysisException, IllegalArgumentException, InvalidArgument) as error:
             self.error, self.state = reason_of(error), "failed"
         except (PySparkException, BarnabasError) as error:
             self._failed(reason_of(error), now)

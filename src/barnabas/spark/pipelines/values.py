@@ -51,7 +51,12 @@ def value_format(name: str, schema: str | StructType) -> ValueFormat:
 
 
 def _avro_text(schema: str) -> str:
-    return schema if schema.lstrip().startswith(("{", '"')) else Path(schema).read_text("utf-8")
+    if schema.lstrip().startswith(("{", '"')):
+        return schema
+    try:
+        return Path(schema).read_text("utf-8")
+    except OSError as error:
+        raise InvalidArgument(f"the Avro schema can't be read: {error}") from error
 
 
 class JsonValues:
