@@ -38,7 +38,7 @@ from barnabas.wire.primitives import ZERO_UUID
 
 TUNING = FetchTuning(max_wait_ms=100, max_bytes=4 * 1024 * 1024, partition_max_bytes=1024 * 1024)
 """Large answers, as nobody waits for single records here, but not so large that decoding waits for
-the network: with four times as much, reading 27 MB took twice as long, and a fifth more CPU."""
+the network: four times as much took longer, and more CPU."""
 
 TABLE_ROWS = 32_768
 TABLE_BYTES = 2 * 1024 * 1024
