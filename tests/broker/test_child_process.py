@@ -1,6 +1,7 @@
 """Work in a process of its own: what it answers, and that it never outlives its use."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -109,6 +110,24 @@ def test_it_dies_with_its_parent_in_the_middle_of_its_work(number: int) -> None:
     parent.send_signal(number)
     parent.wait(60)
     wait_until(lambda: not psutil.pid_exists(pid) or _is_dead(pid), 60, "it lives on")
+
+
+def test_it_ends_without_a_word_when_nobody_is_left_to_hear_its_answer() -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-m", "barnabas.log.compaction.child", "60"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert child.stdin is not None
+    assert child.stdout is not None
+    assert child.stderr is not None
+    with child:
+        child.stdout.close()
+        child.stdin.write(pickle.dumps((abs, (-1,), {})))
+        child.stdin.flush()
+        assert child.stderr.read() == b""
+    assert child.returncode == 0
 
 
 def _is_dead(pid: int) -> bool:

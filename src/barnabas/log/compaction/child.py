@@ -29,8 +29,12 @@ def main(idle_s: float) -> None:
             function, arguments, named = requests.get(timeout=idle_s)
         except Empty:
             return
-        pickle.dump(function(*arguments, **named), sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+        answer = pickle.dumps(function(*arguments, **named))
+        try:
+            sys.stdout.buffer.write(answer)
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:  # the parent was killed meanwhile
+            os._exit(0)
 
 
 def _receive(requests: Requests) -> None:
