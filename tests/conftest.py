@@ -69,6 +69,21 @@ def broker(make_broker: MakeBroker) -> BrokerProcess:
     return make_broker(group_initial_rebalance_delay_ms="0")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share something of their module run in one worker: four would start it each."""
+    for item in items:
+        if isinstance(item, pytest.Function) and _shares(item):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
+def _shares(item: pytest.Function) -> bool:
+    if item.get_closest_marker("xdist_group") is not None:
+        return False
+    found = item._fixtureinfo.name2fixturedefs.values()
+    return any(fixtures[-1].scope == "module" for fixtures in found)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
