@@ -2,6 +2,8 @@
 
 import os
 import sys
+import tempfile
+import uuid
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -12,10 +14,12 @@ from barnabas.spark.registration import LOCAL, PUSHDOWN, register
 
 _EVERYWHERE = {
     PUSHDOWN: "true",
-    # Python workers and the JVM of one machine talk without TCP: less delay for each micro-batch.
-    "spark.python.unix.domain.socket.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
+# Python workers and the JVM of one machine talk without TCP: less delay for each micro-batch.
+_SOCKETS = "spark.python.unix.domain.socket.enabled"
+_SOCKET_NAME_LENGTH = len(f"/.{uuid.UUID(int=0)}.sock")
+_LONGEST_SOCKET_PATH = 103  # of macOS; Linux takes four more
 _ON_ONE_MACHINE = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -62,10 +66,16 @@ def _prepare_environment(*, is_local: bool) -> None:
 
 def _settings(master: str) -> dict[str, str]:
     local = LOCAL.match(master)
+    everywhere = {**_EVERYWHERE, _SOCKETS: _text(_has_room_for_sockets(tempfile.gettempdir()))}
     if local is None:
-        return _EVERYWHERE
+        return everywhere
     cores = (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
-    return {**_EVERYWHERE, **_ON_ONE_MACHINE, "spark.sql.shuffle.partitions": str(cores)}
+    return {**everywhere, **_ON_ONE_MACHINE, "spark.sql.shuffle.partitions": str(cores)}
+
+
+def _has_room_for_sockets(folder: str) -> bool:
+    """Systems take paths of sockets only up to a length, and Spark gives them long names."""
+    return len(os.fsencode(folder)) + _SOCKET_NAME_LENGTH <= _LONGEST_SOCKET_PATH
 
 
 def _text(value: str | int | bool) -> str:
