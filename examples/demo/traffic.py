@@ -98,7 +98,7 @@ class Traffic:
 
     def _happening_in(self, minute: datetime) -> list[Event]:
         found: list[Event] = []
-        busy = 1 + 0.5 * sin(2 * pi * (minute - OPENING) / timedelta(minutes=self._minutes))
+        busy = 1 - 0.5 * sin(2 * pi * (minute - OPENING) / timedelta(minutes=self._minutes))
         while len(found) < self._per_minute * busy:
             at = minute + timedelta(milliseconds=self._random.randrange(60_000))
             chance = self._random.random()
