@@ -127,7 +127,7 @@ def run_pipelines(pipelines: list[Pipeline], options: RunOptions) -> int:
     except (Py4JError, ConnectionError, SparkGone) as error:
         if interruption.exit_code is not None:
             return interruption.exit_code  # what has told us to end has told Spark too
-        raise CommandError(f"Spark is gone: {reason_of(error)} (see {options.log})") from error
+        raise CommandError(f"{SparkGone.MESSAGE} (see {options.log})") from error
     finally:
         with options.errors_in_file(), suppress(Py4JError, ConnectionError):
             spark.stop()

@@ -39,6 +39,8 @@ _POLL_S = 0.1
 class SparkGone(PipelineError):  # noqa: N818 - its name says what is wrong
     """The process that Spark runs in has ended."""
 
+    MESSAGE = "Spark is gone: its process has ended, or was killed"
+
 
 class PipelineRun:
     """Some pipelines that run.
@@ -111,8 +113,8 @@ class PipelineRun:
             changed = [query.look_after(now) for query in self.queries]
         except (Py4JError, ConnectionError) as error:
             for query in self.queries:
-                query.give_up(f"Spark is gone: {reason_of(error)}")
-            raise SparkGone(f"Spark is gone: {reason_of(error)}") from error
+                query.give_up(SparkGone.MESSAGE)
+            raise SparkGone(SparkGone.MESSAGE) from error
         if any(changed) or now - self._status_written >= _STATUS_INTERVAL_S:
             self._write_status(now)
 

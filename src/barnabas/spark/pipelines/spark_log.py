@@ -30,6 +30,14 @@ def log_to(log: Path) -> dict[str, str]:
 
 
 def keep_errors_quiet() -> None:
-    """PySpark logs some errors that it raises, each in a line that has the whole stack trace."""
+    """PySpark logs some errors that it raises, with whole stack traces, and so does py4j.
+
+    What else is logged and goes nowhere is shown, as Python does by itself.
+    """
     for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
+    if not logging.root.handlers:
+        shown = logging.StreamHandler()
+        shown.setLevel(logging.WARNING)
+        shown.addFilter(lambda record: "py4j" not in Path(record.pathname).parts)
+        logging.root.addHandler(shown)
