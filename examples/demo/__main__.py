@@ -58,10 +58,11 @@ def verdict(checks: Iterable[Check]) -> tuple[str, int]:
 
 
 async def _until_terminated(play: Play) -> list[Check]:
-    """SIGTERM ends the demo as Ctrl-C does."""
+    """SIGTERM ends the demo as Ctrl-C does; a second one does not keep it from cleaning up."""
     task = asyncio.current_task()
     assert task is not None
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     return await play.perform()
 
 

@@ -15,6 +15,7 @@ from typing import Any, Self
 import psutil
 
 _PATIENCE_S = 30.0
+_LINES_SHOWN = 20
 _ROOT = Path(__file__).parents[2]
 
 OnLine = Callable[[str], None]
@@ -31,6 +32,7 @@ class Processes:
     def __init__(self, log: Path) -> None:
         self._log = log
         self._running: list[Process] = []
+        self._names: dict[Process, str] = {}
         self._ending: set[Process] = set()
         self._pumps: dict[Process, asyncio.Task[None]] = {}
 
@@ -81,6 +83,7 @@ class Processes:
                 start_new_session=True,
             )
         self._running.append(process)
+        self._names[process] = " ".join(arguments[1:4])
         self._pumps[process] = asyncio.create_task(_pump(process, on_line))
         return process
 
@@ -89,12 +92,14 @@ class Processes:
         for process in self._running:
             if process.returncode is not None and process not in self._ending:
                 raise ProcessCrashedError(
-                    f"a process ended with {process.returncode}:\n{self.errors()}"
+                    f"`{self._names[process]}` has ended with {process.returncode}; "
+                    f"the last words of all processes:\n{self.errors()}"
                 )
 
     def errors(self) -> str:
-        """What the processes have said on stderr."""
-        return self._log.read_text(errors="replace").strip()
+        """What the processes have said last on stderr."""
+        lines = self._log.read_text(errors="replace").strip().splitlines()
+        return "\n".join(lines[-_LINES_SHOWN:])
 
     async def end(self, process: Process) -> None:
         """Ask a process to end, insist if it does not, and take in its last words."""
