@@ -32,6 +32,7 @@ yourself on this machine; a topic called barnabas-bench is made in it and delete
 import argparse
 import time
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 from rich.console import Console
@@ -106,6 +107,9 @@ def main() -> None:
     rows: dict[str, list[Row]] = {}
     for name in arguments.measurements:
         console.print(f"[bold]{name}[/], {time.monotonic() - began:.0f} s so far")
+        if name in OF_SPARK and find_spec("pyspark") is None:
+            console.print("PySpark is not here, so this is left out: pip install 'barnabas[spark]'")
+            continue
         rows[name] = import_module(f"benchmarks.{name}").measure(bench)
     names = [contender.name for contender in contenders]
     own_and_beside = [BARNABAS, BESIDE, *(name for name in names if name == OTHER)]
