@@ -36,7 +36,7 @@ from benchmarks.spark_side import (
 )
 
 _AIM = 2.0
-_SIZES = {100: 200, 1_000: 300}
+_SIZES = {100: 200, 1_000: 400}
 """Megabytes, by the size of values."""
 
 

@@ -43,7 +43,7 @@ AT_LEAST_ONCE: dict[str, str] = {}
 
 _AIM = 1.0
 _MICRO_BATCH_MS = 150
-_SIZES = {100: 100, 1_000: 200}
+_SIZES = {100: 100, 1_000: 300}
 """Megabytes, by the size of values."""
 _ROWS_OF_SPARK = 10_000
 """In an Arrow batch, as Spark makes them."""
