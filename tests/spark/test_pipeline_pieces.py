@@ -10,6 +10,7 @@ from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines import (
     Pipeline,
     PipelineError,
+    PipelineRun,
     RunFolder,
     as_version,
     for_each_batch,
@@ -26,7 +27,7 @@ from barnabas.spark.pipelines.failure import reason_of
 from barnabas.spark.pipelines.progress import Progress, read_batch
 from barnabas.spark.pipelines.resetting import reset_pipelines, what_is_there
 from barnabas.spark.pipelines.run_folder import statuses
-from barnabas.spark.pipelines.running import dead_letter_pipelines
+from barnabas.spark.pipelines.running import SparkGone, dead_letter_pipelines
 from barnabas.spark.pipelines.supervised_query import SupervisedQuery
 
 SQL = """
@@ -329,6 +330,34 @@ def test_reports_are_summed_up() -> None:
     assert progress.rates(began + 10) == (3.0, 0.4)
     assert progress.rates(began + 15) == (20 / 11, 0.0), "the first batch is too long ago"
     assert progress.rates(began + 100) == (0.0, 0.0)
+
+
+class GoneQuery:
+    """A query of a Spark that was killed."""
+
+    @property
+    def isActive(self) -> bool:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    def stop(self) -> None:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+
+def test_where_spark_is_gone_pipelines_have_failed(tmp_path: Path) -> None:
+    @pipeline(sources={"views": from_topic("v")}, sink=to_topic("t"))
+    def views(views: object) -> None: ...
+
+    run = PipelineRun(None, [views], "", RunFolder(tmp_path))
+    (query,) = run.queries
+    query._start = GoneQuery
+    query.start(0)
+    assert query.state == "running"
+    with pytest.raises(SparkGone, match="its process has ended"):
+        run.wait()
+    assert (query.state, query.error) == ("failed", SparkGone.MESSAGE)
+    query.start(0)
+    run.stop()
+    assert query.state == "stopped", "there is nothing left to end"
 
 
 def test_a_pipeline_runs_once_at_a_time_and_says_so(tmp_path: Path) -> None:
