@@ -68,6 +68,21 @@ def test_a_node_that_is_cut_off_says_so(
     assert sent_away
 
 
+def test_who_sends_what_nobody_would_take_is_not_sent_elsewhere(
+    local_node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also by a node that has stood still for longer than a session."""
+    sent_away: list[object] = []
+    monkeypatch.setattr(RequestContext, "send_away", lambda *_: sent_away.append(1))
+    monkeypatch.setattr(local_node.lifecycle, "_heard_of_ms", -(10**9))
+    frame = request_frame(local_node, 9, batch(b"a")[:-1] + b"!")
+    answer = dispatch(Dispatcher(local_node, routes()), local_node, frame)
+    response = decode_response(memoryview(answer)[4:], ProduceResponse, 9)
+    refused = response.responses[0].partition_responses[0]
+    assert refused.error_code == ErrorCode.CORRUPT_MESSAGE
+    assert not sent_away
+
+
 # -- bytes that are wrong --------------------------------------------------------------------------
 
 

@@ -214,18 +214,19 @@ class _Production:
     def _stored(self) -> "ProduceResponse | Future[ProduceResponse] | None":
         """All batches are stored or refused."""
         node, response = self._node, self.response
-        failed = any(
+        errors = {
             answer.error_code
             for topic in response.responses
             for answer in topic.partition_responses
-        )
+            if answer.error_code
+        }
         if self._request.acks == 0:
-            if failed:
+            if errors:
                 raise WireError("a produce with acks=0 was refused")
             return None
-        if failed:
+        if errors:
             _tell_leaders(node, response, self._context)
-            if node.lifecycle.is_cut_off:
+            if ErrorCode.NOT_LEADER_OR_FOLLOWER in errors and node.lifecycle.is_cut_off:
                 self._context.send_away(node.loop)
         return _answer_when_committed(node, response, self._waiting, self._request.timeout_ms)
 
