@@ -13,9 +13,10 @@ import pytest
 from pyarrow import parquet
 
 from barnabas.errors import InvalidArgument
-from barnabas.spark.pipelines import parquet_table
+from barnabas.spark.pipelines import parquet_table, to_parquet, to_postgres
 from barnabas.spark.pipelines.compaction import chosen
 from barnabas.spark.pipelines.parquet_table import ParquetTable
+from barnabas.spark.pipelines.sql_file import read_sql
 
 QUERY = "9d0e2f1c-query"
 STEPS = ("os.rename", "os.mkdir", "os.link", "os.remove", "os.rmdir", "os.utime", "os.chmod")
@@ -236,3 +237,25 @@ def test_which_files_are_made_one() -> None:
     assert names(True, 5, 5, 5, 5, 5, 5, 5, 5, 40) == "0 1 2 3 4 5 6 7 8"
     assert names(True, 1, 2, 10, 11, 50) == "0 1 2 3"
     assert names(True, 7) == ""
+
+
+def test_sinks_in_sql(tmp_path: Path) -> None:
+    def sink(text: str) -> object:
+        file = tmp_path / "p.sql"
+        file.write_text(f"-- sink: {text}\nSELECT 1")
+        return read_sql(file).sink
+
+    assert sink('parquet events partition_by="day=date(at),kind" compact=20') == to_parquet(
+        "events", partition_by=["day=date(at)", "kind"], compact=20
+    )
+    with pytest.raises(InvalidArgument, match="compact is a number"):
+        sink("parquet events partition_by=day compact=yes")
+    address = "postgresql://me@/db?host=/tmp"
+    found = sink(
+        f'postgres {address} stock key=day,item latest_by=at delete_when="n = 0" create=true'
+    )
+    assert found == to_postgres(
+        address, "stock", key=["day", "item"], latest_by="at", delete_when="n = 0", create=True
+    )
+    with pytest.raises(InvalidArgument, match="'key'"):
+        sink(f"postgres {address} stock")

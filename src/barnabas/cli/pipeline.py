@@ -344,12 +344,25 @@ def compact(
 
     def call() -> None:
         from barnabas.cli.pipeline_compact import compact_tables
+        from barnabas.cli.pipeline_run import RunOptions
 
+        options = RunOptions(
+            path=path,
+            bootstrap="",
+            master="local[*]",
+            checkpoints=None,
+            once=True,
+            max_restarts=0,
+            conf={"spark.ui.enabled": "false"},
+            as_json=as_json or before.as_json,
+            verbose=verbose or before.verbose,
+            log_name="compact",
+        )
         compact_tables(
             chosen_of(path, names),
+            options,
             min_files=min_files,
             target_bytes=target_mb * 1024 * 1024,
-            as_json=as_json or before.as_json,
         )
 
     exit_with(with_spark(call), verbose=verbose or before.verbose)
