@@ -151,11 +151,18 @@ class BrokerProcess:
 
 
 def wait_until(condition: Callable[[], object], timeout_s: float, complaint: str) -> None:
-    """Poll until something holds; the complaint says what did not come true."""
+    """Poll until something holds; the complaint says what did not come true.
+
+    A look may be a process that is started: it leaves others as much time as it takes itself.
+    """
     deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, f"{complaint} after {timeout_s} s"
-        time.sleep(0.02)
+    while True:
+        began = time.monotonic()
+        if condition():
+            return
+        now = time.monotonic()
+        assert now < deadline, f"{complaint} after {timeout_s} s"
+        time.sleep(max(0.02, now - began))
 
 
 def _plain_environment() -> dict[str, str]:
