@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic, sleep
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -31,28 +32,28 @@ class Steps:
     """Counts the steps that change the file system, and dies before one of them."""
 
     def __init__(self) -> None:
-        self.folder: str | None = None
+        self.thread: int | None = None
         self.left = 0
         self.seen = 0
 
     def __call__(self, event: str, arguments: tuple[object, ...]) -> None:
-        if self.folder is None:
+        if self.thread is None or self.thread != threading.get_ident():
             return
         is_write = event == "open" and arguments[1] in ("w", "wb")
         if not is_write and event not in STEPS and event not in STEPS_OF_OURS:
             return
         self.seen += 1
         if self.seen == self.left:
-            self.folder = None
+            self.thread = None
             raise Killed
 
     @contextmanager
     def dying_before(self, step: int) -> Iterator[None]:
-        self.folder, self.left, self.seen = "table", step, 0
+        self.thread, self.left, self.seen = threading.get_ident(), step, 0
         try:
             yield
         finally:
-            self.folder = None
+            self.thread = None
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +178,7 @@ def test_readers_see_every_row_once_while_it_is_written_and_compacted(tmp_path: 
     table = ParquetTable(tmp_path)
     table.add(QUERY, 0, writing({"1": [0], "2": [1000]}))
     done = 1
-    is_over = threading.Event()
+    is_over, wanted = threading.Event(), threading.Event()
     wrong: list[object] = []
     reads = 0
 
@@ -196,18 +197,27 @@ def test_readers_see_every_row_once_while_it_is_written_and_compacted(tmp_path: 
 
     def merge() -> None:
         while not is_over.is_set():
-            compact(table)
+            if wanted.wait(timeout=0.1):
+                wanted.clear()
+                compact(table)
 
     threads = [threading.Thread(target=each) for each in (read, merge)]
     for each in threads:
         each.start()
-    while done < 60 or reads < 20:
+    deadline = monotonic() + 120
+    while done < 60:
         table.add(QUERY, done, writing({"1": [done], "2": [1000 + done]}))
         done += 1
+        if done % 5 == 0:  # so that a slow reader gets a chance between two compactions
+            wanted.set()
+            before = reads
+            while reads == before and monotonic() < deadline:
+                sleep(0.001)
     is_over.set()
     for each in threads:
         each.join()
     assert wrong == []
+    assert reads >= 12
     assert numbers(tmp_path) == [*range(done), *range(1000, 1000 + done)]
 
 
