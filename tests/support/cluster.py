@@ -26,7 +26,7 @@ from tests.broker.raw_client import RawClient
 from tests.support.broker import BrokerProcess, wait_until
 from tests.support.network import Network
 
-ASK_TIMEOUT_S = 1.0
+ASK_TIMEOUT_S = 3.0
 _TOPIC_EXISTS = 36
 _T = TypeVar("_T")
 
