@@ -137,7 +137,7 @@ def test_a_topic_for_dead_letters_makes_a_pipeline_of_its_own() -> None:
             "a": from_topic("a", "x INT", dead_letters="bad-a"),
             "b": from_topic("b", "x INT", skip_undecodable=True),
         },
-        sink=to_topic("t", exactly_once=True, kafka__transaction__timeout__ms=1000, other=1),
+        sink=to_topic("t", exactly_once=True, kafka__transaction__timeout__ms=1000),
         trigger="1 second",
     )
     def joined(a: object, b: object) -> None: ...

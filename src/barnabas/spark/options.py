@@ -49,7 +49,9 @@ _PASSED_OVER = (
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
 )
-_KNOWN = {name.lower(): name for name in (*_NAMES, *_PASSED_OVER)}
+READ_OPTIONS = {name.lower(): name for name in (*_NAMES, *_PASSED_OVER)}
+"""All that there are but for settings of Kafka's clients, by their names in lower case."""
+
 _UNITS_MS = {
     "ms": 1,
     "s": 1_000,
@@ -128,10 +130,12 @@ class _Options:
     def __init__(self, given: Mapping[str, str]) -> None:
         self.given = {name.lower(): value for name, value in given.items()}
         for name in self.given:
-            if name not in _KNOWN and not name.startswith(PREFIX):
-                like = get_close_matches(name, _KNOWN, 1, cutoff=0.8)
+            if name not in READ_OPTIONS and not name.startswith(PREFIX):
+                like = get_close_matches(name, READ_OPTIONS, 1, cutoff=0.8)
                 if like:
-                    raise InvalidArgument(f"no option {name!r}: did you mean {_KNOWN[like[0]]}?")
+                    raise InvalidArgument(
+                        f"no option {name!r}: did you mean {READ_OPTIONS[like[0]]}?"
+                    )
 
     def get(self, name: str) -> str | None:
         return self.given.get(name.lower())

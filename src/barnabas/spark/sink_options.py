@@ -15,7 +15,9 @@ from barnabas.spark.kafka_settings import PREFIX
 from barnabas.spark.producer_settings import ProducerSettings, producer_settings
 
 _NAMES = ("topic", "deliveryGuarantee", "includeHeaders")
-_KNOWN = {name.lower(): name for name in _NAMES}
+WRITE_OPTIONS = {name.lower(): name for name in _NAMES}
+"""All that there are but for settings of Kafka's clients, by their names in lower case."""
+
 _AT_LEAST_ONCE = "at-least-once"
 _EXACTLY_ONCE = "exactly-once"
 
@@ -34,10 +36,10 @@ def sink_options(given: Mapping[str, str], *, streaming: bool) -> SinkOptions:
     """The options of a write; raises `InvalidArgument`."""
     options = {name.lower(): value for name, value in given.items()}
     for name in options:
-        if name not in _KNOWN and not name.startswith(PREFIX):
-            like = get_close_matches(name, _KNOWN, 1, cutoff=0.8)
+        if name not in WRITE_OPTIONS and not name.startswith(PREFIX):
+            like = get_close_matches(name, WRITE_OPTIONS, 1, cutoff=0.8)
             if like:
-                raise InvalidArgument(f"no option {name!r}: did you mean {_KNOWN[like[0]]}?")
+                raise InvalidArgument(f"no option {name!r}: did you mean {WRITE_OPTIONS[like[0]]}?")
     producer = producer_settings(options)
     guarantee = options.get("deliveryguarantee", _AT_LEAST_ONCE)
     if guarantee not in (_AT_LEAST_ONCE, _EXACTLY_ONCE):

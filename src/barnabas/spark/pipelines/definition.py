@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.environment import Environment
+from barnabas.spark.pipelines.interval import is_period
 from barnabas.spark.pipelines.sinks import OUTPUT_MODES, OutputMode, Sink
 from barnabas.spark.pipelines.sources import Source
 from barnabas.spark.pipelines.user_code import PipelineError, user_code
@@ -42,6 +43,11 @@ class Pipeline:
     def __post_init__(self) -> None:
         if not _NAME.match(self.name):
             raise InvalidArgument(f"pipeline {self.name!r}: use letters, digits, . _ and - only")
+        if self.trigger is not None and not is_period(self.trigger):
+            raise InvalidArgument(
+                f'pipeline {self.name}: trigger is a time as "10 seconds", not "{self.trigger}"; '
+                "what processes what there is and ends is `barnabas pipeline run --once`"
+            )
         if self.output_mode not in self.sink.modes:
             known = " or ".join(f'"{each}"' for each in self.sink.modes)
             raise InvalidArgument(

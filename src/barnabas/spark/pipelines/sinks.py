@@ -11,10 +11,10 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import BinaryType, StringType
 
 from barnabas.errors import InvalidArgument
+from barnabas.spark.pipelines.argument_names import file_options, only_options, write_options
 from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.parquet_batches import ParquetBatches, is_local
 from barnabas.spark.pipelines.parquet_table import OF_SPARK, OURS
-from barnabas.spark.pipelines.sources import option_texts
 
 OutputMode: TypeAlias = Literal["append", "update", "complete"]
 OUTPUT_MODES: tuple[OutputMode, ...] = ("append", "update", "complete")
@@ -227,7 +227,7 @@ def to_topic(
     the connector; `__` stands for a dot.
     """
     keys = (key,) if isinstance(key, str) else tuple(key or ())
-    return TopicSink(topic, keys, exactly_once, option_texts(options))
+    return TopicSink(topic, keys, exactly_once, write_options(to_topic, exactly_once, options))
 
 
 def to_parquet(
@@ -240,7 +240,7 @@ def to_parquet(
     pipeline runs. `options` are those of Spark's for Parquet.
     """
     columns = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
-    return ParquetSink(path, columns, compact, option_texts(options))
+    return ParquetSink(path, columns, compact, file_options(to_parquet, options))
 
 
 def for_each_batch(function: Callable[[DataFrame, int], None]) -> FunctionSink:
@@ -253,7 +253,7 @@ def for_each_batch(function: Callable[[DataFrame, int], None]) -> FunctionSink:
 
 def to_console(**options: Any) -> ConsoleSink:
     """Print every batch, for a look at a pipeline; every run begins anew."""
-    return ConsoleSink(option_texts(options))
+    return ConsoleSink(only_options(to_console, ("numRows", "truncate"), options))
 
 
 def to_memory() -> MemorySink:

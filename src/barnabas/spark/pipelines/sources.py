@@ -9,8 +9,10 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StructType
 
 from barnabas.errors import InvalidArgument
+from barnabas.spark.pipelines.argument_names import file_options, read_options, table_options
 from barnabas.spark.pipelines.decoding import decoded, undecodable
 from barnabas.spark.pipelines.environment import Environment
+from barnabas.spark.pipelines.interval import is_interval
 from barnabas.spark.pipelines.values import FormatName, ValueFormat, value_format
 from barnabas.spark.schema import schema_of
 
@@ -157,6 +159,10 @@ class FilesSource:
     watermark: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if self.watermark is not None:
+            _split_watermark(self.watermark)
+
     def load(self, environment: Environment) -> DataFrame:
         reader = environment.spark.readStream.format(self.format).schema(self.schema)
         rows = reader.options(**self.options).load(self.path)
@@ -224,7 +230,7 @@ def from_topic(
         dead_letters,
         skip_undecodable,
         starting_offsets,
-        option_texts(options),
+        read_options(from_topic, topic, starting_offsets, options),
     )
 
 
@@ -240,7 +246,7 @@ def from_table(
 
     It is no stream, but what a stream is joined with: every micro-batch reads it as it is then.
     """
-    return TableSource(topic, schema, format, key, option_texts(options))
+    return TableSource(topic, schema, format, key, table_options(from_table, topic, options))
 
 
 def from_files(
@@ -252,15 +258,7 @@ def from_files(
     **options: Any,
 ) -> FilesSource:
     """The rows of files in a folder, and of those that are put there later."""
-    return FilesSource(path, schema, format, watermark, option_texts(options))
-
-
-def option_texts(options: Mapping[str, Any]) -> dict[str, str]:
-    """Options as Spark takes them: with dots in their names, and as texts."""
-    return {
-        name.replace("__", "."): str(value).lower() if isinstance(value, bool) else str(value)
-        for name, value in options.items()
-    }
+    return FilesSource(path, schema, format, watermark, file_options(from_files, options))
 
 
 def _kept(key: str | None, record: Sequence[str]) -> list[Column]:
@@ -286,6 +284,6 @@ def _check_record(names: Sequence[str]) -> None:
 
 def _split_watermark(text: str) -> tuple[str, str]:
     column, _, delay = text.strip().partition(" ")
-    if not delay.strip():
+    if not is_interval(delay):
         raise InvalidArgument(f'watermark is a column and a delay as "at 10 minutes", not {text!r}')
     return column, delay.strip()

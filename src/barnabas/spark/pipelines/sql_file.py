@@ -7,7 +7,8 @@
     SELECT page, window.start AS minute, count(*) AS views
     FROM views GROUP BY page, window(at, '1 minute')
 
-A line that is set in goes on with what the line before has begun; other comments are comments. The
+A line that is set in goes on with what the line before has begun; other comments are comments, but
+for those that look like a misspelt one of these, which are refused. The
 pipeline's name is that of the file, if `-- pipeline: name` does not give it another. Sources and
 sinks are those of Python, with the same arguments.
 """
@@ -16,6 +17,7 @@ import inspect
 import re
 import shlex
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,8 +32,18 @@ from barnabas.spark.pipelines.sources import Source, from_files, from_table, fro
 T = TypeVar("T")
 
 _FIELD = re.compile(r"--\s?(pipeline|source\s+\w+|sink|trigger|output_mode|conf)\s*:\s*(.*)$")
+_LIKE_A_FIELD = re.compile(r"--\s*([\w-]+)(?:\s+([\w-]+))?\s*:(?!:)")
+_FIELDS = {
+    "pipeline": "pipeline: NAME",
+    "source": "source NAME: ...",
+    "sink": "sink: ...",
+    "trigger": "trigger: ...",
+    "output_mode": "output_mode: ...",
+    "conf": "conf: NAME=VALUE",
+}
+_LIKENESS = 0.75
 _MORE = re.compile(r"--\s{2,}(\S.*)$")
-_NAMED = re.compile(r"\w+=")  # not an address, which may have = in its middle
+_NAMED = re.compile(r"[\w.]+=")  # not an address, which may have = in its middle
 _YES_OR_NO = {"create", "exactly_once", "skip_undecodable"}
 
 SOURCES: Mapping[str, Callable[..., Source]] = {
@@ -102,16 +114,35 @@ def _pipeline(path: Path, header: list[tuple[str, str]], text: str) -> Pipeline:
 def _header(text: str) -> list[tuple[str, str]]:
     """Names and values in the comments, which may have several lines each."""
     found: list[tuple[str, str]] = []
-    going_on = False
+    going_on, before_query = False, True
     for line in text.splitlines():
         begins, more = _FIELD.match(line), _MORE.match(line)
+        before_query = before_query and (not line.strip() or line.startswith("--"))
         if begins is not None:
             found.append((begins[1], begins[2]))
         elif more is not None and going_on:
             name, value = found[-1]
             found[-1] = (name, f"{value} {more[1]}")
+        elif before_query:
+            _check_comment(line)
         going_on = begins is not None or (going_on and more is not None)
     return found
+
+
+def _check_comment(line: str) -> None:
+    """What was meant to say something, and says nothing, would be missed too late."""
+    found = _LIKE_A_FIELD.match(line)
+    if found is None:
+        return
+    words = [each.lower() for each in found.groups() if each is not None]
+    known = list(_FIELDS) if len(words) == 1 else ["source"]
+    like = get_close_matches(words[0], known, 1, _LIKENESS)
+    like = like or get_close_matches("_".join(words), _FIELDS, 1, _LIKENESS)
+    if like:
+        raise InvalidArgument(
+            f'{line.strip()!r}: did you mean "-- {_FIELDS[like[0]]}"? If it is a mere comment, '
+            "begin it with another word"
+        )
 
 
 def _made(what: str, kinds: Mapping[str, Callable[..., T]], text: str) -> T:
@@ -129,14 +160,17 @@ def _made(what: str, kinds: Mapping[str, Callable[..., T]], text: str) -> T:
     if kinds is SINKS and "key" in arguments:
         arguments["key"] = _list(arguments["key"])
     for name in _YES_OR_NO & arguments.keys():
-        arguments[name] = arguments[name].lower() == "true"
+        arguments[name] = _flag(name, arguments[name])
     if "compact" in arguments:
         arguments["compact"] = _number("compact", arguments["compact"])
     try:
         inspect.signature(make).bind(*words[:at], **arguments)
     except TypeError as error:
         raise InvalidArgument(f"{what}: {error}") from None
-    return make(*words[:at], **arguments)
+    try:
+        return make(*words[:at], **arguments)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"{what}: {error}") from None
 
 
 def _words(text: str) -> list[str]:
@@ -151,6 +185,12 @@ def _pair(text: str) -> tuple[str, str]:
     if not separator:
         raise InvalidArgument(f"{text!r}: write name=value")
     return name, value
+
+
+def _flag(name: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise InvalidArgument(f"{name} is true or false, not {text!r}")
+    return text.lower() == "true"
 
 
 def _number(name: str, text: str) -> int:

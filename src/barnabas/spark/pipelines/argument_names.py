@@ -1,0 +1,100 @@
+"""Further arguments of sources and sinks, which are options of what reads or writes.
+
+A misspelt argument would be one of them, and do nothing: so a name that is neither is refused,
+where all names are known. Those of Spark's file formats are not; there only what resembles an
+argument is refused.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from inspect import Parameter, signature
+from typing import Any
+
+from barnabas.errors import InvalidArgument
+from barnabas.spark.kafka_settings import PREFIX
+from barnabas.spark.options import READ_OPTIONS, batch_options, stream_options
+from barnabas.spark.sink_options import WRITE_OPTIONS, sink_options
+
+_SURELY_MEANT = 0.8
+_PERHAPS_MEANT = 0.6
+_SOMEWHERE = {"kafka.bootstrap.servers": "localhost:9092"}
+"""Options are complete with it; nothing is connected."""
+
+
+def read_options(
+    function: Callable[..., object], topic: str, starting_offsets: str, given: Mapping[str, Any]
+) -> dict[str, str]:
+    """Options for a stream of a topic that a function was given beside its own arguments."""
+    options = _known(function, READ_OPTIONS.values(), given)
+    stream_options(
+        {**_SOMEWHERE, "subscribe": topic, "startingOffsets": starting_offsets, **options}
+    )
+    return options
+
+
+def table_options(
+    function: Callable[..., object], topic: str, given: Mapping[str, Any]
+) -> dict[str, str]:
+    """Options for reading all of a topic."""
+    options = _known(function, READ_OPTIONS.values(), given)
+    batch_options({**_SOMEWHERE, "subscribe": topic, **options})
+    return options
+
+
+def write_options(
+    function: Callable[..., object], exactly_once: bool, given: Mapping[str, Any]
+) -> dict[str, str]:
+    """Options for writing to a topic."""
+    options = _known(function, WRITE_OPTIONS.values(), given)
+    guarantee = {"deliveryGuarantee": "exactly-once"} if exactly_once else {}
+    sink_options({**_SOMEWHERE, **options, **guarantee}, streaming=True)
+    return options
+
+
+def only_options(
+    function: Callable[..., object], known: Iterable[str], given: Mapping[str, Any]
+) -> dict[str, str]:
+    """Options of something that has these and no others."""
+    return _known(function, known, given)
+
+
+def file_options(function: Callable[..., object], given: Mapping[str, Any]) -> dict[str, str]:
+    """Options of one of Spark's file formats, of which only Spark knows which there are."""
+    options = option_texts(given)
+    for name in options:
+        _refuse_if_like(name, _arguments(function), _SURELY_MEANT)
+    return options
+
+
+def option_texts(options: Mapping[str, Any]) -> dict[str, str]:
+    """Options as Spark takes them: with dots in their names, and as texts."""
+    return {
+        name.replace("__", "."): str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in options.items()
+    }
+
+
+def _known(
+    function: Callable[..., object], known: Iterable[str], given: Mapping[str, Any]
+) -> dict[str, str]:
+    """The options, if there are such; settings of Kafka's clients are checked with their values."""
+    options = option_texts(given)
+    names = list(known)
+    lower = {name.lower() for name in names}
+    for name in options:
+        if name.lower() not in lower and not name.lower().startswith(PREFIX):
+            _refuse_if_like(name, [*_arguments(function), *names], _PERHAPS_MEANT)
+            raise InvalidArgument(f"{name}: there is no such argument, and no such option")
+    return options
+
+
+def _arguments(function: Callable[..., object]) -> list[str]:
+    parameters = signature(function).parameters.values()
+    return [each.name for each in parameters if each.kind is not Parameter.VAR_KEYWORD]
+
+
+def _refuse_if_like(name: str, known: Iterable[str], cutoff: float) -> None:
+    by_lower = {each.lower(): each for each in known}
+    like = get_close_matches(name.lower(), by_lower, 1, cutoff)
+    if like:
+        raise InvalidArgument(f"no argument {name!r}: did you mean {by_lower[like[0]]}?")
