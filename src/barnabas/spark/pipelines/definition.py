@@ -17,6 +17,7 @@ from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.interval import is_period
 from barnabas.spark.pipelines.sinks import OUTPUT_MODES, OutputMode, Sink
+from barnabas.spark.pipelines.source_errors import source_named
 from barnabas.spark.pipelines.sources import Source
 from barnabas.spark.pipelines.user_code import PipelineError, user_code
 
@@ -60,9 +61,10 @@ class Pipeline:
 
     def rows(self, environment: Environment) -> DataFrame:
         """The result, with every source loaded in an environment."""
-        inputs: dict[str, Any] = {
-            name: source.load(environment) for name, source in self.sources.items()
-        }
+        inputs: dict[str, Any] = {}
+        for name, source in self.sources.items():
+            with source_named(name, self.name):
+                inputs[name] = source.load(environment)
         if self.takes_session:
             inputs[_SESSION] = environment.spark
         with user_code(self.defined_in):

@@ -13,6 +13,7 @@ from barnabas.spark.pipelines.argument_names import file_options, read_options, 
 from barnabas.spark.pipelines.decoding import decoded, undecodable
 from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.interval import is_interval
+from barnabas.spark.pipelines.source_errors import part_of_source
 from barnabas.spark.pipelines.values import FormatName, ValueFormat, value_format
 from barnabas.spark.schema import schema_of
 
@@ -68,7 +69,7 @@ class TopicSource:
 
     @property
     def values(self) -> ValueFormat | None:
-        return None if self.schema is None else value_format(self.format, self.schema)
+        return None if self.schema is None else _values(self.format, self.schema)
 
     @property
     def _skips(self) -> bool:
@@ -76,9 +77,7 @@ class TopicSource:
 
     def load(self, environment: Environment) -> DataFrame:
         rows = self._load(environment)
-        if self.watermark is not None:
-            rows = rows.withWatermark(*_split_watermark(self.watermark))
-        return rows
+        return _with_watermark(rows, self.watermark)
 
     def _load(self, environment: Environment) -> DataFrame:
         values = self.values
@@ -136,14 +135,15 @@ class TableSource:
 
     @property
     def values(self) -> ValueFormat:
-        return value_format(self.format, self.schema)
+        return _values(self.format, self.schema)
 
     def load(self, environment: Environment) -> DataFrame:
+        values = self.values
         wanted = {"key", "value", "timestamp", *_PLACE}
         schema = StructType([each for each in _ALL.fields if each.name in wanted])
         records = environment.records.batch(environment.spark, self.topic, schema, self.options)
         newest = newest_per_key(records).where("value IS NOT NULL")
-        return decoded(newest, self.values, _kept(self.key, ("key", "timestamp")), skip=False)
+        return decoded(newest, values, _kept(self.key, ("key", "timestamp")), skip=False)
 
     def describe(self) -> str:
         return f"table {self.topic}"
@@ -164,11 +164,11 @@ class FilesSource:
             _split_watermark(self.watermark)
 
     def load(self, environment: Environment) -> DataFrame:
-        reader = environment.spark.readStream.format(self.format).schema(self.schema)
+        reader = environment.spark.readStream.format(self.format)
+        with part_of_source("schema"):
+            reader = reader.schema(self.schema)
         rows = reader.options(**self.options).load(self.path)
-        if self.watermark is not None:
-            rows = rows.withWatermark(*_split_watermark(self.watermark))
-        return rows
+        return _with_watermark(rows, self.watermark)
 
     def describe(self) -> str:
         return f"{self.format} files in {self.path}"
@@ -280,6 +280,23 @@ def _check_record(names: Sequence[str]) -> None:
     for name in names:
         if name not in known:
             raise InvalidArgument(f"record: there is no {name!r}, but {', '.join(known)}")
+
+
+def _values(name: FormatName, schema: str | StructType) -> ValueFormat:
+    with part_of_source("schema"):
+        values = value_format(name, schema)
+        _ = values.fields  # read by Spark, which does not know what it reads
+        return values
+
+
+def _with_watermark(rows: DataFrame, watermark: str | None) -> DataFrame:
+    if watermark is None:
+        return rows
+    column, delay = _split_watermark(watermark)
+    with part_of_source("watermark"):
+        late = rows.withWatermark(column, delay)
+        _ = late.schema  # Spark looks for the column when it is asked for something
+        return late
 
 
 def _split_watermark(text: str) -> tuple[str, str]:
