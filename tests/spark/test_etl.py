@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -165,6 +166,27 @@ def test_a_driver_that_dies_in_a_batch(
         loading.run(events)
         count += 3
         assert ids(table) == list(range(count)), step
+
+
+def test_a_pipeline_whose_table_is_deleted_while_it_runs(loading: Loading, tmp_path: Path) -> None:
+    table = tmp_path / "table"
+
+    @pipeline(
+        sources={"events": from_topic(loading.topic, EVENT, record=())}, sink=to_parquet(str(table))
+    )
+    def events(events: DataFrame) -> DataFrame:
+        return events
+
+    loading.send(event(0))
+    with PipelineRun(loading.spark, [events], loading.bootstrap, loading.folder) as run:
+        run.wait(until=lambda: run.queries[0].progress.rows_out == 1)
+        shutil.rmtree(table)
+        loading.send(event(1))
+        with pytest.raises(PipelineError, match="is gone"):
+            run.wait()
+    assert not list(tmp_path.rglob("*.parquet"))
+    with pytest.raises(InvalidArgument, match="is gone"):
+        loading.run(events)
 
 
 def _die(patch: pytest.MonkeyPatch, step: str) -> None:

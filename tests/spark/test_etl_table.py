@@ -1,6 +1,8 @@
 """A Parquet table whose writer dies before any step: what readers of its folder see, and what is
 there when it comes back. No Spark is needed: all that counts are files and the order of steps."""
 
+import json
+import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -16,8 +18,9 @@ from pyarrow import parquet
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines import parquet_table, to_parquet, to_postgres
 from barnabas.spark.pipelines.compaction import chosen
-from barnabas.spark.pipelines.parquet_table import ParquetTable
+from barnabas.spark.pipelines.parquet_table import ParquetTable, TableInUseError
 from barnabas.spark.pipelines.sql_file import read_sql
+from barnabas.spark.pipelines.table_owner import Owner, Writer, query_of
 
 QUERY = "9d0e2f1c-query"
 STEPS = ("os.rename", "os.mkdir", "os.link", "os.remove", "os.rmdir", "os.utime", "os.chmod")
@@ -223,11 +226,12 @@ def test_readers_see_every_row_once_while_it_is_written_and_compacted(tmp_path: 
 
 def test_what_does_not_belong_together_is_refused(tmp_path: Path) -> None:
     table = ParquetTable(tmp_path)
+    table.add(QUERY, 0, lambda _: 0)
     table.add(QUERY, 4, writing({"1": [1]}))
     table.add(QUERY, 4, lambda _: pytest.fail("it is there"))
     with pytest.raises(InvalidArgument, match="old checkpoint"):
         table.add(QUERY, 3, writing({"1": [1]}))
-    with pytest.raises(InvalidArgument, match="rows of another query"):
+    with pytest.raises(InvalidArgument, match="rows of a former run"):
         table.add("other", 5, writing({"1": [1]}))
     with pytest.raises(InvalidArgument, match="workers share"):
         table.add(QUERY, 5, lambda folder: writing({"1": [1]})(folder) + 1)
@@ -235,6 +239,81 @@ def test_what_does_not_belong_together_is_refused(tmp_path: Path) -> None:
     (tmp_path / "_spark_metadata").mkdir()
     with pytest.raises(InvalidArgument, match="move it away"):
         table.add(QUERY, 5, writing({"1": [1]}))
+
+
+def writer(folder: Path, query: str | None = None) -> Writer:
+    """A pipeline with its checkpoint, which is that of a query if there is any."""
+    checkpoint = folder / "orders" / "checkpoint"
+    if query is not None:
+        checkpoint.mkdir(parents=True)
+        (checkpoint / "metadata").write_text(json.dumps({"id": query}))
+    return Writer("orders", str(folder), str(checkpoint))
+
+
+def test_a_table_knows_whose_it_is(tmp_path: Path) -> None:
+    table, first = ParquetTable(tmp_path / "table"), writer(tmp_path / "first", QUERY)
+    table.add(QUERY, 0, lambda _: 0, first)
+    assert table.owner == Owner(QUERY, first), "also when there were no rows yet"
+    table.add(QUERY, 1, writing({"1": [1]}), first)
+
+    with pytest.raises(InvalidArgument, match=r"former run.*--tables"):
+        table.add("after a reset", 0, writing({"1": [1]}), first)
+    other = writer(tmp_path / "other", "other")
+    with pytest.raises(InvalidArgument) as refused:
+        table.add("other", 0, writing({"1": [1]}), other)
+    assert f"belongs to pipeline orders, whose checkpoint is in {first.checkpoint}" in str(
+        refused.value
+    )
+    with pytest.raises(InvalidArgument, match="belongs to"):  # a copy, while the first is there
+        table.add(QUERY, 2, writing({"1": [2]}), writer(tmp_path / "copy", QUERY))
+    (tmp_path / "first").rename(tmp_path / "moved")
+    moved = writer(tmp_path / "moved")
+    assert query_of(moved.checkpoint) == QUERY
+    table.add(QUERY, 2, writing({"1": [2]}), moved)
+    assert table.owner == Owner(QUERY, moved)
+    assert numbers(table.folder) == [1, 2]
+
+
+@pytest.mark.parametrize("gone", [".", "_barnabas"])
+def test_a_table_that_has_vanished_is_not_begun_anew(tmp_path: Path, gone: str) -> None:
+    table = ParquetTable(tmp_path / "table")
+    table.add(QUERY, 0, writing(FIRST))
+    shutil.rmtree(table.folder / gone)
+    for _ in range(2):
+        with pytest.raises(InvalidArgument, match=r"is gone.*begin anew"):
+            table.add(QUERY, 1, writing(SECOND))
+    assert not (table.folder / "day=3").exists()
+    (table.folder / "_barnabas").mkdir(parents=True)
+    table.add(QUERY, 1, writing(SECOND))
+    assert set(numbers(table.folder)) >= {5, 6, 7, 8, 9}, "somebody has said so"
+
+
+def test_a_table_that_vanishes_while_a_batch_is_written(tmp_path: Path) -> None:
+    table = ParquetTable(tmp_path / "table")
+    table.add(QUERY, 0, writing(FIRST))
+
+    def write(folder: Path) -> int:
+        shutil.rmtree(table.folder)
+        return writing(SECOND)(folder)  # as Spark does, it makes the folders that it needs
+
+    for each in (write, writing(SECOND)):
+        with pytest.raises(InvalidArgument, match="is gone"):
+            table.add(QUERY, 1, each)
+    assert not list(table.folder.rglob("*.parquet"))
+
+
+def test_a_table_is_not_deleted_while_somebody_is_at_it(tmp_path: Path) -> None:
+    table, same = ParquetTable(tmp_path / "table"), ParquetTable(tmp_path / "table")
+    table.add(QUERY, 0, writing(FIRST))
+    for busy in (table.compacting, table._locked):
+        with busy(), pytest.raises(TableInUseError, match="stop that first"):
+            same.check_idle()
+        with busy(), pytest.raises(TableInUseError, match="stop that first"):
+            same.delete()
+    assert numbers(table.folder) == [1, 2, 3, 4]
+    same.check_idle()
+    same.delete()
+    assert not table.folder.exists()
 
 
 def test_which_files_are_made_one() -> None:

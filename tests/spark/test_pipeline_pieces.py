@@ -27,7 +27,7 @@ from barnabas.spark.pipelines.failure import reason_of
 from barnabas.spark.pipelines.progress import Progress, read_batch
 from barnabas.spark.pipelines.resetting import reset_pipelines, what_is_there
 from barnabas.spark.pipelines.run_folder import statuses
-from barnabas.spark.pipelines.running import SparkGone, dead_letter_pipelines
+from barnabas.spark.pipelines.running import SparkGone, check_table, dead_letter_pipelines
 from barnabas.spark.pipelines.supervised_query import SupervisedQuery
 
 SQL = """
@@ -404,6 +404,47 @@ def test_a_reset_deletes_what_it_names_and_nothing_else(tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match="stop it first"):
         what_is_there(folder, [other], tables=False)
     os.close(lock)
+
+
+def test_a_table_of_another_checkpoint_is_not_reset_or_written(tmp_path: Path) -> None:
+    @pipeline(sources={"views": from_topic("v")}, sink=to_parquet(str(tmp_path / "table")))
+    def views(views: object) -> None: ...
+
+    first, second = RunFolder(tmp_path / "first"), RunFolder(tmp_path / "second")
+    _run_a_batch(first)
+    with pytest.raises(InvalidArgument, match="is gone"):
+        check_table(views.sink, first, "views")
+    (tmp_path / "table").mkdir()
+    views.sink.table.add("query", 0, lambda _: 0, first.writer_of("views"))
+    check_table(views.sink, first, "views")
+    with pytest.raises(InvalidArgument, match=f"belongs to pipeline views.*{first.folder}"):
+        check_table(views.sink, second, "views")
+
+    running = first.lock("views")
+    with pytest.raises(PipelineError, match=f"belongs to another one.*{first.folder}.*is running"):
+        reset_pipelines(second, [views], tables=True)
+    os.close(running)
+    with pytest.raises(PipelineError) as refused:
+        what_is_there(second, [views], tables=True)
+    assert f"--checkpoints {first.folder})" in str(refused.value)
+    assert "is running" not in str(refused.value)
+    assert what_is_there(second, [views], tables=False) == [], "it has nothing to do with it"
+
+    first.reset("views")
+    with pytest.raises(InvalidArgument, match="former run"):
+        check_table(views.sink, first, "views")
+    reset_pipelines(first, [views], tables=True)
+    assert not (tmp_path / "table").exists()
+    check_table(views.sink, second, "views")
+
+
+def _run_a_batch(folder: RunFolder) -> None:
+    """Leave what Spark leaves in the checkpoint of `views`."""
+    checkpoint = Path(folder.checkpoint_of("views"))
+    for each in ("offsets", "commits"):
+        (checkpoint / each).mkdir(parents=True)
+        (checkpoint / each / "0").touch()
+    (checkpoint / "metadata").write_text(json.dumps({"id": "query"}))
 
 
 def test_checkpoints_may_be_elsewhere(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from typing import Protocol
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from barnabas.spark.pipelines.table_owner import Writer
+
 STATE_CONF = {
     # State that is larger than memory, and checkpoints that hold what has changed.
     "spark.sql.streaming.stateStore.providerClass": (
@@ -69,6 +71,8 @@ class Environment:
     bootstrap_servers: str
     group_id: str | None = None
     """The consumer group to which sources commit their progress."""
+    writer: Writer | None = None
+    """As which sinks write that remember it."""
 
 
 @contextmanager

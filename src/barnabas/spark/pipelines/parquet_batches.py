@@ -8,6 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from barnabas.spark.pipelines.compaction import compact_partitions
 from barnabas.spark.pipelines.parquet_table import ParquetTable
+from barnabas.spark.pipelines.table_owner import Writer
 
 _QUERY_ID = "sql.streaming.queryId"
 
@@ -16,12 +17,18 @@ class ParquetBatches:
     """What `foreachBatch` calls."""
 
     def __init__(
-        self, folder: Path, partition_by: Sequence[str], compact: int, options: Mapping[str, str]
+        self,
+        folder: Path,
+        partition_by: Sequence[str],
+        compact: int,
+        options: Mapping[str, str],
+        writer: Writer | None = None,
     ) -> None:
         self._table = ParquetTable(folder)
         self._partition_by = partition_by
         self._compact = compact
         self._options = options
+        self._writer = writer
 
     def __call__(self, rows: DataFrame, number: int) -> None:
         spark = rows.sparkSession
@@ -36,7 +43,7 @@ class ParquetBatches:
             writer.options(**self._options).parquet(f"file://{folder}")
             return int(counted.get["rows"])
 
-        touched = self._table.add(query, number, write)
+        touched = self._table.add(query, number, write, self._writer)
         with self._table.compacting() as is_mine:
             if is_mine:  # else somebody is at it
                 self._table.sweep()

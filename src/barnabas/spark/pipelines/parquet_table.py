@@ -1,6 +1,7 @@
 """A table of Parquet files that any reader of folders sees right, whatever dies in the middle.
 
     TABLE/day=2026-01-01/*.parquet    the rows: what readers list is what there is
+    TABLE/_barnabas/owner.json        the query whose table it is, and where its checkpoint is
     TABLE/_barnabas/batch.json        the last batch that counts, and where its files belong
     TABLE/_barnabas/staged/ID/        files that do not count yet
     TABLE/_barnabas/replaced/ID/      files that do not count any more
@@ -33,13 +34,18 @@ from pathlib import Path
 
 from pyarrow import parquet
 
-from barnabas.errors import InvalidArgument
+from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.spark.pipelines.swapping import swap
+from barnabas.spark.pipelines.table_owner import Owner, Writer, read_owner, write_owner
 
 OURS = "_barnabas"
 OF_SPARK = "_spark_metadata"
 
 _REPLACED_KEPT_S = 60.0  # for those who are just listing them
+
+
+class TableInUseError(BarnabasError):
+    """Somebody writes or compacts the table just now."""
 
 
 @dataclass(frozen=True)
@@ -61,32 +67,111 @@ class ParquetTable:
         self._staged = self._ours / "staged"
         self._replaced = self._ours / "replaced"
         self._decision = self._ours / "batch.json"
+        self._owner = self._ours / "owner.json"
+
+    # -- whose it is ------------------------------------------------------------------------------
+
+    @property
+    def owner(self) -> Owner | None:
+        """Whose table it is, if any batch has come."""
+        found, last = read_owner(self._owner), self.last_batch
+        return Owner(last.query) if found is None and last is not None else found
+
+    def check_owner(self, query: str | None, writer: Writer | None) -> None:
+        """Raise if it belongs to another query than this, which may be about to begin."""
+        owner = self.owner
+        if owner is None or owner.is_same(query, writer):
+            return
+        if owner.is_former(writer):
+            raise InvalidArgument(
+                f"the table in {self.folder} has the rows of a former run, and would have them "
+                "twice: move it away, or run `barnabas pipeline reset` with --tables"
+            )
+        raise InvalidArgument(
+            f"the table in {self.folder} belongs to {owner.describe()}: give this one a path of "
+            "its own, or run it with the other's checkpoint (--checkpoints)"
+        )
+
+    def check_present(self, batches: int) -> None:
+        """Raise if it is gone, though its query has written so many batches.
+
+        Who wants it to begin with the rows to come makes an empty folder `_barnabas`.
+        """
+        if not batches or self._owner.exists() or self._decision.exists():
+            return
+        if self._ours.is_dir() and not any(self._ours.iterdir()):
+            return
+        raise InvalidArgument(
+            f"the table in {self.folder} is gone, or its folder {OURS} is, though {batches} "
+            "batches were written before: put it back, or begin anew (`barnabas pipeline reset`). "
+            "If it is to have only the rows to come, move away what there is, and "
+            f"`mkdir -p {self._ours}`"
+        )
+
+    def check_idle(self) -> None:
+        """Raise if somebody writes or compacts it just now."""
+        if self._ours.is_dir():
+            with self._alone():
+                pass
+
+    def delete(self) -> None:
+        """Delete all of it, unless somebody is at it."""
+        with self._alone():
+            shutil.rmtree(self.folder)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        with (
+            self.compacting() as is_not_compacted,
+            self._flock("lock", fcntl.LOCK_EX | fcntl.LOCK_NB) as is_not_written,
+        ):
+            if not (is_not_compacted and is_not_written):
+                raise TableInUseError(
+                    f"the table in {self.folder} is being written or compacted: stop that first"
+                )
+            yield
 
     # -- batches ----------------------------------------------------------------------------------
 
-    def add(self, query: str, number: int, write: Callable[[Path], int]) -> list[Path]:
+    def add(
+        self,
+        query: str,
+        number: int,
+        write: Callable[[Path], int],
+        writer: Writer | None = None,
+    ) -> list[Path]:
         """Add the rows of a batch, unless it is there; returns the partitions that have got any.
 
-        `write` makes Parquet files in a folder, and returns how many rows they have to have.
+        The first one makes the table that of its query. `write` makes Parquet files in a folder,
+        and returns how many rows they have to have.
         """
         if (self.folder / OF_SPARK).exists():
             raise InvalidArgument(
                 f"the table in {self.folder} was written by Spark's own sink, whose readers would "
                 "not see new files: move it away"
             )
+        self.check_present(number)
         self._ours.mkdir(parents=True, exist_ok=True)
+        owner = Owner(query, writer)
         with self._locked():
-            if self._is_there(query, number):
+            self.check_owner(query, writer)
+            if self.owner != owner:
+                write_owner(self._owner, owner)
+            if self._is_there(number):
                 return []
             shutil.rmtree(self._staged, ignore_errors=True)  # whatever was not decided
         staged = self._staged / uuid.uuid4().hex
         staged.parent.mkdir(exist_ok=True)
         rows = write(staged)
         moves = tuple(self._moves(staged, f"batch-{query[:8]}-{number:08}", rows))
+        if self.owner != owner:  # else somebody has deleted it meanwhile
+            shutil.rmtree(staged, ignore_errors=True)
+            self.check_owner(query, writer)
+            self.check_present(number + 1)
         if moves:
             with self._locked():
                 # Another run of the same query may have been faster, or have deleted these files.
-                if not self._is_there(query, number):
+                if not self._is_there(number):
                     self._decide(Batch(query, number, staged.name, moves))
         shutil.rmtree(staged, ignore_errors=True)
         return sorted({(self.folder / target).parent for _, target in moves})
@@ -101,16 +186,10 @@ class ParquetTable:
         moves = tuple((source, target) for source, target in found["moves"])
         return Batch(found["query"], found["number"], found["staged"], moves)
 
-    def _is_there(self, query: str, number: int) -> bool:
+    def _is_there(self, number: int) -> bool:
         last = self.last_batch
         if last is None:
             return False
-        if last.query != query:
-            raise InvalidArgument(
-                f"the table in {self.folder} has the rows of another query ({last.query}), or of "
-                "this pipeline before it began anew: move it away, or delete it (`barnabas "
-                "pipeline reset --tables`)"
-            )
         if last.number > number:
             raise InvalidArgument(
                 f"the table in {self.folder} has batch {last.number} already, and now comes "

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.spark.pipelines.definition import PipelineError
+from barnabas.spark.pipelines.table_owner import Writer
 
 DEFAULT = Path(".barnabas", "pipelines")
 """Beside the definitions."""
@@ -44,6 +45,19 @@ class RunFolder:
         if self.checkpoints is not None:
             return f"{self.checkpoints}/{name}"
         return str(self.folder / name / "checkpoint")
+
+    def writer_of(self, name: str) -> Writer:
+        """As whom a pipeline is known to the tables that it writes."""
+        return Writer(name, str(self.folder), self.checkpoint_of(name))
+
+    def batches_of(self, name: str) -> int:
+        """How many batches it has finished; none if that can't be seen from here."""
+        done = self.folder / name / "checkpoint" / "commits"
+        if self.checkpoints is not None or not done.is_dir():
+            return 0
+        return max(
+            (int(each.name) + 1 for each in done.iterdir() if each.name.isdecimal()), default=0
+        )
 
     def has_checkpoint(self, name: str) -> bool | None:
         """Whether it has run before; None if that can't be seen from here."""

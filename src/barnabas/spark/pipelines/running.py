@@ -24,11 +24,13 @@ from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.definition import Pipeline, PipelineError
 from barnabas.spark.pipelines.environment import BrokerRecords, Environment, Records, applied
 from barnabas.spark.pipelines.failure import reason_of
+from barnabas.spark.pipelines.parquet_batches import is_local
 from barnabas.spark.pipelines.progress import OUTPUT_METRIC
 from barnabas.spark.pipelines.run_folder import RunFolder
 from barnabas.spark.pipelines.sinks import ParquetSink, Sink, TopicSink
 from barnabas.spark.pipelines.sources import TopicSource
 from barnabas.spark.pipelines.supervised_query import SupervisedQuery
+from barnabas.spark.pipelines.table_owner import query_of
 
 DEAD_LETTERS = "dead-letters"
 
@@ -166,9 +168,11 @@ class PipelineRun:
             raise PipelineError(f"pipeline {defined.name}: {reason_of(error)}") from error
 
     def _start(self, defined: Pipeline) -> StreamingQuery:
+        self._check_output(defined)  # again: what has made it fail may be a table that is gone
+        environment = replace(self._environment, writer=self._folder.writer_of(defined.name))
         with applied(self._spark, defined.conf):
             counted = self._rows(defined).observe(OUTPUT_METRIC, F.count(F.lit(1)).alias("rows"))
-            writer = defined.sink.writer(self._environment, counted, defined.output_mode)
+            writer = defined.sink.writer(environment, counted, defined.output_mode)
             writer = writer.outputMode(defined.output_mode).queryName(defined.name)
             if self._once:
                 writer = writer.trigger(availableNow=True)
@@ -180,16 +184,13 @@ class PipelineRun:
             return writer.start()
 
     def _check_output(self, defined: Pipeline) -> None:
-        """A Parquet table would have the rows of a pipeline that begins anew twice: it refuses."""
+        """A Parquet table takes one query's rows, and all of them: the others are refused."""
         sink = defined.sink
-        if not isinstance(sink, ParquetSink) or sink.folder is None:
-            return
-        if self._folder.has_checkpoint(defined.name) is False:
-            raise InvalidArgument(
-                f"pipeline {defined.name} would begin anew, but the table in {sink.path} has "
-                "the rows of a former run, and would have them twice: move it away, or run "
-                "`barnabas pipeline reset` with --tables"
-            )
+        if isinstance(sink, ParquetSink) and is_local(self._spark, sink.path):
+            try:
+                check_table(sink, self._folder, defined.name)
+            except InvalidArgument as error:
+                raise InvalidArgument(f"pipeline {defined.name}: {error}") from None
 
     def _write_status(self, now: float) -> None:
         self._status_written = now
@@ -204,6 +205,16 @@ class PipelineRun:
                 "checkpoint": self._folder.checkpoint_of(query.name),
             }
             self._folder.write_status(query.name, status)
+
+
+def check_table(sink: ParquetSink, folder: RunFolder, name: str) -> None:
+    """Raise if a pipeline can't go on with the table that is there, or is not there."""
+    sink.table.check_present(folder.batches_of(name))
+    has_checkpoint = folder.has_checkpoint(name)
+    if has_checkpoint is None:  # who it is will be seen with its first batch
+        return
+    writer = folder.writer_of(name)
+    sink.table.check_owner(query_of(writer.checkpoint) if has_checkpoint else None, writer)
 
 
 def dead_letter_pipelines(defined: Pipeline) -> list[Pipeline]:

@@ -14,7 +14,7 @@ from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.argument_names import file_options, only_options, write_options
 from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.parquet_batches import ParquetBatches, is_local
-from barnabas.spark.pipelines.parquet_table import OF_SPARK, OURS
+from barnabas.spark.pipelines.parquet_table import OF_SPARK, OURS, ParquetTable
 
 OutputMode: TypeAlias = Literal["append", "update", "complete"]
 OUTPUT_MODES: tuple[OutputMode, ...] = ("append", "update", "complete")
@@ -134,7 +134,7 @@ class ParquetSink:
         names = [name for name, _ in columns]
         if is_local(environment.spark, self.path):
             return rows.writeStream.foreachBatch(
-                ParquetBatches(self._folder, names, self.compact, self.options)
+                ParquetBatches(self._folder, names, self.compact, self.options, environment.writer)
             )
         if self.compact:
             raise InvalidArgument(f"compact: {self.path} is not in a file system of this machine")
@@ -148,6 +148,11 @@ class ParquetSink:
         """Where it is on this machine, if a query has written to it here."""
         logs = (self._folder / each for each in (OURS, OF_SPARK))
         return self._folder if any(each.is_dir() for each in logs) else None
+
+    @property
+    def table(self) -> ParquetTable:
+        """The files, if they are on this machine."""
+        return ParquetTable(self._folder)
 
     @property
     def _folder(self) -> Path:
