@@ -94,7 +94,12 @@ def test_what_is_defined_is_listed_and_what_is_wrong_is_said(cli: Cli, tmp_path:
     assert "cannot reach a broker" in cli.fails(3, "pipeline", "run", path, "-b", "localhost:1")
     (second,) = cli.json("pipeline", "list", path, "--version", "v2")
     assert (second["pipeline"], second["sink"]) == ("views-v2", "topic out-v2")
+    assert cli.json("pipeline", "list", path, "views", "--version", "v2") == [second]
     assert "views-v2 in" in cli.fails(1, "pipeline", "state", path, "views-v2")
+    assert "views-v2 in" in cli.fails(1, "pipeline", "state", path, "views", "--version", "v2")
+    compacted = cli.fails(1, "pipeline", "compact", path, "views", "--version", "v2")
+    assert "none of these pipelines has a Parquet table" in compacted
+    assert "no pipeline x has run" in cli.fails(1, "pipeline", "status", path, "x")
     (tmp_path / "other.py").write_text("raise AssertionError('another program')")
     assert len(cli.json("pipeline", "list", path)) == 1
     (tmp_path / "wrong.py").write_text("import nothing_of_that_name  # for a pipeline\n")

@@ -107,6 +107,7 @@ def run(
 def list_pipelines(
     ctx: typer.Context,
     path: Definitions,
+    names: Names = None,
     version: Version = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
@@ -115,7 +116,7 @@ def list_pipelines(
     before = common_options(ctx)
 
     def call() -> None:
-        found = chosen_of(path, None, version)
+        found = chosen_of(path, names, version)
         rows = [
             {
                 "pipeline": each.name,
@@ -152,7 +153,9 @@ def list_pipelines(
 def status(
     ctx: typer.Context,
     path: Definitions,
+    names: Names = None,
     checkpoints: Checkpoints = None,
+    version: Version = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
@@ -163,16 +166,19 @@ def status(
     before = common_options(ctx)
 
     def call() -> int:
+        from barnabas.cli.pipeline_status import chosen_statuses
         from barnabas.cli.pipeline_view import print_statuses
         from barnabas.spark.pipelines.run_folder import RunFolder, statuses
 
         if not path.exists():
             raise UsageError(f"{path} does not exist")
         folder = RunFolder.of(path, checkpoints)
-        found = statuses(folder, path if path.is_file() else None)
+        all_of_them = statuses(folder, path if path.is_file() else None)
+        found = chosen_statuses(all_of_them, names, version)
         print_statuses(found, as_json=as_json or before.as_json)
         if not found:
-            say(f"no pipeline has run: nothing is in {folder.folder}")
+            of_version = "" if version is None else f" as version {version}"
+            say(f"no pipeline has run{of_version}: nothing is in {folder.folder}")
         bad = any(each["state"] in ("failed", "died") for each in found)
         return exit_codes.FAILURE if bad else exit_codes.OK
 
@@ -245,6 +251,7 @@ def state(
     ] = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="At most so many rows.")] = 20,
     checkpoints: Checkpoints = None,
+    version: Version = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
@@ -260,7 +267,7 @@ def state(
         print_state(
             StateOptions(
                 path=path,
-                name=name,
+                name=name if version is None else f"{name}-{version}",
                 table=table,
                 where=where,
                 limit=limit,
@@ -332,6 +339,7 @@ def compact(
     target_mb: Annotated[
         int, typer.Option(metavar="MB", min=1, help="Files of this size are no longer small.")
     ] = 128,
+    version: Version = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
@@ -359,7 +367,7 @@ def compact(
             log_name="compact",
         )
         compact_tables(
-            chosen_of(path, names),
+            chosen_of(path, names, version),
             options,
             min_files=min_files,
             target_bytes=target_mb * 1024 * 1024,

@@ -1,6 +1,7 @@
 """What the commands of `barnabas pipeline` share: arguments, and finding the pipelines."""
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +12,8 @@ from barnabas.cli.command import BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP, CommandE
 
 if TYPE_CHECKING:
     from barnabas.spark.pipelines import Pipeline
+
+_VERSION = re.compile(r"[A-Za-z0-9_.-]+")
 
 Definitions = Annotated[
     Path,
@@ -31,10 +34,20 @@ Checkpoints = Annotated[
         show_default=False,
     ),
 ]
+
+
+def _check_version(version: str | None) -> str | None:
+    """It becomes a part of names of topics and folders."""
+    if version is not None and not _VERSION.fullmatch(version):
+        raise typer.BadParameter("letters, digits, . _ -")
+    return version
+
+
 Version = Annotated[
     str | None,
     typer.Option(
         metavar="VERSION",
+        callback=_check_version,
         help="Take them as this version of themselves, with names and outputs that end with "
         "-VERSION, beside what runs without.",
         show_default=False,
