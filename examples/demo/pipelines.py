@@ -9,8 +9,11 @@ on a cluster that has the topic `activity`, with values as
     {"id": "e19", "kind": "search", "at": "2026-01-01T12:00:50Z", "page": "/", "query": "figs"}
 
 `at` is when it happened. Events may come ten minutes later than others that happened after them,
-since phones are not always online; whatever comes later still is left out.
+since phones are not always online; whatever comes later still is left out. Tables are in the
+folder `tables` beside this file, or in the one that the variable TABLES names.
 """
+
+import os
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -22,6 +25,7 @@ ACTIVITY = """
     view STRING, query STRING
 """
 LATENESS = "at 10 minutes"
+TABLES = os.environ.get("TABLES", "tables")
 
 
 @pipeline(
@@ -62,7 +66,7 @@ def clicked_views(views: DataFrame, clicks: DataFrame) -> DataFrame:
             "views-per-minute", "page STRING, minute TIMESTAMP, views LONG", record=()
         )
     },
-    sink=to_parquet("tables/views_per_minute"),
+    sink=to_parquet(f"{TABLES}/views_per_minute"),
     trigger="2 seconds",
 )
 def views_table(counts: DataFrame) -> DataFrame:
@@ -78,7 +82,7 @@ def views_table(counts: DataFrame) -> DataFrame:
             record=(),
         )
     },
-    sink=to_parquet("tables/clicked_views"),
+    sink=to_parquet(f"{TABLES}/clicked_views"),
     trigger="2 seconds",
 )
 def clicks_table(pairs: DataFrame) -> DataFrame:
@@ -89,7 +93,7 @@ def clicks_table(pairs: DataFrame) -> DataFrame:
 
 @pipeline(
     sources={"activity": from_topic("activity", ACTIVITY, skip_undecodable=True)},
-    sink=to_parquet("tables/searches", partition_by="hour"),
+    sink=to_parquet(f"{TABLES}/searches", partition_by="hour"),
     trigger="2 seconds",
 )
 def searches_table(activity: DataFrame) -> DataFrame:

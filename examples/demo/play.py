@@ -152,7 +152,7 @@ class Play:
         spark = await run_pipelines(
             self._processes,
             self._nodes.bootstrap,
-            self._output,
+            self._output / TABLES,
             self._work / "spark",
             stage.heard_from_spark,
         )

@@ -16,23 +16,24 @@ async def run_pipelines(
 ) -> Process:
     """`on_status` hears how a pipeline is whenever a batch of it is done.
 
-    Paths of tables are relative to `folder`. All that nobody needs afterwards is in `work`.
+    Tables are made in `folder`. All that nobody needs afterwards is in `work`.
     """
     return await processes.client(
         "-m", "barnabas", "pipeline", "run", str(PIPELINES), "--bootstrap", bootstrap,
         "--checkpoints", str(work), "--master", "local[2]", "--conf", "spark.ui.enabled=false",
         "--json",
         on_row=on_status,
-        cwd=folder,
-        env=_environment(work),
+        cwd=work,
+        env=_environment(work, folder),
     )  # fmt: skip
 
 
-def _environment(work: Path) -> dict[str, str]:
+def _environment(work: Path, tables: Path) -> dict[str, str]:
     """Temporary files go where they are cleaned up, even if nobody can do that any more."""
     work.mkdir()
     return {
         "JAVA_TOOL_OPTIONS": f"{_SHORT_LIVED} -Djava.io.tmpdir={work}",
         "SPARK_LOCAL_DIRS": str(work),
         "TMPDIR": str(work),
+        "TABLES": str(tables.absolute()),
     }

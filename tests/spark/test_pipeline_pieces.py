@@ -360,6 +360,43 @@ def test_where_spark_is_gone_pipelines_have_failed(tmp_path: Path) -> None:
     assert query.state == "stopped", "there is nothing left to end"
 
 
+def test_paths_are_relative_to_the_file_that_they_are_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "project" / "daily"
+    folder.mkdir(parents=True)
+    source = 'source rows: files incoming/*.json schema="x INT"'
+    (folder / "plain.sql").write_text(f"-- {source}\n-- sink: parquet out/plain\nSELECT 1")
+    (folder / "fixed.sql").write_text(
+        "-- source rows: topic t format=avro schema=x.avsc\n"
+        f"-- sink: parquet {tmp_path}/fixed\nSELECT 1"
+    )
+    for name, url in (("far", "s3a://bucket/far"), ("near", "file:///near")):
+        (folder / f"{name}.sql").write_text(f"-- {source}\n-- sink: parquet {url}\nSELECT 1")
+    (folder / "own.py").write_text(
+        "from barnabas.spark.pipelines import from_files, pipeline, to_parquet\n"
+        "@pipeline(sources={'rows': from_files('../incoming', 'x INT')}, sink=to_parquet('own'))\n"
+        "def own(rows): ..."
+    )
+    monkeypatch.chdir(tmp_path / "project")
+    for given in (folder, Path("daily")):
+        found = load(given)
+        assert {name: each.sink.path for name, each in found.items()} == {
+            "plain": f"{folder}/out/plain",
+            "fixed": f"{tmp_path}/fixed",
+            "far": "s3a://bucket/far",
+            "near": "file:///near",
+            "own": f"{folder}/own",
+        }
+        assert found["plain"].sources["rows"].path == f"{folder}/incoming/*.json"
+        assert found["own"].sources["rows"].path == f"{folder}/../incoming"
+        assert found["fixed"].sources["rows"].schema == f"{folder}/x.avsc"
+        (version,) = as_version([found["plain"]], "v2")
+        assert version.sink.path == f"{folder}/out/plain-v2"
+    monkeypatch.chdir(folder)
+    assert load("plain.sql")["plain"].sink.path == f"{folder}/out/plain"
+
+
 def test_a_pipeline_runs_once_at_a_time_and_says_so(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     lock = folder.lock("p")

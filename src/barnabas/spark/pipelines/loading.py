@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.definition import Pipeline, PipelineError
+from barnabas.spark.pipelines.definition_paths import with_paths_from
 from barnabas.spark.pipelines.sql_file import read_sql
 from barnabas.spark.pipelines.user_code import user_code
 from barnabas.spark.tuned_session import session
@@ -27,6 +28,7 @@ def load(path: str | Path, start_spark: Callable[[], object] = session) -> dict[
     columns at its top: then it is started. Python files are imported with their folder on the path,
     so they can import each other. Tests (`test_*.py`, `*_test.py`, `conftest.py`), whatever begins
     with a dot or an underscore, and in a folder what does not speak of pipelines, are passed over.
+    Paths that a definition has are relative to the folder of its file.
     """
     found: dict[str, Pipeline] = {}
     for file in definition_files(Path(path)):
@@ -34,7 +36,7 @@ def load(path: str | Path, start_spark: Callable[[], object] = session) -> dict[
             if each.name in found:
                 other = found[each.name].defined_in
                 raise InvalidArgument(f"pipeline {each.name} is in {other} and in {file}")
-            found[each.name] = each
+            found[each.name] = with_paths_from(each, file.parent.resolve())
     _send_by_value(Path(path))
     if not found:
         raise InvalidArgument(
