@@ -80,6 +80,7 @@ def run(
 
     def call() -> int:
         from barnabas.cli.pipeline_run import RunOptions, run_pipelines, start_spark
+        from barnabas.spark.pipelines.problems import check_definitions
         from barnabas.spark.pipelines.versions import as_version, make_topics
 
         options = RunOptions(
@@ -94,10 +95,11 @@ def run(
             verbose=verbose or before.verbose,
         )
         chosen = chosen_of(path, names, start_spark=lambda: start_spark(options))
+        check_definitions(chosen)
         if version is not None:
-            for topic in make_topics(chosen, version, options.bootstrap):
+            first, chosen = chosen, as_version(chosen, version)
+            for topic in make_topics(first, version, options.bootstrap):
                 say(f"created topic {topic}")
-            chosen = as_version(chosen, version)
         return run_pipelines(chosen, options)
 
     exit_with(with_spark(call), verbose=verbose or before.verbose)
@@ -116,7 +118,10 @@ def list_pipelines(
     before = common_options(ctx)
 
     def call() -> None:
+        from barnabas.spark.pipelines.problems import check_definitions
+
         found = chosen_of(path, names, version)
+        check_definitions(found)
         rows = [
             {
                 "pipeline": each.name,

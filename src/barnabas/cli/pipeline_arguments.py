@@ -80,9 +80,11 @@ def chosen_of(
     start_spark: Callable[[], object] | None = None,
 ) -> "list[Pipeline]":
     """The pipelines of these names, or all that a path defines."""
-    from barnabas.spark.pipelines import as_version, load
+    from barnabas.spark import session
+    from barnabas.spark.pipelines import as_version
+    from barnabas.spark.pipelines.problems import load_all
 
-    found = load(path) if start_spark is None else load(path, start_spark)
+    found = load_all(path, start_spark or session)
     names = list(names or found)
     unknown = [name for name in names if name not in found]
     if unknown:

@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Iterator
 
 from barnabas.cli.output import say
-from barnabas.spark.pipelines import Pipeline, RunFolder
-from barnabas.spark.pipelines.running import dead_letter_pipelines
-from barnabas.spark.pipelines.sinks import TopicSink
+from barnabas.errors import BarnabasError, InvalidArgument
+from barnabas.spark.pipelines import Pipeline, PipelineError, RunFolder
+from barnabas.spark.pipelines.errors_together import raise_all
+from barnabas.spark.pipelines.running import check_table, dead_letter_pipelines
+from barnabas.spark.pipelines.sinks import ParquetSink, TopicSink
 from barnabas.spark.pipelines.sources import TableSource, TopicSource
 from barnabas.sync.admin import Admin
 
@@ -13,10 +15,19 @@ _ELSEWHERE = {"kafka.bootstrap.servers", "subscribepattern", "assign"}
 
 
 def check_before_start(pipelines: Iterable[Pipeline], bootstrap: str, folder: RunFolder) -> None:
-    """Raise if one runs already, or if no broker answers; tell of topics that do not exist."""
+    """Raise if one runs already, may not write to its table, or if no broker answers.
+
+    Tells of topics that do not exist.
+    """
     known = [all_of for each in pipelines for all_of in (each, *dead_letter_pipelines(each))]
+    errors: list[BarnabasError] = []
     for each in known:
-        folder.check_not_running(each.name)
+        try:
+            folder.check_not_running(each.name)
+            _check_table_here(each, folder)
+        except (InvalidArgument, PipelineError) as error:
+            errors.append(error)
+    raise_all(errors)
     wanted = {topic: each.name for each in known for topic in (*_read_by(each), *_written_by(each))}
     if not wanted:
         return
@@ -27,6 +38,15 @@ def check_before_start(pipelines: Iterable[Pipeline], bootstrap: str, folder: Ru
             f"topic {topic} does not exist, and pipeline {wanted[topic]} needs it: "
             f"barnabas topics create {topic}"
         )
+
+
+def _check_table_here(pipeline: Pipeline, folder: RunFolder) -> None:
+    """If there is one: whether it could be elsewhere, only Spark knows."""
+    if isinstance(pipeline.sink, ParquetSink) and pipeline.sink.folder is not None:
+        try:
+            check_table(pipeline.sink, folder, pipeline.name)
+        except InvalidArgument as error:
+            raise InvalidArgument(f"pipeline {pipeline.name}: {error}") from None
 
 
 def _read_by(pipeline: Pipeline) -> Iterator[str]:

@@ -20,9 +20,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.streaming.query import StreamingQuery
 
-from barnabas.errors import InvalidArgument
+from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.spark.pipelines.definition import Pipeline, PipelineError
 from barnabas.spark.pipelines.environment import BrokerRecords, Environment, Records, applied
+from barnabas.spark.pipelines.errors_together import raise_all
 from barnabas.spark.pipelines.failure import reason_of
 from barnabas.spark.pipelines.parquet_batches import is_local
 from barnabas.spark.pipelines.progress import OUTPUT_METRIC
@@ -96,12 +97,17 @@ class PipelineRun:
         self.stop()
 
     def start(self) -> None:
-        """Start all. What is wrong with a definition is raised before any has begun."""
+        """Start all. What is wrong with definitions is raised before any has begun."""
         try:
+            errors: list[BarnabasError] = []
             for query in self.queries:
-                self._locks.append(self._folder.lock(query.name))
-                self._check_output(query.pipeline)
-                self._check_rows(query.pipeline)
+                try:
+                    self._locks.append(self._folder.lock(query.name))
+                    self._check_output(query.pipeline)
+                    self._check_rows(query.pipeline)
+                except (InvalidArgument, PipelineError) as error:
+                    errors.append(error)
+            raise_all(errors)
             for query in self.queries:
                 query.start(time.time())
         except BaseException:
