@@ -95,3 +95,15 @@ def test_what_was_deleted_is_told_of_or_passed_over(
     with pytest.raises(DataLost, match=f"{topic}-0 was to be read from offset 1.*failOnDataLoss"):
         plan(**wanted)
     assert plan(**wanted, failOnDataLoss="false") == {(topic, 0): (4, 10), **rest}
+
+
+def test_a_start_behind_the_end_is_told_of_or_passed_over(
+    plan: Plan, producer: barnabas.Producer, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    fill(producer, topic, {0: 10, 1: 2})
+    starts = json.dumps({topic: {"0": 5_000, "1": 1, "2": 0}})
+    with pytest.raises(DataLost, match=f"{topic}-0 was to be read from offset 5000 and ends at 10"):
+        plan(subscribe=topic, startingOffsets=starts)
+    rest = plan(subscribe=topic, startingOffsets=starts, failOnDataLoss="false")
+    assert rest == {(topic, 1): (1, 2)}
+    assert "from offset 5000 and ends at 10" in caplog.text

@@ -282,6 +282,25 @@ def test_an_assignment_stays_as_it_is(
         reader_of(assign=json.dumps({topic: [9]})).initialOffset()
 
 
+def test_a_stream_does_not_begin_behind_the_end_in_silence(
+    reader_of: ReaderOf,
+    producer: barnabas.Producer,
+    topic: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    send(producer, topic, 0, 0)
+    wanted = {
+        "assign": json.dumps({topic: [0]}),
+        "startingOffsets": f'{{"{topic}": {{"0": 5000}}}}',
+    }
+    complaint = f"{topic}-0 was to be read from offset 5000 and has 0 to 2"
+    with pytest.raises(DataLost, match=complaint):
+        reader_of(**wanted).initialOffset()
+    start = reader_of(**wanted, failOnDataLoss="false").initialOffset()
+    assert offsets(start) == {topic: {"0": 0}}
+    assert complaint in caplog.text
+
+
 def test_streams_begin_at_times(
     reader_of: ReaderOf, producer: barnabas.Producer, topic: str
 ) -> None:

@@ -90,7 +90,14 @@ class BatchReader(DataSourceReader):
         first = await log_offsets.earliest(cluster, starts)
         last = await log_offsets.latest(cluster, starts, self._source.consumer.isolation)
         for each in starts:
-            if starts[each] < first[each] or ends[each] > last[each]:
+            if starts[each] > last[each]:
+                report_loss(
+                    f"partition {each} was to be read from offset {starts[each]} and ends at "
+                    f"{last[each]}",
+                    fail=self._source.fail_on_data_loss,
+                )
+                starts[each] = ends[each] = last[each]
+            elif starts[each] < first[each] or ends[each] > last[each]:
                 report_loss(
                     f"partition {each} was to be read from offset {starts[each]} to {ends[each]} "
                     f"and has {first[each]} to {last[each]}",
