@@ -110,7 +110,11 @@ def test_tests_are_found_and_run(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "one.sql").write_text("-- sink: console\nSELECT 1")
     assert "test_one.py" in cli.fails(1, "pipeline", "test", str(tmp_path / "one.sql"))
     tests = tmp_path / "test_one.py"
-    tests.write_text("def test_good(): pass\ndef test_bad(): assert False\n")
+    tests.write_text(
+        "import sys\n"
+        "def test_good(): assert 'barnabas.cli' not in sys.modules, 'pytest is too late for it'\n"
+        "def test_bad(): assert False\n"
+    )
     assert b"1 failed, 1 passed" in cli.run("pipeline", "test", str(tmp_path / "one.sql")).stdout
     assert "1 passed" in cli.ok("pipeline", "test", str(tmp_path), "-k", "good")
 

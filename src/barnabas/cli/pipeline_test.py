@@ -1,20 +1,25 @@
 """Finding and running the tests of pipelines."""
 
 import ast
-from importlib import import_module
+import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from barnabas.cli.command import CommandError, UsageError
 
 _NO_TESTS = 5  # pytest's code for it
+_END_TIMEOUT_S = 10
 
 
 def run_with_pytest(path: Path, keyword: str | None, *, verbose: bool) -> int:
-    """Run them with pytest; returns its exit code."""
-    try:
-        pytest = import_module("pytest")
-    except ImportError as missing:
-        raise CommandError("tests of pipelines are run by pytest: pip install pytest") from missing
+    """Run them with pytest; returns its exit code.
+
+    It has a process of its own: in this one it would complain that what is loaded already can't be
+    prepared for its assertions any more.
+    """
+    if find_spec("pytest") is None:
+        raise CommandError("tests of pipelines are run by pytest: pip install pytest")
     files = tests_of(path)
     if not files:
         raise CommandError(
@@ -24,10 +29,22 @@ def run_with_pytest(path: Path, keyword: str | None, *, verbose: bool) -> int:
     arguments = [*map(str, files), "--import-mode=prepend"]
     arguments += ["-v"] if verbose else ["-q"]
     arguments += [] if keyword is None else ["-k", keyword]
-    code = int(pytest.main(arguments))
+    code = _wait_for([sys.executable, "-m", "pytest", *arguments])
     if code == _NO_TESTS:
         raise CommandError(f"no test was found for {path}")
     return code
+
+
+def _wait_for(command: list[str]) -> int:
+    with subprocess.Popen(command) as process:  # noqa: S603 - ourselves
+        try:
+            return process.wait()
+        except KeyboardInterrupt:  # from a terminal, it has heard of it too
+            try:
+                process.wait(_END_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                process.terminate()
+            raise
 
 
 def tests_of(path: Path) -> list[Path]:
