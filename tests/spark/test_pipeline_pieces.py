@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import barnabas.errors
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines import (
     Pipeline,
@@ -225,11 +226,29 @@ Traceback (most recent call last):
   File "worker", line 1, in main
 UnboundLocalError: cannot access local variable 'reader' where it is not associated with a value
 """
+IN_A_UDF = f"""Job aborted: An exception was thrown from the Python worker:
+Traceback (most recent call last):
+  File "/spark/python/lib/pyspark.zip/pyspark/worker.py", line 7, in main
+  File "/home/ada/views.py", line 9, in ratio
+    return share(a, b)
+  File "/home/ada/shares.py", line 3, in share
+    return Decimal(a) / b
+  File "{json.__file__}", line 4, in loads
+ZeroDivisionError: division by zero
+
+\tat java
+"""
+OURS = f"""Traceback (most recent call last):
+  File "{barnabas.errors.__file__}", line 7, in main
+barnabas.errors.DataLost: gone
+"""
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
+        (IN_A_UDF, "/home/ada/shares.py:3: ZeroDivisionError: division by zero"),
+        (OURS, "DataLost: gone"),
         (STAGE_FAILED, "the record a:0@1 can't be decoded"),
         (IN_PYTHON, "DataLost: offsets are gone. If going on is right"),
         ("something else", "something else"),

@@ -4,6 +4,10 @@ Spark wraps errors of tasks and of Python code in several of its own, each with 
 """
 
 import re
+import sysconfig
+from pathlib import Path
+
+import barnabas
 
 _WRAPPED = (
     re.compile(r"^\[STREAM_FAILED\] Query \[.*?\] terminated with exception: ", re.DOTALL),
@@ -20,16 +24,24 @@ _HINTS = {
         '"update"'
     ),
 }
+_TRACEBACK = "Traceback (most recent call last)"
 # PySpark hides errors of a source that can't be made behind one of its own.
 _HIDING = re.compile(r"^UnboundLocalError: .*'reader'")
 _LINE = 300
+_FRAME = re.compile(r'^  File "(/[^"]+)", line (\d+)', re.MULTILINE)
+_NOT_THE_USERS = (
+    str(Path(barnabas.__file__).parent),
+    sysconfig.get_path("stdlib"),
+    sysconfig.get_path("purelib"),
+)
 
 
 def reason_of(error: BaseException) -> str:
-    """The error that was first, without those around it."""
+    """The error that was first, without those around it; with its place in code of the user's."""
     text = str(error).strip()
-    if "Traceback (most recent call last)" in text:
-        text = _end_of_traceback(text)
+    place = ""
+    if _TRACEBACK in text:
+        text, place = _end_of_traceback(text)
     stripped = True
     while stripped:
         stripped = False
@@ -40,14 +52,24 @@ def reason_of(error: BaseException) -> str:
     line = _STATE.sub("", text.strip().split("\n", 1)[0]).strip(" ;") or type(error).__name__
     short = line if len(line) <= _LINE else f"{line[:_LINE]}..."
     hints = [hint for name, hint in _HINTS.items() if line.startswith(name)]
-    return "; ".join([short.rstrip("."), *hints]) if hints else short
+    return place + ("; ".join([short.rstrip("."), *hints]) if hints else short)
 
 
-def _end_of_traceback(text: str) -> str:
-    """The line of the innermost Python traceback that names the error."""
+def _end_of_traceback(text: str) -> tuple[str, str]:
+    """The line of the innermost Python traceback that names the error, and the place it names."""
     named = []
-    for part in text.split("Traceback (most recent call last)")[1:]:
+    for part in text.split(_TRACEBACK)[1:]:
         lines = [line for line in part.splitlines()[1:] if line.strip() and not line[0].isspace()]
         if lines and not _HIDING.match(lines[0]):
-            named.append(lines[0])
-    return named[-1] if named else text
+            named.append((lines[0], _place(part[: part.index(f"\n{lines[0]}")])))
+    return named[-1] if named else (text, "")
+
+
+def _place(frames: str) -> str:
+    """The innermost frame that is neither ours nor of a library."""
+    places = [
+        f"{file}:{line}: "
+        for file, line in _FRAME.findall(frames)
+        if not file.startswith(_NOT_THE_USERS) and "/pyspark.zip/" not in file
+    ]
+    return places[-1] if places else ""
