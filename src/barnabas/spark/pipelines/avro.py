@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import (
@@ -86,6 +87,9 @@ class AvroValues:
 
         column: Column = arrow_udf(decode, returned)(value)  # type: ignore[call-overload]
         return column
+
+    def reason(self, value: Column, row: Column) -> Column:  # noqa: ARG002 - the row has it
+        return F.concat(F.lit("the value does not fit the schema: "), row[UNDECODABLE])
 
     def encode(self, row: Mapping[str, Any]) -> bytes:
         from fastavro import parse_schema, schemaless_writer
