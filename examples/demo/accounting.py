@@ -6,7 +6,7 @@ found. What is missing, there twice, or not as it has to be, is counted.
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
 from examples.demo.traffic import Event
@@ -152,7 +152,5 @@ class Account:
 
 
 def time_of(value: str | datetime) -> datetime:
-    """Topics have times as texts; those of Parquet tables are in UTC, and do not say so."""
-    if isinstance(value, str):
-        return datetime.fromisoformat(value)
-    return value if value.tzinfo else value.replace(tzinfo=UTC)
+    """Topics have times as texts, Parquet tables as times."""
+    return datetime.fromisoformat(value) if isinstance(value, str) else value

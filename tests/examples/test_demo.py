@@ -383,7 +383,7 @@ def test_nothing_is_no_proof() -> None:
 def test_times_of_a_table_and_of_a_topic_are_the_same() -> None:
     books = Books()
     naive = [
-        {"page": page, "minute": minute.replace(tzinfo=None), "views": views}
+        {"page": page, "minute": minute, "views": views}
         for (page, minute), views in books.account.views.items()
     ]
     assert books.account.check_views("table", naive).kept

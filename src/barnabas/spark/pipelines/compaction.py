@@ -12,6 +12,7 @@ from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from barnabas.errors import BarnabasError, InvalidArgument
+from barnabas.spark.pipelines.environment import applied
 from barnabas.spark.pipelines.parquet_table import OF_SPARK, ParquetTable
 from barnabas.spark.pipelines.swapping import SwapError
 
@@ -59,9 +60,10 @@ def compact_parquet(
         if not is_mine:
             raise CompactionError(f"the table in {table.folder} is being compacted already")
         table.sweep()
-        return compact_partitions(
-            spark, table, table.partitions(), at_least, target_bytes, thrifty=thrifty
-        )
+        with applied(spark, {}):
+            return compact_partitions(
+                spark, table, table.partitions(), at_least, target_bytes, thrifty=thrifty
+            )
 
 
 def compact_partitions(

@@ -14,12 +14,14 @@ from pyspark.sql.types import StructType
 
 from barnabas.spark.pipelines.table_owner import Writer
 
-STATE_CONF = {
+WANTED_CONF = {
     # State that is larger than memory, and checkpoints that hold what has changed.
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Of Spark's default, INT96, other readers can't tell that it is a time in UTC.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 """What pipelines want of Spark where the user has not said otherwise."""
 
@@ -77,9 +79,9 @@ class Environment:
 
 @contextmanager
 def applied(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
-    """Spark's settings while a query starts, which keeps those that it was started with."""
+    """Spark's settings for what is done meanwhile; a query keeps those that it was started with."""
     before = dict(spark.conf.getAll)
-    wanted = {name: value for name, value in STATE_CONF.items() if name not in before}
+    wanted = {name: value for name, value in WANTED_CONF.items() if name not in before}
     wanted |= conf
     for name, value in wanted.items():
         spark.conf.set(name, value)
