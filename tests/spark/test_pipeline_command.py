@@ -106,6 +106,33 @@ def test_what_is_defined_is_listed_and_what_is_wrong_is_said(cli: Cli, tmp_path:
     assert "wrong.py:1: ModuleNotFoundError" in cli.fails(1, "pipeline", "list", path)
 
 
+def test_a_file_that_needs_spark_is_listed_without_its_noise(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "eager.py").write_text(
+        "from pyspark.sql import functions as F\n"
+        "from barnabas.spark.pipelines import from_topic, pipeline, to_console\n"
+        "MINUTE = F.window('at', '1 minute')\n"
+        "@pipeline(sources={'views': from_topic('v', 'at TIMESTAMP')}, sink=to_console())\n"
+        "def eager(views): return views.select(MINUTE)\n"
+    )
+    done = cli.run("pipeline", "list", str(tmp_path))
+    assert b"eager" in done.stdout
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith("starting Spark on local[1]")
+    assert line.endswith("definitions.log)")
+
+
+def test_where_nothing_can_be_written_is_said_before_spark_is_started(
+    cli: Cli, tmp_path: Path
+) -> None:
+    (tmp_path / "views.sql").write_text(
+        "-- source views: topic page-views\n-- sink: topic out\nSELECT key, value FROM views"
+    )
+    (tmp_path / "file").touch()
+    for place in ("/proc/nope", str(tmp_path / "file" / "checkpoints")):
+        error = cli.fails(2, "pipeline", "run", str(tmp_path), "--checkpoints", place)
+        assert f"checkpoints and logs can't be written to {place}: " in error
+
+
 def test_tests_are_found_and_run(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "one.sql").write_text("-- sink: console\nSELECT 1")
     assert "test_one.py" in cli.fails(1, "pipeline", "test", str(tmp_path / "one.sql"))

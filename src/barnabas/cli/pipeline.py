@@ -27,7 +27,7 @@ from barnabas.cli.settings import parse_pairs
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Run pipelines on Spark, test them, and see how they are doing.",
+    help="Run pipelines on Spark, test and watch them.",
 )
 
 
@@ -72,14 +72,19 @@ def run(
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Run pipelines until Ctrl-C or SIGTERM, and show how they are doing.
+    """Run pipelines, and show how they are doing.
 
-    One that fails is started again after a while, from where it was.
+    Until Ctrl-C or SIGTERM. One that fails is started again after a while, from where it was.
     """
     before = common_options(ctx)
 
     def call() -> int:
-        from barnabas.cli.pipeline_run import RunOptions, run_pipelines, start_spark
+        from barnabas.cli.pipeline_run import (
+            RunOptions,
+            check_writable,
+            run_pipelines,
+            start_spark,
+        )
         from barnabas.spark.pipelines.problems import check_definitions
         from barnabas.spark.pipelines.versions import as_version, make_topics
 
@@ -93,9 +98,11 @@ def run(
             conf=parse_pairs(conf or [], "--conf"),
             as_json=as_json or before.as_json,
             verbose=verbose or before.verbose,
+            log_name="spark" if version is None else f"spark.{version}",
         )
         chosen = chosen_of(path, names, start_spark=lambda: start_spark(options))
         check_definitions(chosen)
+        check_writable(options)
         if version is not None:
             first, chosen = chosen, as_version(chosen, version)
             for topic in make_topics(first, version, options.bootstrap):
@@ -164,9 +171,10 @@ def status(
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Show which pipelines run on this machine, and how far they and those that ended are.
+    """Show which pipelines run, and how far they are.
 
-    The exit code is 1 if one has failed.
+    That is, on this machine; those that have ended are shown too. The exit code is 1 if one has
+    failed.
     """
     before = common_options(ctx)
 
@@ -203,7 +211,7 @@ def reset(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     verbose: Verbose = False,
 ) -> None:
-    """Make pipelines forget how far they are: their next run begins anew.
+    """Make pipelines forget how far they are, and begin anew.
 
     Their checkpoints are deleted, and with them all state. What they have written to topics stays,
     and will be written once more.
@@ -260,9 +268,10 @@ def state(
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Look into the state of a pipeline, as its last finished batch has left it.
+    """Look into what a pipeline remembers.
 
-    It may be running, and is not disturbed: a Spark of its own reads the checkpoint.
+    It is the state that its last finished batch has left. It may be running, and is not disturbed:
+    a Spark of its own reads the checkpoint.
     """
     before = common_options(ctx)
 
@@ -295,7 +304,7 @@ def replay(
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Send dead letters back to the topics that they came from, each once.
+    """Send dead letters back to their topics, each once.
 
     For when the pipeline, or what is wrong with the records' schema, is mended. The letters stay in
     their topic, and the group NAME.replay has how many of them were sent.
@@ -348,16 +357,16 @@ def compact(
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Make large files of the small ones in the Parquet tables of pipelines.
+    """Make large files of the small ones in Parquet tables.
 
-    They may run meanwhile, and their tables be read: every row is seen once at any time. A reader
-    that has just listed files which are replaced then gets an error, and reads again.
+    Pipelines may run meanwhile, and their tables be read: every row is seen once at any time. A
+    reader that has just listed files which are replaced then gets an error, and reads again.
     """
     before = common_options(ctx)
 
     def call() -> None:
         from barnabas.cli.pipeline_compact import compact_tables
-        from barnabas.cli.pipeline_run import RunOptions
+        from barnabas.cli.pipeline_run import RunOptions, start_spark
 
         options = RunOptions(
             path=path,
@@ -372,7 +381,7 @@ def compact(
             log_name="compact",
         )
         compact_tables(
-            chosen_of(path, names, version),
+            chosen_of(path, names, version, lambda: start_spark(options)),
             options,
             min_files=min_files,
             target_bytes=target_mb * 1024 * 1024,

@@ -80,17 +80,22 @@ def chosen_of(
     start_spark: Callable[[], object] | None = None,
 ) -> "list[Pipeline]":
     """The pipelines of these names, or all that a path defines."""
-    from barnabas.spark import session
     from barnabas.spark.pipelines import as_version
     from barnabas.spark.pipelines.problems import load_all
 
-    found = load_all(path, start_spark or session)
+    found = load_all(path, start_spark or (lambda: _start_quietly(path)))
     names = list(names or found)
     unknown = [name for name in names if name not in found]
     if unknown:
         raise UsageError(f"no pipeline {unknown[0]!r} in {path}: there are {', '.join(found)}")
     chosen = [found[name] for name in dict.fromkeys(names)]
     return chosen if version is None else as_version(chosen, version)
+
+
+def _start_quietly(path: Path) -> object:
+    from barnabas.cli.pipeline_run import start_quietly
+
+    return start_quietly(path)
 
 
 def bootstrap_of(given: str | None) -> str:

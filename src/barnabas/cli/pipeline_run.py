@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from types import FrameType
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -15,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from barnabas.cli import exit_codes
-from barnabas.cli.command import CommandError
+from barnabas.cli.command import CommandError, UsageError
 from barnabas.cli.output import say
 from barnabas.cli.pipeline_check import check_before_start
 from barnabas.cli.pipeline_view import view_for
@@ -100,8 +101,41 @@ class Interruption:
         )
 
 
+def check_writable(options: RunOptions) -> None:
+    """Raise if nothing can be kept where the user wants it."""
+    folder = options.folder.folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"checkpoints and logs can't be written to {folder}: {error.strerror} "
+            "(--checkpoints says where they go)"
+        ) from error
+
+
+def start_quietly(path: Path) -> SparkSession:
+    """A session for definitions that use Spark while they are read, and nothing more."""
+    return start_spark(
+        RunOptions(
+            path=path,
+            bootstrap="",
+            master="local[1]",
+            checkpoints=None,
+            once=True,
+            max_restarts=0,
+            conf={"spark.ui.enabled": "false"},
+            as_json=False,
+            verbose=False,
+            log_name="definitions",
+        )
+    )
+
+
 def start_spark(options: RunOptions) -> SparkSession:
     """The session for all pipelines, which is started when it is first asked for."""
+    check_writable(options)
     if SparkSession.getActiveSession() is None:
         say(f"starting Spark on {options.master} (its log: {options.log})")
     if not options.verbose:
