@@ -24,6 +24,7 @@ from barnabas.spark.pipelines import (
 )
 from barnabas.spark.pipelines.avro import AvroValues
 from barnabas.spark.pipelines.backoff import Backoff
+from barnabas.spark.pipelines.environment import applied
 from barnabas.spark.pipelines.failure import reason_of
 from barnabas.spark.pipelines.progress import Progress, read_batch
 from barnabas.spark.pipelines.resetting import reset_pipelines, what_is_there
@@ -414,6 +415,33 @@ def test_paths_are_relative_to_the_file_that_they_are_in(
         assert version.sink.path == f"{folder}/out/plain-v2"
     monkeypatch.chdir(folder)
     assert load("plain.sql")["plain"].sink.path == f"{folder}/out/plain"
+
+
+class Session:
+    """One that has settings and nothing else."""
+
+    def __init__(self, **given: str) -> None:
+        self.conf = self
+        self.getAll = given
+
+    def set(self, name: str, value: str) -> None:
+        self.getAll[name] = value
+
+    def unset(self, name: str) -> None:
+        del self.getAll[name]
+
+
+def test_settings_that_the_user_has_made_win() -> None:
+    name = "spark.sql.parquet.outputTimestampType"
+    for given, of_pipeline, expected in (
+        ({}, {}, "TIMESTAMP_MICROS"),
+        ({name: "INT96"}, {}, "INT96"),
+        ({name: "INT96"}, {name: "TIMESTAMP_MILLIS"}, "TIMESTAMP_MILLIS"),
+    ):
+        spark = Session(**given)
+        with applied(spark, of_pipeline):
+            assert spark.getAll[name] == expected
+        assert spark.getAll == given, "and nothing is left"
 
 
 def test_a_pipeline_runs_once_at_a_time_and_says_so(tmp_path: Path) -> None:
