@@ -29,7 +29,9 @@ BEFOREHAND = {
 
 OF_CLUSTERS = (README, ROOT / "docs" / "cluster.md")
 WITH_SPARK = "Counting words"  # a section of the README, see tests/spark
-OF_SPARK = [ROOT / "docs" / name for name in ("spark.md", "pipelines.md", "recipes.md")]  # as well
+OF_SPARK = [  # as well
+    ROOT / "docs" / name for name in ("spark.md", "pipelines.md", "recipes.md", "etl.md")
+]
 OF_BROKERS = [document for document in DOCS if document not in (*OF_CLUSTERS, *OF_SPARK)]
 
 
