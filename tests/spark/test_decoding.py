@@ -1,6 +1,7 @@
 """Which values are rows and which are not, and what is said of those."""
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
@@ -81,3 +82,11 @@ def test_what_is_wrong_is_said(both: dict[bytes | None, tuple[list[Row], list[st
     assert {value: both[value][1] for value in REASONS} == {
         value: [reason] for value, reason in REASONS.items()
     }
+
+
+def test_an_error_says_it_too(spark: SparkSession) -> None:
+    value = b'{"id": 1, "at": "yesterday"}'
+    place = [F.lit("t").alias("topic"), F.lit(2).alias("partition"), F.lit(7).alias("offset")]
+    records = spark.createDataFrame([(value,)], "value BINARY").select("*", *place)
+    with pytest.raises(PySparkException, match="the record t:2@7 can't be decoded: at is no TIME"):
+        decoded(records, VALUES, [], skip=False).collect()

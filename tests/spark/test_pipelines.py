@@ -92,6 +92,20 @@ def test_windows_tables_late_rows_and_dead_letters(spark: SparkSession, tmp_path
         assert bad[2]["headers"]["dead-letter.offset"] == b"5"
 
 
+def test_where_a_function_for_each_row_has_failed_is_said(spark: SparkSession) -> None:
+    @F.udf("double")
+    def ratio(clicks: int) -> float:
+        return 1 / clicks
+
+    @pipeline(sources={"clicks": from_topic("c", "clicks INT")}, sink=to_topic("ratios"))
+    def ratios(clicks: DataFrame) -> DataFrame:
+        return clicks.select(ratio("clicks").alias("ratio"))
+
+    place = rf"^{__file__}:{ratio.func.__code__.co_firstlineno + 2}: ZeroDivisionError: division"
+    with running(ratios, spark=spark) as run, pytest.raises(PipelineError, match=place):
+        run.feed("clicks", {"clicks": 0})
+
+
 class Silence(StatefulProcessor):
     """Tells of users from whom nothing has come for a minute."""
 
@@ -260,7 +274,8 @@ def test_one_that_fails_is_started_again_from_where_it_was(
         run.wait(lambda: run.queries[0].progress.batches == 1)
         send(b"two")
         run.wait(lambda: run.queries[0].state == "waiting")
-        assert run.queries[0].error == "ValueError: the database is away"
+        line = take.__code__.co_firstlineno + 4
+        assert run.queries[0].error == f"{__file__}:{line}: ValueError: the database is away"
         run.wait(lambda: run.queries[0].progress.batches == 2)
         assert run.queries[0].state == "running"
         assert run.queries[0].restarts == 1
