@@ -112,14 +112,16 @@ def test_a_folder_has_the_pipelines_of_its_files(tmp_path: Path) -> None:
         load(tmp_path / "two.py")
 
 
-def test_spark_is_started_for_a_file_that_uses_it_while_it_is_imported(tmp_path: Path) -> None:
+@pytest.mark.parametrize("use", ["F.window('at', '1 minute')", "F.col('at')"])
+def test_spark_is_started_for_a_file_that_uses_it_while_it_is_imported(
+    tmp_path: Path, use: str
+) -> None:
     (tmp_path / "eager.py").write_text(
         "from pathlib import Path\n"
-        "from pyspark.errors import PySparkRuntimeError\n"
+        "from pyspark.sql import functions as F\n"
         "from barnabas.spark.pipelines import *\n"
         "if not Path(__file__).with_name('started').exists():\n"
-        "    raise PySparkRuntimeError(errorClass='SESSION_OR_CONTEXT_NOT_EXISTS',\n"
-        "                              messageParameters={})\n"
+        f"    {use}\n"
         "@pipeline(sources={'views': from_topic('v')}, sink=to_console())\n"
         "def eager(views): return views\n"
     )

@@ -3,11 +3,12 @@
 import importlib.util
 import re
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
-from pyspark import cloudpickle
+from pyspark import SparkContext, cloudpickle
 from pyspark.errors import PySparkException
 
 from barnabas.errors import InvalidArgument
@@ -85,8 +86,10 @@ def _read(file: Path, start_spark: Callable[[], object]) -> list[Pipeline]:
         return [read_sql(file)]
     try:
         module = _import(file.resolve())
-    except PySparkException as error:
-        if error.getCondition() != _NO_SESSION:
+    except (PipelineError, PySparkException) as error:
+        if not _lacks_spark(error):
+            if isinstance(error, PipelineError):
+                raise
             raise PipelineError(f"{file}: {error}") from error
         start_spark()
         module = _import(file.resolve())
@@ -98,6 +101,18 @@ def _read(file: Path, start_spark: Callable[[], object]) -> list[Pipeline]:
         and each.defined_in is not None
         and each.defined_in.resolve() == file.resolve()
     ]
+
+
+def _lacks_spark(error: BaseException) -> bool:
+    """Whether a function of Spark's was called that needs a session: some say so, others assert."""
+    if isinstance(error, PySparkException):
+        return error.getCondition() == _NO_SESSION
+    if SparkContext._active_spark_context is not None:
+        return False
+    cause = error.__cause__
+    if not isinstance(cause, AssertionError):
+        return False
+    return "pyspark" in Path(traceback.extract_tb(cause.__traceback__)[-1].filename).parts
 
 
 def _import(file: Path) -> ModuleType:
