@@ -16,6 +16,7 @@ here.
 
 import fcntl
 import os
+from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 from barnabas.log.errors import DirectoryLocked
@@ -174,8 +175,13 @@ class OsDisk:
             self.sync_directory(os.path.dirname(path))
 
     def list_files(self, directory: str) -> dict[str, int]:
+        sizes = {}
         with os.scandir(directory) as entries:
-            return {entry.name: entry.stat().st_size for entry in entries if entry.is_file()}
+            for entry in entries:
+                with suppress(FileNotFoundError):  # deleted while we look
+                    if entry.is_file():
+                        sizes[entry.name] = entry.stat().st_size
+        return sizes
 
     def list_directories(self, directory: str) -> list[str]:
         with os.scandir(directory) as entries:
