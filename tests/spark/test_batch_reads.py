@@ -69,7 +69,6 @@ def test_every_record_comes_as_it_was_sent(read: Read, bootstrap: str, topic: st
     assert got == expected
 
 
-@pytest.mark.long
 def test_a_schema_chooses_columns_and_their_order(
     read: Read, producer: barnabas.Producer, topic: str
 ) -> None:
@@ -83,7 +82,6 @@ def test_a_schema_chooses_columns_and_their_order(
         read("value string", subscribe=topic).collect()
 
 
-@pytest.mark.long
 def test_conditions_give_the_same_rows_and_less_is_read(
     read: Read, producer: barnabas.Producer, bootstrap: str, topic: str
 ) -> None:
@@ -98,7 +96,6 @@ def test_conditions_give_the_same_rows_and_less_is_read(
     assert numbers == [n for n in range(30, 40) if n % 3 != 1 and 5 <= n // 3 < 15]
 
 
-@pytest.mark.long
 def test_what_conditions_leave_out_is_not_even_fetched(
     producer: barnabas.Producer, bootstrap: str, topic: str
 ) -> None:
@@ -121,7 +118,6 @@ def test_what_conditions_leave_out_is_not_even_fetched(
     assert sum(batch.num_rows for batch in reader.read(task)) == 8
 
 
-@pytest.mark.long
 def test_positions_by_offset_and_by_time(
     read: Read, producer: barnabas.Producer, topic: str
 ) -> None:
@@ -143,7 +139,6 @@ def test_positions_by_offset_and_by_time(
         numbers(startingOffsets=json.dumps({topic: {"0": 5}}))
 
 
-@pytest.mark.long
 def test_a_large_partition_is_split_and_nothing_is_read_twice(
     read: Read, producer: barnabas.Producer, make_topic: Callable[..., str]
 ) -> None:
@@ -154,7 +149,6 @@ def test_a_large_partition_is_split_and_nothing_is_read_twice(
     assert sorted(int(row.value) for row in frame.collect()) == list(range(5_000))
 
 
-@pytest.mark.long
 def test_only_what_was_committed_unless_all_is_asked_for(
     read: Read, bootstrap: str, topic: str
 ) -> None:
@@ -175,7 +169,6 @@ def test_only_what_was_committed_unless_all_is_asked_for(
     assert everything.count() == 12
 
 
-@pytest.mark.long
 def test_records_that_are_gone_are_told_of(
     read: Read, producer: barnabas.Producer, admin: barnabas.Admin, topic: str
 ) -> None:
@@ -190,7 +183,6 @@ def test_records_that_are_gone_are_told_of(
         read(subscribe="no-such-topic").collect()
 
 
-@pytest.mark.long
 def test_jobs_for_kafka_run_as_they_are(
     spark: SparkSession, producer: barnabas.Producer, bootstrap: str, topic: str
 ) -> None:

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from barnabas.spark.pipelines.decoding import decoded, undecodable
 from barnabas.spark.pipelines.values import JsonValues
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.long]
+pytestmark = pytest.mark.xdist_group("spark")
 
 VALUES = JsonValues(
     "id INT NOT NULL, price DECIMAL(4,1), at TIMESTAMP, place STRUCT<x: INT>, name STRING, "

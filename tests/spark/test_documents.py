@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from tests.conftest import MakeBroker
 from tests.examples.documents import ROOT, run, steps
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.long]
+pytestmark = pytest.mark.xdist_group("spark")
 
 
 def test_every_snippet_runs(

@@ -42,7 +42,7 @@ from tests.cli.conftest import Cli
 from tests.conftest import MakeBroker
 from tests.examples.documents import ROOT
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(300), pytest.mark.long]
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(300)]
 
 EVENT = "id BIGINT, at TIMESTAMP"
 
@@ -229,6 +229,7 @@ def cli(bootstrap: str) -> Iterator[Cli]:
     command.end()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_driver_is_killed_in_the_middle(
     cli: Cli, topic: str, producer: barnabas.Producer, tmp_path: Path

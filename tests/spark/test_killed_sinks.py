@@ -22,7 +22,7 @@ from barnabas.client.transactions import TransactionListing, list_transactions
 from barnabas.spark.commit_log import PREFIX
 from tests.support.broker import BrokerProcess
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(300), pytest.mark.long]
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(300)]
 
 RECORDS = 2_000
 PARTITIONS = 2

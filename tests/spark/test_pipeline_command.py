@@ -12,7 +12,7 @@ import pytest
 import barnabas
 from tests.cli.conftest import Cli
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.long]
+pytestmark = pytest.mark.xdist_group("spark")
 
 
 @pytest.fixture
@@ -33,6 +33,7 @@ def lines_until(
     raise AssertionError(process.stderr.read().decode())
 
 
+@pytest.mark.long
 def test_a_run_ends_in_good_order_and_can_be_looked_at_and_reset(
     cli: Cli,
     producer: barnabas.Producer,

@@ -24,7 +24,7 @@ from barnabas.spark.pipelines import (
 )
 from barnabas.spark.testing import START
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.long]
+pytestmark = pytest.mark.xdist_group("spark")
 
 VIEWS = from_topic("views", "user STRING, page STRING, at TIMESTAMP", watermark="at 1 minute")
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"

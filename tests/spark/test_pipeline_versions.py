@@ -23,7 +23,7 @@ from barnabas.spark.pipelines import (
 )
 from barnabas.spark.pipelines.resetting import reset_pipelines
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.long]
+pytestmark = pytest.mark.xdist_group("spark")
 
 
 def values(bootstrap: str, topic: str, count: int) -> list[bytes | None]:

@@ -30,7 +30,7 @@ from barnabas.spark.pipelines import (
 )
 from barnabas.spark.testing import START, Record, running
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.long]
+pytestmark = pytest.mark.xdist_group("spark")
 
 AVRO = json.dumps(
     {

@@ -17,7 +17,7 @@ from pyspark.sql.streaming import StreamingQuery
 import barnabas
 from barnabas import TopicPartition
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.long]
+pytestmark = pytest.mark.xdist_group("spark")
 
 
 def send(producer: barnabas.Producer, topic: str, numbers: range, partitions: int = 3) -> None:

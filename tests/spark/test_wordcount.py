@@ -11,7 +11,7 @@ from tests.conftest import MakeBroker
 from tests.examples.documents import ROOT, environment, run, steps
 from tests.examples.test_documents import README, WITH_SPARK
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(900)]
 
 _RUN = "barnabas pipeline run"
 _PATIENCE_S = 300

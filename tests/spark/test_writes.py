@@ -46,7 +46,6 @@ def test_rows_become_records(
             assert each.partition == 2
 
 
-@pytest.mark.long
 def test_keys_go_where_other_clients_send_them(
     spark: SparkSession, bootstrap: str, topic: str, producer: barnabas.Producer, read: Read
 ) -> None:
@@ -61,7 +60,6 @@ def test_keys_go_where_other_clients_send_them(
     assert ours == [(key, at) for key, value, at in found if value == b"theirs"]
 
 
-@pytest.mark.long
 def test_the_option_replaces_the_column_topic_and_nothing_else(
     spark: SparkSession, bootstrap: str, topic: str, read: Read
 ) -> None:
@@ -73,7 +71,6 @@ def test_the_option_replaces_the_column_topic_and_nothing_else(
     assert {at for _, _, at in rows_of(read(subscribe=topic))} == {2}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
@@ -125,7 +122,6 @@ def test_a_stream_is_written_and_goes_on_where_it_was(
     assert values == list(range(150))
 
 
-@pytest.mark.long
 def test_a_stream_that_is_not_allowed_to_wait_says_what_to_do(
     spark: SparkSession,
     bootstrap: str,
