@@ -12,7 +12,7 @@ Spark            the JVM's, which makes rows of columns or columns of rows
 Spark's own Kafka connector takes part if one of these says where it is:
 
 BARNABAS_SPARK_KAFKA_PACKAGES   Maven coordinates, which Spark fetches once and keeps:
-                                org.apache.spark:spark-sql-kafka-0-10_2.13:4.3.0
+                                org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION
 BARNABAS_SPARK_KAFKA_JARS       its files, comma between: spark-sql-kafka-0-10,
                                 spark-token-provider-kafka-0-10, kafka-clients, commons-pool2
 """
