@@ -79,30 +79,29 @@ def run(
     before = common_options(ctx)
 
     def call() -> int:
-        from barnabas.cli.pipeline_run import (
-            RunOptions,
-            check_writable,
-            run_pipelines,
-            start_spark,
-        )
+        from barnabas.cli.pipeline_run import RunOptions, run_pipelines
+        from barnabas.cli.pipeline_spark import SparkOptions, check_writable, start_spark
         from barnabas.spark.pipelines.problems import check_definitions
         from barnabas.spark.pipelines.versions import as_version, make_topics
 
-        options = RunOptions(
-            path=path,
-            bootstrap=bootstrap_of(bootstrap or before.bootstrap),
-            master=master,
+        spark = SparkOptions(
+            path,
+            "spark" if version is None else f"spark.{version}",
             checkpoints=checkpoints,
+            master=master,
+            conf=parse_pairs(conf or [], "--conf"),
+            verbose=verbose or before.verbose,
+        )
+        options = RunOptions(
+            spark=spark,
+            bootstrap=bootstrap_of(bootstrap or before.bootstrap),
             once=once,
             max_restarts=3 if restarts is None and once else restarts,
-            conf=parse_pairs(conf or [], "--conf"),
             as_json=as_json or before.as_json,
-            verbose=verbose or before.verbose,
-            log_name="spark" if version is None else f"spark.{version}",
         )
-        chosen = chosen_of(path, names, start_spark=lambda: start_spark(options))
+        chosen = chosen_of(path, names, start_spark=lambda: start_spark(spark))
         check_definitions(chosen)
-        check_writable(options)
+        check_writable(spark)
         if version is not None:
             first, chosen = chosen, as_version(chosen, version)
             for topic in make_topics(first, version, options.bootstrap):
@@ -366,25 +365,15 @@ def compact(
 
     def call() -> None:
         from barnabas.cli.pipeline_compact import compact_tables
-        from barnabas.cli.pipeline_run import RunOptions, start_spark
+        from barnabas.cli.pipeline_spark import SparkOptions, start_spark
 
-        options = RunOptions(
-            path=path,
-            bootstrap="",
-            master="local[*]",
-            checkpoints=None,
-            once=True,
-            max_restarts=0,
-            conf={"spark.ui.enabled": "false"},
-            as_json=as_json or before.as_json,
-            verbose=verbose or before.verbose,
-            log_name="compact",
-        )
+        spark = SparkOptions(path, "compact", verbose=verbose or before.verbose)
         compact_tables(
-            chosen_of(path, names, version, lambda: start_spark(options)),
-            options,
+            chosen_of(path, names, version, lambda: start_spark(spark)),
+            spark,
             min_files=min_files,
             target_bytes=target_mb * 1024 * 1024,
+            as_json=as_json or before.as_json,
         )
 
     exit_with(with_spark(call), verbose=verbose or before.verbose)

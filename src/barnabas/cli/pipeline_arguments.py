@@ -93,9 +93,9 @@ def chosen_of(
 
 
 def _start_quietly(path: Path) -> object:
-    from barnabas.cli.pipeline_run import start_quietly
+    from barnabas.cli.pipeline_spark import SparkOptions, start_spark
 
-    return start_quietly(path)
+    return start_spark(SparkOptions(path, "definitions", master="local[1]"))
 
 
 def bootstrap_of(given: str | None) -> str:

@@ -4,7 +4,7 @@ from pyspark.errors import PySparkException
 
 from barnabas.cli.command import CommandError
 from barnabas.cli.output import print_json, print_table, say
-from barnabas.cli.pipeline_run import RunOptions, start_spark
+from barnabas.cli.pipeline_spark import SparkOptions, start_spark
 from barnabas.spark.pipelines import Pipeline
 from barnabas.spark.pipelines.compaction import compact_parquet
 from barnabas.spark.pipelines.failure import reason_of
@@ -12,7 +12,12 @@ from barnabas.spark.pipelines.sinks import ParquetSink
 
 
 def compact_tables(
-    pipelines: list[Pipeline], options: RunOptions, *, min_files: int, target_bytes: int
+    pipelines: list[Pipeline],
+    options: SparkOptions,
+    *,
+    min_files: int,
+    target_bytes: int,
+    as_json: bool,
 ) -> None:
     """Compact what there is, and print what has changed."""
     folders = [each.sink.folder for each in pipelines if isinstance(each.sink, ParquetSink)]
@@ -30,7 +35,7 @@ def compact_tables(
     finally:
         with options.errors_in_file():
             spark.stop()
-    if options.as_json:
+    if as_json:
         print_json([{"table": table, **vars(each)} for table, each in done])
     elif done:
         rows = [(t, c.partition, c.files_before, c.files_after, c.rows) for t, c in done]

@@ -13,7 +13,7 @@ from pyspark.sql import Row
 
 from barnabas.cli.command import CommandError, UsageError
 from barnabas.cli.output import print_json, print_table, say
-from barnabas.cli.pipeline_run import RunOptions, start_spark
+from barnabas.cli.pipeline_spark import SparkOptions, start_spark
 from barnabas.spark.pipelines import RunFolder, read_state
 from barnabas.spark.pipelines.failure import reason_of
 
@@ -35,17 +35,12 @@ class StateOptions:
 def print_state(options: StateOptions) -> None:
     """Print rows of it, as a table or as JSON."""
     checkpoint = _checkpoint(options)
-    spark_options = RunOptions(
-        path=options.path,
-        bootstrap="",
-        master="local[2]",
+    spark_options = SparkOptions(
+        options.path,
+        "state",
         checkpoints=options.checkpoints,
-        once=True,
-        max_restarts=None,
-        conf={"spark.ui.enabled": "false"},
-        as_json=options.as_json,
+        master="local[2]",
         verbose=options.verbose,
-        log_name="state",
     )
     spark = start_spark(spark_options)
     with spark_options.errors_in_file():
