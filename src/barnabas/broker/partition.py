@@ -57,6 +57,7 @@ class Partition:
         "_refusal_logged_ms",
         "_waits",
         "deleted",
+        "doubt",
         "flush_required",
         "high_watermark",
         "index",
@@ -103,6 +104,9 @@ class Partition:
         self.suspect_from: int | None = None
         """A loss of power may have changed what the log has from here on. Offsets and epochs are
         not covered by a batch's checksum, so it is rather fetched again than believed."""
+        self.doubt = ""
+        """Why this replica may lack what it has acknowledged; empty if it can vouch for all of it.
+        It must leave the in-sync set and the eligible leaders before this node counts again."""
         self._host = host
         self._waits: CommitWaits | None = None
         self._flushes: list[Future[None]] = []
@@ -143,6 +147,11 @@ class Partition:
         if led_anew:
             self.notify()
         return led_anew
+
+    def lost(self, doubt: str) -> None:
+        """This replica lacks, or may lack, something that it has acknowledged."""
+        self.doubt = self.doubt or doubt
+        self._host.on_doubt(self)
 
     def _lead(self) -> None:
         host = self._host

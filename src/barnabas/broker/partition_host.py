@@ -15,6 +15,10 @@ def never() -> bool:
     return False
 
 
+def ignore(_: "Partition") -> None:
+    """For whoever need not be told."""
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionHost:
     """The node, as its partitions see it."""
@@ -31,3 +35,5 @@ class PartitionHost:
     """Called when a follower may join the in-sync set."""
     is_cut_off: Callable[[], bool] = never
     """Whether another node may lead by now what this one believes to lead."""
+    on_doubt: Callable[["Partition"], None] = ignore
+    """Called when a replica can no longer vouch for what it has acknowledged."""

@@ -14,7 +14,7 @@ from barnabas.broker.append_limits import AppendLimits
 from barnabas.broker.clock import Clock
 from barnabas.broker.config import BrokerConfig
 from barnabas.broker.partition import Partition
-from barnabas.broker.partition_host import PartitionHost, never
+from barnabas.broker.partition_host import PartitionHost, ignore, never
 from barnabas.log import (
     METADATA_FILE,
     DataDirectory,
@@ -41,10 +41,6 @@ _TRY_AGAIN_S = 5.0
 Replicas = list[Partition | None]
 
 
-def _nothing(_: Partition) -> None:
-    """For whoever need not be told."""
-
-
 class Partitions:
     """Finds a partition by topic name or id; opens, reconfigures and deletes them."""
 
@@ -60,13 +56,15 @@ class Partitions:
         *,
         clock: Clock,
         node_id: int,
-        on_follower_ready: Callable[[Partition], None] = _nothing,
+        on_follower_ready: Callable[[Partition], None] = ignore,
+        on_doubt: Callable[[Partition], None] = ignore,
         is_cut_off: Callable[[], bool] = never,
         is_suspect: Callable[[], bool] = never,
         threads: Callable[[int, str], Executor] = ThreadPoolExecutor,
     ) -> None:
         """`on_append` is called after each append to a partition that has to be flushed, and
-        `on_follower_ready` when a leader sees that the in-sync set should change. While
+        `on_follower_ready` when a leader sees that the in-sync set should change, and `on_doubt`
+        when a replica can't vouch for what it has acknowledged. While
         `is_cut_off`, others may lead what this node believes to lead. The disk `is_suspect` if it
         may have lost something since this node last used it."""
         self._config = config
@@ -90,6 +88,7 @@ class Partitions:
             on_append,
             on_follower_ready,
             is_cut_off,
+            on_doubt,
         )
         self.by_name: dict[str, Replicas] = {}
         self.by_id: dict[bytes, Replicas] = {}
