@@ -164,7 +164,7 @@ class Model:
         if leading is None or node.known.leader_epoch != fetch.leader_epoch:
             return
         try:
-            diverging = divergence(node.end_offset_for, fetch.last_epoch, fetch.offset)
+            diverging = divergence(node.end_offset_for, fetch.last_epoch, fetch.offset, 0)
         except OutOfRange:
             raise Violation("a follower knows an epoch that its leader does not") from None
         records: tuple[Record, ...] = ()

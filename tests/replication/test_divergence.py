@@ -49,7 +49,7 @@ def test_a_follower_ends_where_the_paths_part(
     leader.epochs.assign(1000, len(leader.records))  # it begins to lead
     for _ in range(50):
         end = len(follower.records)
-        diverging = divergence(leader.end_offset_for, follower.last_epoch, end)
+        diverging = divergence(leader.end_offset_for, follower.last_epoch, end, 0)
         if diverging is None:
             break
         cut = truncation_offset(follower.end_offset_for, end, diverging)
@@ -62,12 +62,18 @@ def test_a_follower_ends_where_the_paths_part(
 
 
 def test_who_has_nothing_is_on_every_path() -> None:
-    assert divergence(Log([1, 1]).end_offset_for, -1, 0) is None
+    assert divergence(Log([1, 1]).end_offset_for, -1, 0, 0) is None
+    assert divergence(Log([1, 1]).end_offset_for, -1, 1, 1) is None
+
+
+def test_who_has_records_has_to_say_of_which_epoch() -> None:
+    with pytest.raises(OutOfRange):
+        divergence(Log([1, 1]).end_offset_for, -1, 1, 0)
 
 
 def test_an_epoch_from_nowhere() -> None:
     with pytest.raises(OutOfRange):
-        divergence(Log([1, 1]).end_offset_for, 7, 2)
+        divergence(Log([1, 1]).end_offset_for, 7, 2, 0)
 
 
 def test_without_epochs_the_leaders_word_counts() -> None:

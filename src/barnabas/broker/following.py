@@ -41,8 +41,10 @@ def truncate(partition: Partition, diverging: EpochEnd) -> None:
     before = log.log_end_offset
     offset = truncation_offset(log.end_offset_for_epoch, before, diverging)
     lost = partition.high_watermark - offset
-    log.truncate_to(offset)
-    partition.high_watermark = min(partition.high_watermark, log.log_end_offset)
+    try:
+        log.truncate_to(offset)
+    finally:  # the disk may have failed after some of it
+        partition.high_watermark = min(partition.high_watermark, log.log_end_offset)
     if lost > 0:
         logger.error(
             "%s-%d: the leader lacks %d records that were committed; they are lost",

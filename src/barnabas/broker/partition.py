@@ -119,10 +119,16 @@ class Partition:
         return self.leading is not None
 
     def apply(self, image: PartitionImage) -> bool:
-        """Take over what is agreed. True if another epoch has begun."""
+        """Take over what is agreed. True if another epoch has begun.
+
+        Raises `StorageError` if it is to follow and the disk does not let it; nothing has changed
+        then.
+        """
         if image.partition_epoch <= self.partition_epoch:
             return False
         led_anew = image.leader_epoch != self.leader_epoch
+        if led_anew and image.leader not in (-1, self._host.node_id):
+            self._cut_suspect()  # first: if the disk refuses, all of this is tried again
         self.partition_epoch = image.partition_epoch
         self.replicas, self.isr = image.replicas, image.isr
         if led_anew:
@@ -165,11 +171,13 @@ class Partition:
             host.broker_epoch_of,
         )
 
-    def _follow(self) -> None:
-        if self.suspect_from is not None and self.leader_id >= 0:
+    def _cut_suspect(self) -> None:
+        if self.suspect_from is not None:
             self.log.truncate_to(self.suspect_from)
             self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
             self.suspect_from = None
+
+    def _follow(self) -> None:
         if self.leading is not None:
             # It may have begun an epoch in which it then appended nothing.
             self.log.truncate_to(self.log.log_end_offset)

@@ -37,7 +37,10 @@ class ReplicaEntry(Entry):
             return
         try:
             self._diverging = divergence(
-                partition.log.end_offset_for_epoch, asked.last_fetched_epoch, self.offset
+                partition.log.end_offset_for_epoch,
+                asked.last_fetched_epoch,
+                self.offset,
+                asked.log_start_offset,
             )
         except OutOfRange:
             self._refusal = ErrorCode.OFFSET_OUT_OF_RANGE

@@ -109,6 +109,7 @@ class _Recovery:
             for segment in segments:
                 self._remove(segment, dropped=True)
             segments = Segments()
+            self._epochs.truncate_from(-1)  # of the records that are gone
         if self._dropped_segments:
             # Or a loss of power could bring them back, behind batches that took their offsets.
             self._disk.sync_directory(self._directory)

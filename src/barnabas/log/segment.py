@@ -176,9 +176,9 @@ class Segment:
         """
         file = self.log.file()
         file.truncate(position)
-        file.sync()
         self._take_in(position)
         self.aborted.truncate_from(self.next_offset)
+        file.sync()
 
     def _take_in(self, size: int) -> None:
         self._forget_batches()

@@ -1,6 +1,6 @@
 """The segments of a log, oldest first; the last one is written to."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from itertools import islice
 from operator import attrgetter
 
@@ -53,9 +53,20 @@ class Segments(list[Segment]):
             removed.append(SegmentInfo.of(self.pop(0)))
         return DeleteJob(files.disk, paths, removed)
 
+    def count_below(self, offset: int) -> int:
+        """How many begin before `offset`; the very first counts in any case."""
+        return max(bisect_left(self, offset, key=_base_offset), 1)
+
     def remove_from(self, offset: int, files: OpenFiles) -> None:
         """Remove the segments that begin at or behind `offset`, all but the very first."""
-        while len(self) > 1 and self[-1].base_offset >= offset:
+        self._remove_last(len(self) - self.count_below(offset), files)
+
+    def remove_all(self, files: OpenFiles) -> None:
+        self._remove_last(len(self), files)
+
+    def _remove_last(self, count: int, files: OpenFiles) -> None:
+        """The last one first, so that there is no gap if the disk fails after some of them."""
+        for _ in range(count):
             segment = self.pop()
             segment.close()
             for path in segment.paths():

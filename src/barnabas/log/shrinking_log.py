@@ -1,5 +1,8 @@
 """Taking something out of a log: by age and size, by request, by key, and what the leader lacks."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from barnabas.log.compaction import (
     CompactionJob,
     CompactionLimits,
@@ -164,25 +167,48 @@ class ShrinkingLog(FlushableLog):
             self.truncate_fully_and_start_at(offset)
             return
         self._compaction.truncated(offset)
+        self._checkpointed = self._flushing = None
+        kept = self._segments[self._segments.count_below(offset) - 1]
+        self.flushed_offset = min(self.flushed_offset, kept.base_offset)
+        self._prepared_offset = self.flushed_offset
         with storage_errors(f"can not truncate {self.directory}"):
-            self._checkpointed = self._flushing = None
-            self._segments.remove_from(offset, self._files)
-            self._files.disk.sync_directory(self.directory)
-            last = self._active = self._segments[-1]
-            self.flushed_offset = min(self.flushed_offset, last.base_offset)
-            self._prepared_offset = self.flushed_offset
-            self._epochs.truncate_from(offset)
-            # Now the state must not vouch for this segment, should it grow to its old size again.
+            # First the state, which then vouches for nothing that is cut: this segment may grow to
+            # its old size again. If the disk is full, it refuses here, and the log is as it was.
             self._write_state(self._synced_segments(), sync=True)
-            last.truncate(last.locate(offset))
-            self._snapshots.drop_above(offset)
-        self.log_end_offset = last.next_offset
-        self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
-        self.committed_offset = min(self.committed_offset, self.log_end_offset)
-        # Nobody says what time it is; what is replayed shall not count as heard of at the opening.
-        if self._producers is not None:
-            self._opened_ms = max(self._opened_ms, self._producers.last_append_ms)
-        self._producers = self._checkpointed = None
+            with self._cutting(offset):
+                self._snapshots.drop_above(offset)
+                self._segments.remove_from(offset, self._files)
+                self._files.disk.sync_directory(self.directory)
+                kept.truncate(kept.locate(offset))
+
+    @contextmanager
+    def _cutting(self, offset: int) -> Iterator[None]:
+        """Files are cut. However far that comes, the log is what is left of them.
+
+        If there are none left, it is empty and begins at `offset`.
+
+        If the disk fails, what was cut may come back: then nothing is appended until the log is
+        opened, and thereby looked through, again.
+        """
+        try:
+            yield
+        except (OSError, StorageError) as error:
+            self._failure = f"{self.directory} could not be cut: {error}"
+            raise
+        finally:
+            last = self._active = self._segments[-1] if self._segments else None
+            if last is not None:
+                self.log_end_offset = last.next_offset
+                self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
+                self.committed_offset = min(self.committed_offset, self.log_end_offset)
+            else:
+                self.log_start_offset = self.log_end_offset = self.committed_offset = offset
+            # Not earlier: without its epochs a log that still has its records passes for empty.
+            self._epochs.truncate_from(self.log_end_offset if last is not None else -1)
+            # Nobody says what time it is; what is replayed shall not count as heard of at opening.
+            if self._producers is not None:
+                self._opened_ms = max(self._opened_ms, self._producers.last_append_ms)
+            self._producers = None
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Give up everything and begin anew at `offset`: the leader has nothing that is before."""
@@ -192,17 +218,12 @@ class ShrinkingLog(FlushableLog):
             # again, or an empty one.
             state = LogState(offset, [], {}, offset, Progress())
             write_state(self._files.disk, self.directory, state, sync=True)
-            for segment in self._segments:
-                segment.close()
-                for path in segment.paths():
-                    self._files.disk.unlink(path)
-            self._segments.clear()
-            self._active = None
-            self._snapshots.drop_above(-1)
-            self._files.disk.sync_directory(self.directory)
-        self.log_start_offset = self.log_end_offset = self.committed_offset = offset
+            self.flushed_offset = self._prepared_offset = 0
+            with self._cutting(offset):
+                self._snapshots.drop_above(-1)
+                self._segments.remove_all(self._files)
+                self._files.disk.sync_directory(self.directory)
         self.flushed_offset = self._prepared_offset = offset
         self._compaction.truncated(0)
         self._torn = False
         self._producers = ProducerTable()
-        self._epochs.truncate_from(-1)

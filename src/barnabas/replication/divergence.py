@@ -23,13 +23,20 @@ class OutOfRange(Exception):  # noqa: N818 - Kafka's own name of this outcome
 
 
 def divergence(
-    end_offset_for: EndOffsetFor, last_fetched_epoch: int, fetch_offset: int
+    end_offset_for: EndOffsetFor,
+    last_fetched_epoch: int,
+    fetch_offset: int,
+    log_start_offset: int,
 ) -> EpochEnd | None:
     """The leader's answer to a follower that is not, or not wholly, on the leader's path.
 
-    None if it is. Raises `OutOfRange` if the epoch is one that the leader has never heard of.
+    The follower's log reaches from `log_start_offset` to `fetch_offset`. None if it is on the path.
+    Raises `OutOfRange` if the leader has never heard of the epoch, or if the follower has records
+    and can't say of which epoch.
     """
     if last_fetched_epoch < 0:
+        if fetch_offset > log_start_offset:
+            raise OutOfRange
         return None  # an empty log lies on every path
     epoch, end_offset = end_offset_for(last_fetched_epoch)
     if epoch < 0 or end_offset < 0:

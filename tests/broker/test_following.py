@@ -1,0 +1,55 @@
+"""A replica that follows, on a disk that refuses."""
+
+import asyncio
+
+import pytest
+
+from barnabas.broker.append_limits import AppendLimits
+from barnabas.broker.clock import Clock
+from barnabas.broker.following import truncate
+from barnabas.broker.partition import Partition
+from barnabas.broker.partition_host import PartitionHost
+from barnabas.log import Log, LogConfig, StorageError
+from barnabas.metadata.image import PartitionImage
+from barnabas.replication import EpochEnd
+from tests.log.batches import put
+from tests.log.memory_disk import MemoryDisk
+
+LIMITS = AppendLimits(
+    1 << 20, 1 << 20, 2**63 - 1, 2**63 - 1, needs_keys=False, min_insync_replicas=2
+)
+LED_BY_2 = PartitionImage(0, [1, 2], [1, 2], 2, 5, 5)
+
+
+def replica() -> tuple[MemoryDisk, Partition]:
+    """A replica on node 1 with a record of epoch 0 and one of epoch 1, and a full disk."""
+    loop = asyncio.new_event_loop()
+    loop.close()
+    host = PartitionHost(1, loop, Clock(), 1000, lambda _: 1, lambda _: None, lambda _: None)
+    disk = MemoryDisk()
+    log = Log.open(disk, "data/t-0", LogConfig(), 0)
+    put(log, b"a", epoch=0)
+    put(log, b"b", epoch=1)
+    disk.capacity = disk.used()
+    return disk, Partition("t", 0, bytes(16), log, LIMITS, host)
+
+
+def test_what_can_not_be_cut_is_still_known_by_its_epoch() -> None:
+    disk, partition = replica()
+    with pytest.raises(StorageError, match="No space left"):
+        truncate(partition, EpochEnd(0, 1))
+    assert (partition.log.log_end_offset, partition.log.last_epoch) == (2, 1)
+    disk.capacity = 1 << 30
+    truncate(partition, EpochEnd(0, 1))
+    assert (partition.log.log_end_offset, partition.log.last_epoch) == (1, 0)
+
+
+def test_a_replica_that_the_disk_keeps_from_following_tries_again() -> None:
+    disk, partition = replica()
+    partition.suspect_from = 1
+    with pytest.raises(StorageError, match="No space left"):
+        partition.apply(LED_BY_2)
+    assert partition.partition_epoch == -1
+    disk.capacity = 1 << 30
+    assert partition.apply(LED_BY_2)
+    assert (partition.leader_id, partition.log.log_end_offset) == (2, 1)
