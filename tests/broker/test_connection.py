@@ -2,12 +2,14 @@
 
 import asyncio
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from barnabas.broker.net.connection import MAX_PARKED, MAX_PARKED_BYTES, Connection
+from barnabas.broker.net.held_memory import HeldMemory
+from barnabas.broker.net.receive_buffer import INITIAL_BYTES
 from barnabas.wire.primitives import WireError
 
 LARGE = bytes(MAX_PARKED_BYTES // 4)
@@ -20,6 +22,9 @@ class Transport:
         self.written: list[bytes] = []
         self.reading = True
         self.closed = False
+        self.takes = True
+        """Whether the client reads; if not, `on_full` is called."""
+        self.on_full: Callable[[], None] = lambda: None
 
     def get_extra_info(self, name: str) -> tuple[str, int]:
         return {"peername": ("10.0.0.1", 5), "sockname": ("10.0.0.2", 9)}[name]
@@ -30,6 +35,8 @@ class Transport:
     def write(self, data: bytes) -> None:
         assert not self.closed
         self.written.append(bytes(data))
+        if not self.takes:
+            self.on_full()
 
     def writelines(self, buffers: list[bytes]) -> None:
         self.write(b"".join(buffers))
@@ -55,7 +62,9 @@ class Door:
 
     def __init__(self) -> None:
         self.inside: set[Connection] = set()
-        self.stalled: set[Connection] = set()
+        self.arriving = HeldMemory("", "", self.now)
+        self.unread = HeldMemory("", "", self.now)
+        self.arriving.max_bytes = self.unread.max_bytes = 1 << 40
 
     def now(self) -> float:
         return 0.0
@@ -66,9 +75,6 @@ class Door:
 
     def leave(self, connection: Connection) -> None:
         self.inside.remove(connection)
-
-    def may_hold_more(self) -> bool:
-        return True
 
 
 class Talk:
@@ -82,6 +88,7 @@ class Talk:
         self.parked: list[asyncio.Future[Any]] = []
         self.connection = Connection(self._dispatch, self.door)
         self.connection.connection_made(self.transport)  # type: ignore[arg-type]
+        self.transport.on_full = self.connection.pause_writing
 
     def _dispatch(self, frame: memoryview, _: Connection) -> Any:
         data = bytes(frame)
@@ -99,7 +106,9 @@ class Talk:
         return future
 
     def send(self, *frames: bytes) -> None:
-        data = b"".join(struct.pack(">i", len(frame)) + frame for frame in frames)
+        self.receive(b"".join(struct.pack(">i", len(frame)) + frame for frame in frames))
+
+    def receive(self, data: bytes) -> None:
         while data:
             room = self.connection.get_buffer(-1)
             size = min(len(room), len(data))
@@ -189,6 +198,32 @@ def test_a_client_that_does_not_read_is_not_read_from(talk: Talk) -> None:
     talk.connection.resume_writing()
     assert talk.transport.reading
     assert talk.said == b"abc"
+
+
+def test_an_answer_counts_as_unread_until_the_client_takes_it(talk: Talk) -> None:
+    talk.send(b"a")
+    assert talk.door.unread.total == 0
+    talk.transport.takes = False
+    talk.send(b"bcd")
+    assert talk.door.unread.total == 3
+    talk.connection.resume_writing()
+    assert talk.door.unread.total == 0
+
+
+def test_an_unread_answer_is_forgotten_with_its_connection(talk: Talk) -> None:
+    talk.transport.takes = False
+    talk.send(b"bcd")
+    talk.connection.connection_lost(None)
+    assert talk.door.unread.total == 0
+
+
+def test_a_request_counts_while_it_arrives(talk: Talk) -> None:
+    frame = struct.pack(">i", 4 * INITIAL_BYTES) + bytes(4 * INITIAL_BYTES)
+    talk.door.max_request_bytes = len(frame)
+    talk.receive(frame[: 3 * INITIAL_BYTES])
+    assert talk.door.arriving.total == 4 * INITIAL_BYTES
+    talk.receive(frame[3 * INITIAL_BYTES :])
+    assert talk.door.arriving.total == 0
 
 
 @pytest.mark.parametrize("how", ["cancel", "fail"])

@@ -19,6 +19,7 @@ from barnabas.broker.fetch_sessions import FetchSessions
 from barnabas.broker.flusher import Flusher
 from barnabas.broker.handlers import delete_records, fetch, list_offsets, produce, produce_single
 from barnabas.broker.isr_changes import IsrChanges
+from barnabas.broker.net.held_memory import HeldMemory
 from barnabas.broker.net.listeners import Address
 from barnabas.broker.partition import Partition
 from barnabas.broker.partitions import Partitions
@@ -87,8 +88,9 @@ SETTINGS = {
 
 
 class Door:
-    def room_for_answers(self) -> int:
-        return 1 << 30
+    def __init__(self) -> None:
+        self.unread = HeldMemory("", "", lambda: 0.0)
+        self.unread.max_bytes = 1 << 30
 
 
 class Lifecycle:

@@ -129,8 +129,12 @@ class FetchSession:
                 return True
         return False
 
-    def read(self, max_bytes: int, *, everything: bool) -> list[tuple[Entry, PartitionData]]:
+    def read(
+        self, max_bytes: int, *, everything: bool, min_one: bool = True
+    ) -> list[tuple[Entry, PartitionData]]:
         """The answer: `everything`, or only partitions with something to tell.
+
+        With `min_one`, the first batch is given though it is larger than `max_bytes`.
 
         Partitions that gave records go to the end of the row, so that none starves behind a
         busy one when the answer is full.
@@ -140,7 +144,7 @@ class FetchSession:
         got_records = False
         served: list[Entry] = []
         for entry in tuple(self.entries.values() if everything else self._news):
-            data = entry.read(left, min_one=not got_records)
+            data = entry.read(left, min_one=min_one and not got_records)
             if data.records:
                 left -= len(data.records)
                 got_records = True

@@ -163,8 +163,8 @@ _OWN = (
         "queued.max.request.bytes",
         _LONG,
         "536870912",
-        "Memory for requests that are still arriving, all connections together; a connection "
-        "that would pass it is closed",
+        "Memory for requests that are still arriving, all connections together; beyond it, "
+        "connections are closed that have held the most for the longest",
         low=1048576,
         dynamic=True,
     ),
@@ -172,8 +172,9 @@ _OWN = (
         "queued.max.response.bytes",
         _LONG,
         "536870912",
-        "Memory for answers that clients have not read yet, all connections together; beyond it "
-        "a fetch is answered with one batch, and who has left the most unread is closed",
+        "Memory for answers that clients have not read yet, all connections together; as it fills, "
+        "fetches get smaller answers, down to one batch; beyond it, connections are closed that "
+        "have held the most for the longest",
         low=1048576,
         dynamic=True,
     ),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from barnabas.broker.log_cleaner import LogCleaner
+from barnabas.broker.memory import FreeMemory
 from barnabas.broker.node import Node
 from barnabas.broker.partition import Partition
 from barnabas.log import StorageError
@@ -13,6 +14,7 @@ from barnabas.log import StorageError
 logger = logging.getLogger(__name__)
 
 _SWEEP_S = 1.0
+_GIVE_BACK_S = 10.0
 
 
 def upkeep(node: Node) -> list[Coroutine[Any, Any, None]]:
@@ -20,6 +22,7 @@ def upkeep(node: Node) -> list[Coroutine[Any, Any, None]]:
     config = node.config
     return [
         _every(_SWEEP_S, node.door.sweep),
+        _every(_GIVE_BACK_S, FreeMemory().give_back),
         _every_partition(
             node, config.number("log.retention.check.interval.ms"), lambda p: _retain(node, p)
         ),

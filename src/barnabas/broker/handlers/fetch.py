@@ -128,12 +128,15 @@ def _answer(
     *,
     everything: bool,
 ) -> FetchResponse:
-    max_bytes = min(request.max_bytes, node.door.room_for_answers())
+    unread = node.door.unread
+    max_bytes = min(request.max_bytes, unread.room())
     if session.replica_id == NO_REPLICA_ID:
         max_bytes = min(max_bytes, node.config.number("fetch.max.bytes"))
     _find_lost(node, session)
     cut_off = session.replica_id == NO_REPLICA_ID and node.lifecycle.is_cut_off
-    answers = session.read(max_bytes, everything=everything or cut_off)
+    answers = session.read(
+        max_bytes, everything=everything or cut_off, min_one=not unread.is_exceeded
+    )
     response = FetchResponse(session_id=session.session_id)
     failed = False
     for topic, together in groupby(answers, key=lambda answer: answer[0].key[0]):

@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol, cast
 
-from barnabas.broker.net.receive_buffer import FrameTooLargeError, ReceiveBuffer
+from barnabas.broker.net.held_memory import HeldMemory
+from barnabas.broker.net.receive_buffer import INITIAL_BYTES, FrameTooLargeError, ReceiveBuffer
 from barnabas.wire.primitives import Buffer, WireError
 
 logger = logging.getLogger(__name__)
@@ -20,9 +21,9 @@ logger = logging.getLogger(__name__)
 MAX_PARKED = 64
 MAX_PARKED_BYTES = 16 << 20
 """What the answers that are ready, but wait for an earlier one, may take before reading stops."""
-_NOTICED_BYTES = 1 << 20
-"""Receive buffers up to this size are not worth asking the door about."""
-_WRITE_HIGH_WATER = 1 << 20
+_WRITE_HIGH_WATER = 16 * 1024
+"""An answer of which the socket leaves more than this is unread: it counts, and nothing further is
+handled until it is taken. What is below counts nowhere, for each of up to `max.connections`."""
 _WRITE_TOGETHER = 64
 """Buffers collected before they are written, so that a reader who stalls is noticed in time."""
 
@@ -45,16 +46,15 @@ class Door(Protocol):
     """What lets connections in and keeps count of them."""
 
     max_request_bytes: int
-    stalled: "set[Connection]"
-    """Connections whose clients do not read as fast as they are answered."""
+    arriving: HeldMemory
+    """By requests that have not arrived whole."""
+    unread: HeldMemory
+    """By answers that clients have not taken."""
 
     def enter(self, connection: "Connection") -> str | None:
         """None, or why the connection is turned away."""
 
     def leave(self, connection: "Connection") -> None: ...
-
-    def may_hold_more(self) -> bool:
-        """Whether the receive buffers, all together, are within their limit."""
 
     def now(self) -> float: ...
 
@@ -65,6 +65,7 @@ class Connection(BufferedProtocol):
     __slots__ = (
         "_answers",
         "_closing",
+        "_counted",
         "_dispatch",
         "_door",
         "_reading",
@@ -82,6 +83,8 @@ class Connection(BufferedProtocol):
         self._dispatch = dispatch
         self._door = door
         self._received = ReceiveBuffer()
+        self._counted = 0
+        """The size of the receive buffer, if the door knows of it: a request is arriving in it."""
         self._answers: deque[Answer | Future[Answer]] = deque()
         self._transport: Transport | None = None
         self._writable = True
@@ -117,7 +120,8 @@ class Connection(BufferedProtocol):
             if isinstance(answer, Future):
                 answer.cancel()
         self._answers.clear()
-        self._door.stalled.discard(self)
+        self._door.unread.forget(self)
+        self._door.arriving.forget(self)
         self._door.leave(self)
         if self.on_lost is not None:
             self.on_lost()
@@ -130,19 +134,18 @@ class Connection(BufferedProtocol):
         self._received.received(nbytes)
         self.last_active = self._door.now()
         self._handle_frames()
-        if self._received.capacity > _NOTICED_BYTES and not self._door.may_hold_more():
-            self.refuse("queued.max.request.bytes is used up")
+        if self._received.pending > INITIAL_BYTES or self._counted:
+            self._count()
 
     def eof_received(self) -> bool:
         return False
 
     def pause_writing(self) -> None:
         self._writable = False
-        self._door.stalled.add(self)
 
     def resume_writing(self) -> None:
         self._writable = True
-        self._door.stalled.discard(self)
+        self._door.unread.forget(self)
         self.last_active = self._door.now()
         self._handle_frames()
 
@@ -157,21 +160,22 @@ class Connection(BufferedProtocol):
         """Whether the client waits for an answer."""
         return bool(self._answers)
 
-    @property
-    def held_bytes(self) -> int:
-        return self._received.capacity
-
-    @property
-    def unsent_bytes(self) -> int:
-        """Answers that the client has not taken yet."""
-        return 0 if self._transport is None else self._transport.get_write_buffer_size()
-
     def use(self, dispatch: Dispatch) -> None:
         """Have the requests from now on handled by somebody else."""
         self._dispatch = dispatch
 
     def shrink(self) -> None:
+        """Give back the receive buffer, if nothing is in it."""
         self._received.shrink()
+
+    def _count(self) -> None:
+        """Have the door know how large the receive buffer is, as long as it is needed."""
+        if self._received.pending <= INITIAL_BYTES:
+            self._counted = 0
+            self._door.arriving.forget(self)
+        elif self._received.capacity != self._counted and self._transport is not None:
+            grown, self._counted = self._received.capacity - self._counted, self._received.capacity
+            self._door.arriving.add(self, grown)
 
     def take_no_more(self) -> None:
         """Handle no further request; answers that are under way are still sent."""
@@ -253,6 +257,8 @@ class Connection(BufferedProtocol):
             self._transport.write(b"".join(buffers))
         else:
             self._transport.writelines(buffers)
+        if not self._writable:
+            self._door.unread.add(self, sum(map(len, buffers)))
         buffers.clear()
 
     def _set_reading(self, reading: bool) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 
 from barnabas.broker.config import BrokerConfig
 from barnabas.broker.net.connection import Connection
+from barnabas.broker.net.held_memory import HeldMemory
 
 logger = logging.getLogger(__name__)
 
@@ -16,8 +17,11 @@ class ConnectionDoor:
     def __init__(self, loop: AbstractEventLoop, config: BrokerConfig) -> None:
         self.now = loop.time
         self.connections: set[Connection] = set()
-        self.stalled: set[Connection] = set()
         self._per_ip: Counter[str] = Counter()
+        self.arriving = HeldMemory(
+            "requests that are still arriving", "queued.max.request.bytes", loop.time
+        )
+        self.unread = HeldMemory("unread answers", "queued.max.response.bytes", loop.time)
         self.configure(config)
 
     def configure(self, config: BrokerConfig) -> None:
@@ -25,8 +29,8 @@ class ConnectionDoor:
         self.max_request_bytes = config.number("socket.request.max.bytes")
         self._max_connections = config.number("max.connections")
         self._max_per_ip = config.number("max.connections.per.ip")
-        self._max_held_bytes = config.number("queued.max.request.bytes")
-        self._max_unsent_bytes = config.number("queued.max.response.bytes")
+        self.arriving.max_bytes = config.number("queued.max.request.bytes")
+        self.unread.max_bytes = config.number("queued.max.response.bytes")
         self._max_idle_s = config.number("connections.max.idle.ms") / 1000
 
     def enter(self, connection: Connection) -> str | None:
@@ -46,50 +50,18 @@ class ConnectionDoor:
         if self._per_ip[host] <= 0:
             del self._per_ip[host]
 
-    def may_hold_more(self) -> bool:
-        if self._held_bytes() <= self._max_held_bytes:
-            return True
-        for one in self.connections:  # some keep memory only for their next request
-            one.shrink()
-        return self._held_bytes() <= self._max_held_bytes
-
-    def _held_bytes(self) -> int:
-        return sum(connection.held_bytes for connection in self.connections)
-
-    def room_for_answers(self) -> int:
-        """How many bytes of answers may still be made for clients that have yet to take them."""
-        unsent = sum(connection.unsent_bytes for connection in self.stalled)
-        return max(0, self._max_unsent_bytes - unsent)
-
-    def _cut_off_the_slowest(self) -> None:
-        """Close who holds the most unread answers until the rest is within the limit."""
-        for connection in sorted(self.stalled, key=lambda one: one.unsent_bytes, reverse=True):
-            if self.room_for_answers():
-                return
-            logger.warning(
-                "connection from %s closed: it has not read %d bytes of answers, and "
-                "queued.max.response.bytes is used up",
-                connection.client_host,
-                connection.unsent_bytes,
-            )
-            self.stalled.discard(connection)
-            connection.abort()
-
     def sweep(self) -> None:
         """Close who is idle for too long or takes too much; let the quiet give back memory."""
-        self._cut_off_the_slowest()
         now = self.now()
         for connection in tuple(self.connections):
             idle = now - connection.last_active
-            if connection.is_waiting:
-                continue
-            if idle > self._max_idle_s:
+            if idle > 1:
+                connection.shrink()
+            if idle > self._max_idle_s and not connection.is_waiting:
                 logger.info(
                     "connection from %s closed: idle for %.0f s", connection.client_host, idle
                 )
                 connection.abort()  # it may be one that never reads what it was sent
-            elif idle > 1:
-                connection.shrink()
 
     def take_no_more(self) -> None:
         """The broker is about to stop: answers go out, but no request is handled any more."""

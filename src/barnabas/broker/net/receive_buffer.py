@@ -3,7 +3,8 @@
 The socket writes straight into it and frames are handed out as views, so a frame is never copied
 unless it straddles the end of the buffer. A view is valid until the next `free`.
 
-The buffer grows with the bytes that have come, never with what a length field claims.
+The buffer grows with the bytes that have come, never with what a length field claims. A connection
+that is quiet has none.
 """
 
 from struct import Struct
@@ -13,6 +14,9 @@ _LENGTH = Struct(">i")
 INITIAL_BYTES = 16 * 1024
 KEPT_BYTES = 4 << 20
 """A larger buffer is given back once its frame has been handled, a smaller one when idle."""
+
+_NONE = bytearray()
+_NO_VIEW = memoryview(_NONE)
 
 
 class FrameTooLargeError(ValueError):
@@ -25,9 +29,9 @@ class ReceiveBuffer:
     __slots__ = ("_buffer", "_end", "_start", "_view", "capacity")
 
     def __init__(self) -> None:
-        self.capacity = INITIAL_BYTES
-        self._buffer = bytearray(INITIAL_BYTES)
-        self._view = memoryview(self._buffer)
+        self.capacity = 0
+        self._buffer = _NONE
+        self._view = _NO_VIEW
         self._start = 0
         self._end = 0
 
@@ -40,7 +44,7 @@ class ReceiveBuffer:
         """Room for the socket to write into; never empty."""
         if self._start == self._end:
             self._start = self._end = 0
-            if len(self._buffer) > KEPT_BYTES:
+            if not 0 < self.capacity <= KEPT_BYTES:
                 self._resize(INITIAL_BYTES)
         elif self._end == len(self._buffer):
             if self._start >= len(self._buffer) // 2:
@@ -68,9 +72,10 @@ class ReceiveBuffer:
 
     def shrink(self) -> None:
         """Give back memory when nothing is pending: the connection is quiet."""
-        if self._start == self._end and len(self._buffer) > INITIAL_BYTES:
-            self._start = self._end = 0
-            self._resize(INITIAL_BYTES)
+        if self._start == self._end:
+            self.capacity = self._start = self._end = 0
+            self._buffer = _NONE
+            self._view = _NO_VIEW
 
     def _resize(self, size: int) -> None:
         """Move what is pending to the front of a new buffer: views of the old one stay valid."""

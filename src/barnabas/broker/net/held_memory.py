@@ -1,0 +1,102 @@
+"""Memory that clients make the broker hold: how much all together, and who has to go.
+
+There are two kinds: requests that are still arriving, and answers that are not read. Neither is
+worth counting as long as it is small and passes at once, which is what happens to ordinary ones; so
+a connection is in here only while it holds more than that. When the limit is passed, connections
+are closed that have held the most for the longest, not the one that happens to come next.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+logger = logging.getLogger(__name__)
+
+_CUT_TO = 0.75
+"""Of the limit: when it is passed, so much is left, or every further byte would sort them all."""
+_TOLERATED = 1.25
+
+
+class Holder(Protocol):
+    """A connection."""
+
+    client_host: str
+
+    def abort(self) -> None: ...
+
+
+class HeldMemory:
+    """One kind of it. A connection that was closed counts until it is gone, with its memory."""
+
+    def __init__(self, what: str, setting: str, now: Callable[[], float]) -> None:
+        self._what = what
+        self._setting = setting
+        self._now = now
+        self.max_bytes = 0
+        self.total = 0
+        self._held: dict[Holder, tuple[int, float]] = {}
+        """How much each holds, and since when."""
+        self._closed: set[Holder] = set()
+        self._closed_bytes = 0
+
+    def add(self, holder: Holder, more: int) -> None:
+        """It holds so many bytes more, or less."""
+        held, since = self._held.get(holder, (0, 0.0))
+        self._held[holder] = (held + more, since or self._now())
+        self.total += more
+        if holder in self._closed:
+            self._closed_bytes += more
+        elif self.total - self._closed_bytes > self.max_bytes:
+            self._cut_off()
+
+    def forget(self, holder: Holder) -> None:
+        """It holds nothing, or is gone."""
+        if holder not in self._held:
+            return
+        held, _ = self._held.pop(holder)
+        self.total -= held
+        if holder in self._closed:
+            self._closed.remove(holder)
+            self._closed_bytes -= held
+
+    def held_by(self, holder: Holder) -> int:
+        held, _ = self._held.get(holder, (0, 0.0))
+        return held
+
+    def room(self) -> int:
+        return max(0, self.max_bytes - self.total)
+
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether it is far beyond the limit: those who were closed are not gone yet."""
+        return self.total > self.max_bytes * _TOLERATED
+
+    def _cut_off(self) -> None:
+        now = self._now()
+
+        def burden(holder: Holder) -> float:
+            held, since = self._held[holder]
+            return held * (1 + now - since)
+
+        cut: list[Holder] = []
+        cut_bytes = 0
+        for holder in sorted(self._held.keys() - self._closed, key=burden, reverse=True):
+            if self.total - self._closed_bytes <= self.max_bytes * _CUT_TO:
+                break
+            held = self.held_by(holder)
+            self._closed.add(holder)
+            self._closed_bytes += held
+            cut_bytes += held
+            cut.append(holder)
+        # One line for all of them: a flood of connections is not to become one of the log.
+        logger.warning(
+            "closed %d connections that held %d bytes of %s, the first from %s: %s is used up (%d)",
+            len(cut),
+            cut_bytes,
+            self._what,
+            cut[0].client_host,
+            self._setting,
+            self.max_bytes,
+        )
+        for holder in cut:
+            holder.abort()
