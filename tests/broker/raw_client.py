@@ -61,6 +61,10 @@ class RawClient:
         self._asked.append((self._last_id, request.RESPONSE, version))
         return b"".join(encode_request(request, version, self._last_id, "raw"))
 
+    def expect_no_answer(self) -> None:
+        """The frame made last gets none: a Produce with acks=0."""
+        self._asked.pop()
+
     def send_bytes(self, data: bytes) -> None:
         self.socket.sendall(data)
 

@@ -1,131 +1,17 @@
-"""A connection between a transport that notes everything and a dispatcher under control."""
+"""What a connection does with frames, answers, back-pressure and ends.
 
-import asyncio
+Which requests may overlap in general is in test_request_order_model.py.
+"""
+
 import struct
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
-from barnabas.broker.net.connection import MAX_PARKED, MAX_PARKED_BYTES, Connection
-from barnabas.broker.net.held_memory import HeldMemory
+from barnabas.broker.net.connection import MAX_PARKED, MAX_WAITING_BYTES
 from barnabas.broker.net.receive_buffer import INITIAL_BYTES
-from barnabas.wire.primitives import WireError
-
-LARGE = bytes(MAX_PARKED_BYTES // 4)
-
-
-class Transport:
-    """Notes what a connection does to it."""
-
-    def __init__(self) -> None:
-        self.written: list[bytes] = []
-        self.reading = True
-        self.closed = False
-        self.takes = True
-        """Whether the client reads; if not, `on_full` is called."""
-        self.on_full: Callable[[], None] = lambda: None
-
-    def get_extra_info(self, name: str) -> tuple[str, int]:
-        return {"peername": ("10.0.0.1", 5), "sockname": ("10.0.0.2", 9)}[name]
-
-    def set_write_buffer_limits(self, high: int) -> None:
-        pass
-
-    def write(self, data: bytes) -> None:
-        assert not self.closed
-        self.written.append(bytes(data))
-        if not self.takes:
-            self.on_full()
-
-    def writelines(self, buffers: list[bytes]) -> None:
-        self.write(b"".join(buffers))
-
-    def pause_reading(self) -> None:
-        assert self.reading
-        self.reading = False
-
-    def resume_reading(self) -> None:
-        assert not self.reading
-        self.reading = True
-
-    def close(self) -> None:
-        self.closed = True
-
-    abort = close
-
-
-class Door:
-    """Lets everybody in."""
-
-    max_request_bytes = 1000
-
-    def __init__(self) -> None:
-        self.inside: set[Connection] = set()
-        self.arriving = HeldMemory("", "", self.now)
-        self.unread = HeldMemory("", "", self.now)
-        self.arriving.max_bytes = self.unread.max_bytes = 1 << 40
-
-    def now(self) -> float:
-        return 0.0
-
-    def enter(self, connection: Connection) -> str | None:
-        self.inside.add(connection)
-        return None
-
-    def leave(self, connection: Connection) -> None:
-        self.inside.remove(connection)
-
-
-class Talk:
-    """A connection whose frames are answered with themselves, or later when they begin with `?`."""
-
-    def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
-        self.door = Door()
-        self.transport = Transport()
-        self.handled: list[bytes] = []
-        self.parked: list[asyncio.Future[Any]] = []
-        self.connection = Connection(self._dispatch, self.door)
-        self.connection.connection_made(self.transport)  # type: ignore[arg-type]
-        self.transport.on_full = self.connection.pause_writing
-
-    def _dispatch(self, frame: memoryview, _: Connection) -> Any:
-        data = bytes(frame)
-        self.handled.append(data)
-        if data == b"!":
-            raise WireError("bad")
-        if data == b"0":
-            return None
-        if data == b"L":
-            return [LARGE]
-        if not data.startswith(b"?"):
-            return [data]
-        future = self.loop.create_future()
-        self.parked.append(future)
-        return future
-
-    def send(self, *frames: bytes) -> None:
-        self.receive(b"".join(struct.pack(">i", len(frame)) + frame for frame in frames))
-
-    def receive(self, data: bytes) -> None:
-        while data:
-            room = self.connection.get_buffer(-1)
-            size = min(len(room), len(data))
-            room[:size] = data[:size]
-            self.connection.buffer_updated(size)
-            data = data[size:]
-
-    def answer(self, number: int, data: bytes) -> None:
-        self.parked[number].set_result([data])
-        self.turn()
-
-    def turn(self) -> None:
-        self.loop.run_until_complete(asyncio.sleep(0))
-
-    @property
-    def said(self) -> bytes:
-        return b"".join(self.transport.written)
+from barnabas.broker.net.request_order import PEER_CLIENT_ID
+from tests.broker.talk import LARGE, METADATA, PRODUCE, Talk, request
 
 
 @pytest.fixture
@@ -144,21 +30,57 @@ def test_answers_of_one_read_go_out_together(talk: Talk) -> None:
     assert talk.transport.written == [b"abc"]
 
 
-def test_a_parked_answer_holds_back_those_behind_it(talk: Talk) -> None:
+def test_requests_behind_a_parked_one_wait_for_it(talk: Talk) -> None:
     talk.send(b"a", b"?", b"b", b"0", b"?", b"c")
-    assert talk.said == b"a"
+    assert talk.handled == [b"a", b"?"]
     assert talk.connection.is_waiting
-    talk.answer(1, b"2")
-    assert talk.said == b"a"
     talk.answer(0, b"1")
+    assert talk.handled == [b"a", b"?", b"b", b"0", b"?"]
+    assert talk.said == b"a1b"
+    talk.answer(1, b"2")
     assert talk.said == b"a1b2c"
     assert not talk.connection.is_waiting
     talk.send(b"d")
     assert talk.said == b"a1b2cd"
 
 
+@pytest.mark.parametrize(
+    ("api_key", "client_id"), [(PRODUCE, b"c"), (METADATA, PEER_CLIENT_ID.encode() + b"2")]
+)
+def test_those_that_may_overlap_are_answered_in_order(
+    talk: Talk, api_key: int, client_id: bytes
+) -> None:
+    talk.send(*(request(each, api_key, client_id) for each in (b"?", b"b", b"0", b"?", b"c")))
+    assert talk.handled == [b"?", b"b", b"0", b"?", b"c"]
+    talk.answer(1, b"2")
+    assert talk.said == b""
+    talk.answer(0, b"1")
+    assert talk.said == b"1b2c"
+
+
+def test_another_request_waits_for_all_that_overlap_and_holds_up_the_next(talk: Talk) -> None:
+    talk.send(request(b"?"), request(b"?"), request(b"a", METADATA), request(b"?"))
+    assert talk.handled == [b"?", b"?"]
+    talk.answer(1, b"2")
+    assert talk.handled == [b"?", b"?"]
+    talk.answer(0, b"1")
+    assert talk.handled == [b"?", b"?", b"a", b"?"]
+    talk.answer(2, b"3")
+    assert talk.said == b"12a3"
+
+
+def test_little_is_read_behind_a_request_that_has_to_wait(talk: Talk) -> None:
+    talk.send(b"?", *[b"x" * 1000] * (MAX_WAITING_BYTES // 1004))
+    assert talk.transport.reading
+    talk.send(b"x" * 1000)
+    assert not talk.transport.reading
+    talk.answer(0, b"1")
+    assert talk.transport.reading
+    assert len(talk.handled) == MAX_WAITING_BYTES // 1004 + 2
+
+
 def test_a_full_row_stops_the_reading(talk: Talk) -> None:
-    talk.send(*[b"?"] * (MAX_PARKED + 1), b"a")
+    talk.send(*[request(b"?")] * (MAX_PARKED + 1), b"a")
     assert len(talk.parked) == MAX_PARKED
     assert not talk.transport.reading
     talk.answer(0, b"1")
@@ -171,7 +93,7 @@ def test_a_full_row_stops_the_reading(talk: Talk) -> None:
 
 
 def test_large_answers_that_wait_stop_the_reading(talk: Talk) -> None:
-    talk.send(b"?", *[b"L"] * 10, b"a")
+    talk.send(request(b"?"), *[request(b"L")] * 10, b"a")
     assert talk.handled == [b"?", *[b"L"] * 4]
     assert not talk.transport.reading
     talk.answer(0, b"1")
@@ -180,9 +102,9 @@ def test_large_answers_that_wait_stop_the_reading(talk: Talk) -> None:
 
 
 def test_a_large_answer_that_comes_meanwhile_counts(talk: Talk) -> None:
-    talk.send(b"?", b"?", *[b"L"] * 3)
+    talk.send(request(b"?"), request(b"?"), *[request(b"L")] * 3)
     talk.answer(1, LARGE)
-    talk.send(b"a")
+    talk.send(request(b"a"))
     assert b"a" not in talk.handled
     assert not talk.transport.reading
     talk.answer(0, b"1")
@@ -226,6 +148,14 @@ def test_a_request_counts_while_it_arrives(talk: Talk) -> None:
     assert talk.door.arriving.total == 0
 
 
+def test_a_request_that_has_waited_counts_no_more(talk: Talk) -> None:
+    talk.door.max_request_bytes = 4 * INITIAL_BYTES
+    talk.send(b"?", bytes(3 * INITIAL_BYTES))
+    assert talk.door.arriving.total > 0
+    talk.answer(0, b"1")
+    assert talk.door.arriving.total == 0
+
+
 @pytest.mark.parametrize("how", ["cancel", "fail"])
 def test_an_answer_that_will_not_come_ends_the_connection(talk: Talk, how: str) -> None:
     talk.send(b"?", b"a")
@@ -253,12 +183,35 @@ def test_a_frame_that_is_too_large(talk: Talk) -> None:
 
 
 def test_a_lost_connection_lets_go_of_what_it_waits_for(talk: Talk) -> None:
-    talk.send(b"?", b"a", b"?")
+    talk.send(request(b"?"), request(b"?"), b"a")
     talk.connection.connection_lost(None)
     talk.turn()
     assert all(future.cancelled() for future in talk.parked)
     assert talk.door.inside == set()
     assert talk.said == b""
+
+
+def test_requests_that_have_not_begun_are_dropped_with_the_connection(talk: Talk) -> None:
+    talk.send(b"?", b"a")
+    talk.connection.connection_lost(None)
+    talk.turn()
+    assert talk.handled == [b"?"]
+
+
+def test_a_client_that_closes_its_side_is_served_to_the_end(talk: Talk) -> None:
+    talk.send(b"?", b"a", b"?", b"b")
+    assert talk.connection.eof_received()
+    talk.answer(0, b"1")
+    assert not talk.transport.closed
+    talk.answer(1, b"2")
+    assert talk.said == b"1a2b"
+    assert talk.transport.closed
+
+
+def test_a_client_that_closes_its_side_and_waits_for_nothing_else(talk: Talk) -> None:
+    """As when it has died: what it waits for is given up."""
+    talk.send(b"?")
+    assert not talk.connection.eof_received()
 
 
 def test_when_the_broker_stops_only_answers_go_out(talk: Talk) -> None:

@@ -13,6 +13,7 @@ class Guest:
     def __init__(self, host: str = "a") -> None:
         self.client_host = host
         self.is_waiting = False
+        self.has_ended = False
         self.last_active = 0.0
         self.aborted = False
         self.shrunk = False
@@ -71,3 +72,16 @@ def test_the_idle_are_sent_away() -> None:
     keeper.now = 5.1
     keeper.door.sweep()
     assert [guest.aborted for guest in (idle, waiting, busy)] == [True, False, False]
+
+
+def test_who_has_closed_its_side_is_served_for_a_while() -> None:
+    keeper = Doorkeeper()
+    guest = Guest("a")
+    guest.is_waiting = guest.has_ended = True
+    keeper.enter(guest)
+    keeper.now = 9.9
+    keeper.door.sweep()
+    assert not guest.aborted
+    keeper.now = 10.1
+    keeper.door.sweep()
+    assert guest.aborted

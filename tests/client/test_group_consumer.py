@@ -6,6 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 from barnabas.client.cluster import Cluster
+from barnabas.client.group import GroupMember
 from barnabas.client.group_consumer import GroupConsumer
 from barnabas.client.group_offsets import commit_offsets, fetch_committed
 from barnabas.client.groups import describe_group
@@ -58,6 +59,33 @@ async def until(condition: Any) -> None:
     async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.02)
+
+
+def test_who_gives_up_joining_leaves_at_once(bootstrap: str) -> None:
+    """Not when the member that everybody waits for has joined again."""
+
+    async def main() -> None:
+        async with Cluster(bootstrap) as cluster:
+            topic = await topic_with(cluster, 1, 1)
+            group = f"g-{topic}"
+            slow = GroupMember(cluster, group, [topic], rebalance_timeout_ms=60_000)
+            await slow.join()
+            joining = GroupMember(cluster, group, [topic])
+            task = asyncio.create_task(joining.join())
+
+            async def members() -> int:
+                return len((await describe_group(cluster, group)).members)
+
+            async with asyncio.timeout(60):
+                while await members() < 2:
+                    await asyncio.sleep(0.02)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await joining.leave()
+            assert await members() == 1
+            await slow.leave()
+
+    run(main())
 
 
 def test_members_share_partitions_as_they_come_and_go(bootstrap: str) -> None:

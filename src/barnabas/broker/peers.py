@@ -1,7 +1,8 @@
 """Asking other nodes: connections that are made when needed, one per node and lane.
 
-A lane keeps traffic apart: a node answers the requests of one connection in their order, so a
-long poll would hold up whatever is asked behind it.
+A lane keeps traffic apart: a node answers the requests of one connection in their order, so the
+answer to a long poll would hold up those behind it. (What other nodes ask is carried out meanwhile,
+though: see `net/request_order.py`.)
 
 Every call ends: with the answer, with `PeerUnavailable` when there is no connection or it is lost,
 or with `PeerTimedOut`. A call that is not answered in time takes its connection with it, because
@@ -21,12 +22,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from barnabas.broker.clock import Clock
+from barnabas.broker.net.request_order import PEER_CLIENT_ID
 from barnabas.broker.peer_connection import Call, PeerConnection, PeerTimedOut, PeerUnavailable
 from barnabas.wire.message import Request, Response
 
 __all__ = ["PeerTimedOut", "PeerUnavailable", "Peers", "is_peer", "peer_client_id"]
-
-_PEER_CLIENT_ID = "barnabas-node-"
 
 ResponseT = TypeVar("ResponseT", bound=Response)
 
@@ -38,12 +38,12 @@ _MAX_BACKOFF_MS = 500
 
 def peer_client_id(node_id: int) -> str:
     """The client id of a node that asks other nodes."""
-    return f"{_PEER_CLIENT_ID}{node_id}"
+    return f"{PEER_CLIENT_ID}{node_id}"
 
 
 def is_peer(client_id: str) -> bool:
     """Whether another node asks. Not to be trusted with anything that matters."""
-    return client_id.startswith(_PEER_CLIENT_ID)
+    return client_id.startswith(PEER_CLIENT_ID)
 
 
 class Peers:

@@ -94,6 +94,8 @@ class GroupMember:
         self._partition_counts: dict[str, int] = {}
         self._heartbeats: asyncio.Task[None] | None = None
         self._channel = Channel()
+        self._is_join_abandoned = False
+        """Whether a join was given up that the coordinator may not have answered yet."""
 
     @property
     def membership(self) -> Membership:
@@ -147,6 +149,9 @@ class GroupMember:
         """Join once; None asks for another attempt at once, under another name maybe."""
         try:
             return await self._join_once()
+        except asyncio.CancelledError:
+            self._is_join_abandoned = True
+            raise
         except BrokerError as error:
             if error.code in _START_OVER:
                 self._member_id = ""
@@ -213,6 +218,11 @@ class GroupMember:
         return {name: len(known[name].partitions) for name in topics if name in known}
 
     async def _coordinator(self) -> Connection:
+        if self._is_join_abandoned:
+            # What is asked behind a join waits until all other members have joined.
+            self._is_join_abandoned = False
+            closing, self._channel = self._channel, Channel()
+            await self._cluster.close_channel(closing)
         return await self._cluster.coordinator(self.group_id, self._channel)
 
     # -- staying -------------------------------------------------------------------------------

@@ -19,11 +19,13 @@ from barnabas.broker.controller_calls import DEFAULT_TIMEOUT_MS, ControllerUnava
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
 from barnabas.broker.peers import is_peer
+from barnabas.broker.quorum.catch_up import catch_up
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request, Response
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 
 
 async def handle(node: Node, request: Request[Any], context: RequestContext) -> Response:
@@ -38,8 +40,10 @@ async def handle(node: Node, request: Request[Any], context: RequestContext) -> 
         else:
             timeout_ms = getattr(request, "timeout_ms", DEFAULT_TIMEOUT_MS)
             response = await node.calls.call(
-                request, timeout_ms=max(1_000, min(timeout_ms, DEFAULT_TIMEOUT_MS))
+                _in_newest_shape(request),
+                timeout_ms=max(1_000, min(timeout_ms, DEFAULT_TIMEOUT_MS)),
             )
+            await catch_up(node.quorum)
             if isinstance(response, CreateTopicsResponse):
                 await node.topic_creation.seen(_created(request, response))
             await node.in_step()
@@ -48,6 +52,14 @@ async def handle(node: Node, request: Request[Any], context: RequestContext) -> 
         return api.refuse(request, ErrorCode.NOT_CONTROLLER, "another node is the controller")
     except (NotAgreed, ControllerUnavailable) as error:
         return api.refuse(request, ErrorCode.REQUEST_TIMED_OUT, str(error))
+
+
+def _in_newest_shape(request: Request[Any]) -> Request[Any]:
+    """The request as the newest version has it, in which it is sent on."""
+    if isinstance(request, DeleteTopicsRequest) and not request.topics:
+        topics = [DeleteTopicState(name) for name in request.topic_names]
+        return DeleteTopicsRequest(topics, timeout_ms=request.timeout_ms)
+    return request
 
 
 def _created(request: Request[Any], response: CreateTopicsResponse) -> list[str]:

@@ -1,8 +1,14 @@
 """One client's connection: frames in, answers out, in the order of the requests.
 
 A request whose answer is at hand is answered at once. One that has to wait (a long poll, a join)
-parks its answer; later requests are handled meanwhile, but answered after it. When too many or too
-large ones are parked, or the client does not read its answers, the connection stops reading.
+parks its answer, and the requests behind it wait until it is answered, but for those that may
+overlap with it (`request_order`); these are handled meanwhile, and answered after it. When many
+bytes wait, too many or too large answers are parked, or the client does not read its answers, the
+connection stops reading.
+
+A client may close its side as soon as it has sent its requests: those that have arrived whole are
+carried out all the same, one after the other. If the connection breaks, those that have not begun
+are dropped.
 """
 
 import logging
@@ -14,6 +20,7 @@ from typing import Protocol, cast
 
 from barnabas.broker.net.held_memory import HeldMemory
 from barnabas.broker.net.receive_buffer import INITIAL_BYTES, FrameTooLargeError, ReceiveBuffer
+from barnabas.broker.net.request_order import RequestKind, kind_of, may_overlap
 from barnabas.wire.primitives import Buffer, WireError
 
 logger = logging.getLogger(__name__)
@@ -21,6 +28,8 @@ logger = logging.getLogger(__name__)
 MAX_PARKED = 64
 MAX_PARKED_BYTES = 16 << 20
 """What the answers that are ready, but wait for an earlier one, may take before reading stops."""
+MAX_WAITING_BYTES = 16 * 1024
+"""How much is read behind a request that has to be answered first."""
 _WRITE_HIGH_WATER = 16 * 1024
 """An answer of which the socket leaves more than this is unread: it counts, and nothing further is
 handled until it is taken. What is below counts nowhere, for each of up to `max.connections`."""
@@ -71,8 +80,10 @@ class Connection(BufferedProtocol):
         "_reading",
         "_received",
         "_transport",
+        "_under_way",
         "_writable",
         "client_host",
+        "has_ended",
         "last_active",
         "local_host",
         "on_lost",
@@ -86,10 +97,15 @@ class Connection(BufferedProtocol):
         self._counted = 0
         """The size of the receive buffer, if the door knows of it: a request is arriving in it."""
         self._answers: deque[Answer | Future[Answer]] = deque()
+        """From the first parked one on."""
+        self._under_way = RequestKind.ORDINARY
+        """What those in `_answers` are, all of them."""
         self._transport: Transport | None = None
         self._writable = True
         self._reading = True
         self._closing = False
+        self.has_ended = False
+        """Whether the client sends nothing more; what it has sent is still being carried out."""
         self.client_host = "?"
         self.local_host = "localhost"
         self.opened = self.last_active = door.now()
@@ -138,7 +154,9 @@ class Connection(BufferedProtocol):
             self._count()
 
     def eof_received(self) -> bool:
-        return False
+        """Whether to stay open, which is for requests that have arrived and not begun."""
+        self.has_ended = not self._closing and self._received.has_frame
+        return self.has_ended
 
     def pause_writing(self) -> None:
         self._writable = False
@@ -148,6 +166,8 @@ class Connection(BufferedProtocol):
         self._door.unread.forget(self)
         self.last_active = self._door.now()
         self._handle_frames()
+        if self._counted:
+            self._count()
 
     # -- called by the broker ----------------------------------------------------------------------
 
@@ -212,6 +232,7 @@ class Connection(BufferedProtocol):
         answers = self._answers
         parked_bytes = sum(map(_ready_bytes, answers)) if answers else 0
         written: list[Buffer] = []
+        must_wait = False
         while (
             self._writable
             and not self._closing
@@ -221,6 +242,10 @@ class Connection(BufferedProtocol):
             try:
                 frame = received.next_frame(max_bytes)
                 if frame is None:
+                    break
+                if answers and not may_overlap(self._under_way, kind_of(frame)):
+                    received.put_back(frame)
+                    must_wait = True
                     break
                 answer = self._dispatch(frame, self)
             except FrameTooLargeError as error:
@@ -232,6 +257,8 @@ class Connection(BufferedProtocol):
                 self.refuse(str(error))
                 return
             if isinstance(answer, Future):
+                if not answers:
+                    self._under_way = kind_of(frame)
                 answers.append(answer)
                 answer.add_done_callback(self._answered)
             elif answers:
@@ -240,7 +267,16 @@ class Connection(BufferedProtocol):
             elif answer is not None:
                 self._collect(written, answer)
         self._write(written)
-        has_room = len(answers) < MAX_PARKED and parked_bytes < MAX_PARKED_BYTES
+        if self.has_ended:
+            if not answers and self._writable:
+                self.close()
+            return
+        must_wait = must_wait or bool(answers and self._under_way is RequestKind.ORDINARY)
+        has_room = (
+            len(answers) < MAX_PARKED
+            and parked_bytes < MAX_PARKED_BYTES
+            and not (must_wait and received.pending >= MAX_WAITING_BYTES)
+        )
         self._set_reading(self._writable and has_room)
 
     def _collect(self, written: list[Buffer], answer: list[Buffer]) -> None:
@@ -288,8 +324,10 @@ class Connection(BufferedProtocol):
             if answer is not None:
                 self._collect(written, answer)
         self._write(written)
-        if self._received.pending or not self._reading:
+        if self._received.pending or not self._reading or self.has_ended:
             self._handle_frames()
+            if self._counted:
+                self._count()
 
 
 def _ready_bytes(answer: "Answer | Future[Answer]") -> int:

@@ -10,6 +10,9 @@ from barnabas.broker.net.held_memory import HeldMemory
 
 logger = logging.getLogger(__name__)
 
+_LINGER_S = 10
+"""How long what a client has sent is still carried out after it has closed its side."""
+
 
 class ConnectionDoor:
     """Keeps all connections."""
@@ -57,6 +60,8 @@ class ConnectionDoor:
             idle = now - connection.last_active
             if idle > 1:
                 connection.shrink()
+            if connection.has_ended and idle > _LINGER_S:
+                connection.abort()
             if idle > self._max_idle_s and not connection.is_waiting:
                 logger.info(
                     "connection from %s closed: idle for %.0f s", connection.client_host, idle

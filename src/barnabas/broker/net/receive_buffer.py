@@ -70,6 +70,18 @@ class ReceiveBuffer:
         self._start = stop = start + 4 + size
         return self._view[start + 4 : stop]
 
+    def put_back(self, frame: memoryview) -> None:
+        """Have `next_frame` hand out again what it handed out last."""
+        self._start -= 4 + len(frame)
+
+    @property
+    def has_frame(self) -> bool:
+        """Whether a whole frame is there, of whatever length."""
+        if self.pending < 4:
+            return False
+        (size,) = _LENGTH.unpack_from(self._buffer, self._start)
+        return bool(0 <= size <= self.pending - 4)
+
     def shrink(self) -> None:
         """Give back memory when nothing is pending: the connection is quiet."""
         if self._start == self._end:

@@ -1,0 +1,48 @@
+"""Which requests of one connection may be under way together.
+
+What a client sent first takes effect first, and what it reads later sees it. So a request waits
+until those before it are answered, as in Kafka, with two exceptions:
+
+- Produce requests overlap. Each is appended when its turn comes; what they wait for together is
+  the replicas, so a pipeline of them takes as long as one.
+- Requests of other nodes overlap. Each is a question of its own: nodes forward the requests of many
+  clients over one connection, whose own connections keep the order; and a follower sends a second
+  fetch so that its first one is answered. A client that calls itself a node gives up its own order,
+  nobody else's.
+"""
+
+from enum import IntEnum
+from typing import Final
+
+from barnabas.wire.messages.produce import ProduceRequest
+from barnabas.wire.primitives import Buffer
+
+PEER_CLIENT_ID: Final = "barnabas-node-"
+"""How the client ids of nodes begin."""
+
+_PEER = PEER_CLIENT_ID.encode()
+_CLIENT_ID_AT = 10  # behind api_key, api_version, correlation_id and the client id's own length
+_CLIENT_ID_END = _CLIENT_ID_AT + len(_PEER)
+_PRODUCE = ProduceRequest.API_KEY
+
+
+class RequestKind(IntEnum):
+    """What matters of a request for its place in the order."""
+
+    ORDINARY = 0
+    PRODUCE = 1
+    PEER = 2
+
+
+def kind_of(frame: Buffer) -> RequestKind:
+    """The kind of a request, told from its header; a malformed one is an ordinary one."""
+    if len(frame) > 1 and frame[0] << 8 | frame[1] == _PRODUCE:
+        return RequestKind.PRODUCE
+    if frame[_CLIENT_ID_AT:_CLIENT_ID_END] == _PEER:
+        return RequestKind.PEER
+    return RequestKind.ORDINARY
+
+
+def may_overlap(under_way: RequestKind, following: RequestKind) -> bool:
+    """Whether a request may begin while those before it, all of one kind, are under way."""
+    return under_way is following and following is not RequestKind.ORDINARY
