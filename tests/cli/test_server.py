@@ -1,5 +1,6 @@
 """`barnabas server` and `barnabas log dump`: from settings to files on disk."""
 
+import contextlib
 import json
 import os
 import re
@@ -11,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.embedded.ports import Ports
 from tests.cli.conftest import Cli, interrupt
+from tests.support.broker import wait_until
 
 
 class Server:
@@ -79,6 +82,32 @@ def test_settings_come_from_four_places_and_the_later_wins(server: Server, tmp_p
     assert (tmp_path / "data").is_dir()
     assert not (tmp_path / "nowhere").exists()
     assert server.stop() == 0
+
+
+@pytest.mark.parametrize("arguments", [(), ("--nodes", "1")], ids=["node", "supervisor"])
+def test_output_without_room_neither_ends_a_server_nor_spoils_its_exit_code(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    with contextlib.closing(Ports(1)) as ports, Path("/dev/full").open("wb") as full:
+        address = f"127.0.0.1:{ports.numbers[0]}"
+        process = subprocess.Popen(
+            [sys.executable, "-m", "barnabas", "server", "--listen", address, *arguments],
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            stdout=full,
+            stderr=full,
+        )
+        try:
+            wait_until(
+                lambda: Cli(address).run("cluster", "status").returncode == 0,
+                60,
+                "the server does not serve",
+            )
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
+            process.wait()
 
 
 def test_a_mistyped_variable_is_warned_about(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from barnabas.broker.gate import Gate
 from barnabas.broker.net.listeners import Address, parse_address
 from barnabas.broker.node import Node
 from barnabas.broker.routes import routes
+from barnabas.broker.standard_streams import announce, discard_unwritten
 from barnabas.broker.upkeep import upkeep
 from barnabas.broker.voters import configured_voters
 from barnabas.log import DataDirectory, DirectoryLocked, DirectoryMismatch, StorageError
@@ -162,15 +163,13 @@ async def _serve(config: BrokerConfig) -> int:
     # What start-up made lives as long as the broker: spare the collector from looking at it.
     gc.collect()
     gc.freeze()
-    print(
+    announce(
         f"Barnabas {__version__} is ready on {address} "
         f"(node {server.data.node_id}, cluster {server.data.cluster_id}, data in "
-        f"{server.data.path})",
-        flush=True,
+        f"{server.data.path})"
     )
     await stopping.wait()
-    with contextlib.suppress(OSError):  # nobody may read it, or the disk may be full
-        print("Barnabas is stopping", flush=True)
+    announce("Barnabas is stopping")
     await server.stop()
     return server.exit_code
 
@@ -182,7 +181,10 @@ def run(properties: Mapping[str, str]) -> int:
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    return uvloop.run(_serve(config))
+    try:
+        return uvloop.run(_serve(config))
+    finally:
+        discard_unwritten()
 
 
 def main(arguments: list[str]) -> int:

@@ -3,6 +3,7 @@
 Results go to stdout, everything said about them to stderr.
 """
 
+import contextlib
 import sys
 from collections.abc import Iterable, Sequence
 
@@ -11,8 +12,9 @@ Cell = str | int | None
 
 def say(text: str) -> None:
     """Tell the user something that is no result."""
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()
+    with contextlib.suppress(OSError):  # a full disk or a closed pipe must not end a supervisor
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
 
 
 def print_line(text: str = "") -> None:

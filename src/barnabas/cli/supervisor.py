@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from barnabas import __version__
+from barnabas.broker.standard_streams import announce, discard_unwritten
 from barnabas.cli import exit_codes
 from barnabas.cli.local_nodes import LocalNode, nodes_beyond
 from barnabas.cli.node_process import NodeProcess
@@ -26,7 +27,10 @@ _SILENCE_S = 15.0
 
 def supervise(nodes: Sequence[LocalNode]) -> int:
     """Run the nodes until a signal; the exit code."""
-    return asyncio.run(Supervisor(nodes).run())
+    try:
+        return asyncio.run(Supervisor(nodes).run())
+    finally:
+        discard_unwritten()
 
 
 class Supervisor:
@@ -91,10 +95,9 @@ class Supervisor:
                 return failed if failed > 0 else exit_codes.FAILURE
         cluster_id = await self._wait_for_members()
         count = len(self._processes)
-        print(
+        announce(
             f"Barnabas {__version__}: {count} node{'s' * (count > 1)}, bootstrap servers "
-            f"{self.bootstrap} (cluster {cluster_id}, data in {directory.absolute()})",
-            flush=True,
+            f"{self.bootstrap} (cluster {cluster_id}, data in {directory.absolute()})"
         )
         return exit_codes.OK
 

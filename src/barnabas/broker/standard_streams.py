@@ -1,0 +1,29 @@
+"""Standard output and error of a server, where the disk below them may be full or the reader gone.
+
+Neither is a reason to stop serving or to stop badly. Python keeps what it could not write, tries
+again when the process ends, and turns a clean stop into exit code 120 if that fails too.
+"""
+
+import contextlib
+import os
+import sys
+
+
+def announce(line: str) -> None:
+    """Print a line now, if it can be printed."""
+    with contextlib.suppress(OSError):
+        print(line, flush=True)
+
+
+def discard_unwritten() -> None:
+    """Drop what can't be written, so that the exit code says how the server ended."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is None:  # closed by whoever started us
+            continue
+        try:
+            stream.flush()
+        except OSError:
+            # The buffer can't be emptied otherwise: it goes to where everything can be written.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
