@@ -3,6 +3,8 @@
 `BARNABAS_TEST_BOOTSTRAP=host:port` lets the client tests run against another broker, a real Kafka
 for instance, which shows that they ask for Kafka's behaviour and not only for ours. Tests that
 start, stop or configure a broker of their own are skipped then.
+
+In CI (`CI=true`) a test that is skipped for another reason than one that is expected there fails.
 """
 
 import os
@@ -14,6 +16,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.broker import BrokerProcess
+from tests.support.machine import EXPECTED_SKIPS, in_ci, leave_bare_machine
+
+leave_bare_machine()
 
 # A busy machine is no defect.
 settings.register_profile("barnabas", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -87,7 +92,17 @@ def _shares(item: pytest.Function) -> bool:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
+    if report.skipped and in_ci() and not hasattr(report, "wasxfail"):
+        _fail_unexpected_skip(report)
     if report.failed:
         for broker in BrokerProcess.running:
             report.sections.append((f"log of {broker.bootstrap}", broker.log_tail()))
     return report
+
+
+def _fail_unexpected_skip(report: pytest.TestReport) -> None:
+    assert isinstance(report.longrepr, tuple)
+    reason = report.longrepr[2].removeprefix("Skipped: ")
+    if not EXPECTED_SKIPS.match(reason):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, which CI must not do: {reason}"

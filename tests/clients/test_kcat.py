@@ -1,7 +1,6 @@
 """kcat, where it is installed (Debian's package of that name)."""
 
 import json
-import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -11,12 +10,14 @@ import pytest
 from tests.clients.confluent import Confluent
 from tests.clients.conftest import NewTopic
 from tests.support.broker import wait_until
+from tests.support.machine import find_tool, missing
 
-pytestmark = pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is not installed")
+KCAT = find_tool("kcat")
+pytestmark = pytest.mark.skipif(KCAT is None, reason=missing("kcat"))
 
 
 def kcat(bootstrap: str, *arguments: str, stdin: str = "") -> str:
-    command = ["kcat", "-b", bootstrap, *arguments]
+    command = [str(KCAT), "-b", bootstrap, *arguments]
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -72,7 +73,7 @@ def test_two_members_of_a_group_share_the_partitions(
 ) -> None:
     topic = new_topic(4)
     options = ["-X", "auto.offset.reset=earliest", "-X", "heartbeat.interval.ms=300", "-u"]
-    command = ["kcat", "-b", bootstrap, *options, "-f", "%p %s\\n", "-G", topic, topic]
+    command = [str(KCAT), "-b", bootstrap, *options, "-f", "%p %s\\n", "-G", topic, topic]
     files = [tmp_path / "one", tmp_path / "two"]
     members = []
     for file in files:

@@ -3,16 +3,18 @@
 A `console` block holds commands after `$ `, each perhaps with the output it shall have; `…` stands
 for anything, and alone in a line for any lines. A `python` block is a program; a `text` block right
 after it holds its output.
-Commands that prepare a machine or run for ever are not for tests: see `NOT_RUN`.
+Commands that prepare a machine or run for ever are not for tests: see `NOT_RUN`. A command finds
+the optional programs that it names, and no other.
 """
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.support.machine import OPTIONAL, find_tool
 
 ROOT = Path(__file__).parents[2]
 
@@ -61,8 +63,6 @@ def steps(document: Path, *, only: str | None = None, without: str | None = None
 def run(step: Step, bootstrap: str, directory: Path, *, timeout_s: float = 60) -> None:
     """Run one step as the document says, but with this broker; raise if it is not as promised."""
     source = step.source.replace(_ADDRESS, bootstrap).replace("/var/lib/barnabas/", "data/")
-    if source.startswith("kcat") and shutil.which("kcat") is None:
-        return
     command = (
         [sys.executable, "-c", source]
         if step.kind == "python"
@@ -71,7 +71,7 @@ def run(step: Step, bootstrap: str, directory: Path, *, timeout_s: float = 60) -
     done = subprocess.run(
         command,
         cwd=directory,
-        env=environment(bootstrap, directory),
+        env=environment(bootstrap, directory, *tools(step)),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -87,11 +87,19 @@ def run(step: Step, bootstrap: str, directory: Path, *, timeout_s: float = 60) -
         )
 
 
-def environment(bootstrap: str, directory: Path) -> dict[str, str]:
-    """What a step finds: the commands of this installation, and this broker."""
+def tools(step: Step) -> list[str]:
+    """Those of the optional programs that a command runs."""
+    if step.kind != "console":
+        return []
+    return [name for name in OPTIONAL if re.search(rf"(?:^|[|;&(])\s*{name}\s", step.source)]
+
+
+def environment(bootstrap: str, directory: Path, *tools: str) -> dict[str, str]:
+    """What a step finds: the commands of this installation, the optional `tools`, this broker."""
+    found = [path.parent for name in tools if (path := find_tool(name)) is not None]
     return {
         **os.environ,
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PATH": ":".join([os.environ["PATH"], *map(str, found)]),
         "BARNABAS_BOOTSTRAP": bootstrap,
         # Compiled once for all steps, even where nothing may be compiled beside the sources.
         "PYTHONPYCACHEPREFIX": str(directory / "pycache"),

@@ -21,6 +21,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
+from tests.support.machine import find_tool, missing
+
 CLIENTS = 0
 """The host on which the test's own clients run."""
 
@@ -59,19 +61,20 @@ class Network:
     def _make(self) -> None:
         switch = f"{self._prefix}-switch"
         self._add_namespace(switch)
-        _ip(f"-n {switch} link add bridge type bridge")
-        _ip(f"-n {switch} link set bridge up")
+        _ip("link add bridge type bridge", inside=switch)
+        _ip("link set bridge up", inside=switch)
         for host in self._hosts:
             name = self._name(host)
             self._add_namespace(name)
             _ip(
-                f"-n {name} link add eth0 address {_link_address(host)} type veth"
-                f" peer name port{host} netns {switch}"
+                f"link add eth0 address {_link_address(host)} type veth"
+                f" peer name port{host} netns {switch}",
+                inside=name,
             )
-            _ip(f"-n {switch} link set port{host} master bridge up")
-            _ip(f"-n {name} addr add {self.address(host)}/24 dev eth0")
-            _ip(f"-n {name} link set eth0 up")
-            _ip(f"-n {name} link set lo up")
+            _ip(f"link set port{host} master bridge up", inside=switch)
+            _ip(f"addr add {self.address(host)}/24 dev eth0", inside=name)
+            _ip("link set eth0 up", inside=name)
+            _ip("link set lo up", inside=name)
         for sender, receiver in itertools.permutations(self._hosts, 2):
             self._point(sender, receiver, _link_address(receiver))
 
@@ -91,7 +94,7 @@ class Network:
 
     def command(self, host: int) -> list[str]:
         """What to put before a command so that it runs on a host, as the same process."""
-        return ["ip", "netns", "exec", self._name(host)]
+        return _entering(self._name(host))
 
     @contextlib.contextmanager
     def inside(self, host: int) -> Iterator[None]:
@@ -125,8 +128,8 @@ class Network:
 
     def _point(self, sender: int, receiver: int, link_address: str) -> None:
         _ip(
-            f"-n {self._name(sender)} neigh replace {self.address(receiver)}"
-            f" lladdr {link_address} nud permanent dev eth0"
+            f"neigh replace {self.address(receiver)} lladdr {link_address} nud permanent dev eth0",
+            inside=self._name(sender),
         )
 
     def _name(self, host: int) -> str:
@@ -137,13 +140,21 @@ def _link_address(host: int) -> str:
     return f"02:00:00:00:00:{host + 1:02x}"
 
 
-def _ip(arguments: str) -> None:
-    try:
-        done = subprocess.run(["ip", *arguments.split()], capture_output=True, text=True)
-    except FileNotFoundError:
-        raise NetworkUnavailable("the command ip (iproute2) is not installed") from None
+def _entering(namespace: str) -> list[str]:
+    # `ip -n` would do, but mounts a /sys too, which is not possible in each container and chroot.
+    return ["nsenter", f"--net=/run/netns/{namespace}", "--"]
+
+
+def _ip(arguments: str, inside: str | None = None) -> None:
+    tool = find_tool("ip")
+    if tool is None:
+        raise NetworkUnavailable(missing("ip"))
+    command = [str(tool), *arguments.split()]
+    if inside is not None:
+        command = [*_entering(inside), *command]
+    done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
-        raise NetworkUnavailable(f"ip {arguments}: {done.stderr.strip()}")
+        raise NetworkUnavailable(f"{' '.join(command)}: {done.stderr.strip()}")
 
 
 def _enter(descriptor: int) -> None:
