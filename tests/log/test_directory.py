@@ -1,6 +1,9 @@
 """The data directory: one owner, one identity, and deletions that finish."""
 
+import errno
+import fcntl
 import os
+import stat
 import subprocess
 import sys
 import textwrap
@@ -102,6 +105,46 @@ def test_a_second_owner_is_told_who_the_first_is(tmp_path: Path) -> None:
     data.close()
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == ""
+
+
+def test_deleting_the_lock_file_admits_no_second_owner(tmp_path: Path) -> None:
+    data = opened(tmp_path)
+    (tmp_path / ".lock").unlink()
+    with pytest.raises(DirectoryLocked, match="in use by process"):
+        opened(tmp_path)
+    assert not (tmp_path / ".lock").exists()
+    data.close()
+    opened(tmp_path).close()
+    assert (tmp_path / ".lock").read_text() == f"{os.getpid()}\n"
+
+
+def test_an_owner_that_locks_the_file_only_is_respected(tmp_path: Path) -> None:
+    """As an earlier version does, and as a network file system makes the only way."""
+    with (tmp_path / ".lock").open("w") as file:
+        file.write("123\n")
+        file.flush()
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(DirectoryLocked, match="in use by process 123"):
+            opened(tmp_path)
+    opened(tmp_path).close()
+
+
+def test_where_directories_can_not_be_locked_the_file_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flock = fcntl.flock
+
+    def for_writing_only(fd: int, operation: int) -> None:
+        if stat.S_ISDIR(os.fstat(fd).st_mode):
+            raise OSError(errno.EBADF, "not open for writing")
+        flock(fd, operation)
+
+    monkeypatch.setattr(fcntl, "flock", for_writing_only)
+    data = opened(tmp_path)
+    with pytest.raises(DirectoryLocked):
+        opened(tmp_path)
+    data.close()
+    opened(tmp_path).close()
 
 
 def test_partitions_are_found_by_name(tmp_path: Path) -> None:

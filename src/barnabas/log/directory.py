@@ -1,6 +1,6 @@
 """The data directory of a node: its lock, its identity, and a directory per partition.
 
-.lock                 held by the living process, which wrote its pid there
+.lock                 the pid of the living process, which holds a lock on it and on the directory
 meta.properties       version, cluster.id (once it belongs to one), node.id, directory.id
 <topic>-<partition>/  one log each
 ….N-delete            a partition's directory between its deletion and its removal

@@ -14,6 +14,7 @@ Left out on purpose: mmap (a fault on a bad sector is a signal, not an exception
 here.
 """
 
+import errno
 import fcntl
 import os
 from contextlib import suppress
@@ -146,10 +147,11 @@ class OsFile:
 
 
 class _OsLock(NamedTuple):
-    fd: int
+    fds: list[int]
 
     def release(self) -> None:
-        os.close(self.fd)
+        for fd in self.fds:
+            os.close(fd)
 
 
 class OsDisk:
@@ -219,13 +221,36 @@ class OsDisk:
             return
 
     def lock(self, directory: str) -> Lock:
-        fd = os.open(f"{directory}/.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fds = [os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)]
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
-            os.close(fd)
-            raise DirectoryLocked(directory, holder) from None
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
-        return _OsLock(fd)
+            _lock_directory(fds[0])
+            # For people to read, and for earlier versions, which lock nothing else.
+            name = f"{directory}/.lock"
+            fds.append(os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
+            fcntl.flock(fds[1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with suppress(OSError):  # a full disk is no reason to stay down
+                os.ftruncate(fds[1], 0)
+                os.pwrite(fds[1], f"{os.getpid()}\n".encode(), 0)
+        except OSError as error:
+            for fd in fds:
+                os.close(fd)
+            if isinstance(error, BlockingIOError):
+                raise DirectoryLocked(directory, _holder(directory)) from None
+            raise
+        return _OsLock(fds)
+
+
+def _lock_directory(fd: int) -> None:
+    """Lock what nobody can delete while it holds data: whoever removes `.lock` admits nobody."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        # A network file system may lock only what is open for writing, which no directory is.
+        if error.errno not in (errno.EBADF, errno.EINVAL, errno.ENOTSUP):
+            raise
+
+
+def _holder(directory: str) -> str:
+    with suppress(FileNotFoundError), open(f"{directory}/.lock", "rb") as file:
+        return file.read(32).decode("ascii", "replace").strip()
+    return ""
