@@ -93,7 +93,11 @@ class Stage:
             self.clock,  # type: ignore[arg-type]
             self.quorum,  # type: ignore[arg-type]
             self._new,  # type: ignore[arg-type]
+            self._replica_ends,
         )
+
+    async def _replica_ends(self, *_: Any) -> dict[Any, Any]:
+        return {}
 
     def _new(self, now_ms: int) -> FakeController:
         self.made.append(FakeController())

@@ -32,6 +32,7 @@ from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
 from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
+from barnabas.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
 from barnabas.wire.messages.create_partitions import (
@@ -482,6 +483,10 @@ REQUESTS: list[tuple[Make, Check]] = [
     ),
     (
         lambda *_: UnregisterBrokerRequest(9),
+        lambda r: r.error_code == ErrorCode.BROKER_ID_NOT_REGISTERED,
+    ),
+    (
+        lambda *_: AssignReplicasToDirsRequest(9),
         lambda r: r.error_code == ErrorCode.BROKER_ID_NOT_REGISTERED,
     ),
     (

@@ -57,7 +57,7 @@ class Stage:
             node_id=1,
             registration=lambda epoch: BrokerRegistrationRequest(1, previous_broker_epoch=epoch),
             metadata_offset=lambda: 42,
-            is_in_step=lambda: self.in_step,
+            is_settled=lambda: self.in_step,
             heartbeat_interval_ms=10,
             session_timeout_ms=SESSION_MS,
             on_cut_off=self._cut_off,
@@ -115,7 +115,7 @@ def test_it_registers_and_goes_on(tmp_path: Path) -> None:
         heartbeat = stage.heartbeats[-1]
         assert (heartbeat.broker_id, heartbeat.broker_epoch) == (1, 10)
         assert heartbeat.current_metadata_offset == 42
-        assert stage.trust.vouched_epoch() == 10, "written before the first record is"
+        assert stage.trust.read() == (10, True), "written before the first record is"
         assert not stage.failures
 
     play(tmp_path, scenario)
@@ -127,10 +127,10 @@ def test_a_disk_is_sure_when_what_is_suspect_is_dealt_with(tmp_path: Path) -> No
         stage.lifecycle.start()
         await until(lambda: len(stage.heartbeats) > 2)
         assert stage.heartbeats[-1].current_metadata_offset == -1, "so that it is not let in"
-        assert stage.trust.vouched_epoch() == UNKNOWN_EPOCH, "should it be killed now"
+        assert stage.trust.read() == (10, False), "should it be killed now"
         stage.in_step = True
         await until(lambda: stage.heartbeats[-1].current_metadata_offset == 42)
-        assert stage.trust.vouched_epoch() == 10
+        assert stage.trust.read() == (10, True)
 
     play(tmp_path, scenario)
 
@@ -292,7 +292,7 @@ def test_a_disk_that_can_not_remember_the_epoch_keeps_the_node_out(
             assert not stage.heartbeats
         stage.lifecycle.wake()
         await until(stage.lifecycle.unfenced.is_set)
-        assert stage.trust.vouched_epoch() == stage.lifecycle.epoch == 11
+        assert stage.trust.read() == (stage.lifecycle.epoch, True) == (11, True)
 
     play(tmp_path, scenario)
 
@@ -306,7 +306,7 @@ def test_a_node_leaves_when_it_may(tmp_path: Path) -> None:
         stage.beat = BrokerHeartbeatResponse(is_fenced=True, should_shut_down=True)
         await asyncio.wait_for(leaving, 30)
         lifecycle.closed_well()
-        assert DiskTrust(OsDisk(), str(tmp_path), "another boot").vouched_epoch() == 10
+        assert DiskTrust(OsDisk(), str(tmp_path), "another boot").read() == (10, True)
 
     play(tmp_path, scenario)
 

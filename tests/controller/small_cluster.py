@@ -12,6 +12,9 @@ from barnabas.controller.configs import BrokerSettings
 from barnabas.controller.controller import Controller
 from barnabas.controller.controller_config import ControllerConfig
 from barnabas.controller.decision import Decision
+from barnabas.controller.elect_leaders import leaderless
+from barnabas.controller.lost_replicas import LOST_DIRECTORY
+from barnabas.controller.replica_ends import ReplicaEnd
 from barnabas.metadata.image import MetadataImage, PartitionImage
 from barnabas.metadata.records import (
     MetadataRecord,
@@ -30,6 +33,12 @@ from barnabas.wire.messages.alter_partition_reassignments import (
     ReassignablePartition,
     ReassignableTopic,
 )
+from barnabas.wire.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    DirectoryData,
+)
+from barnabas.wire.messages.assign_replicas_to_dirs import PartitionData as PartitionData73
+from barnabas.wire.messages.assign_replicas_to_dirs import TopicData as TopicData73
 from barnabas.wire.messages.broker_heartbeat import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
@@ -79,6 +88,8 @@ class SmallCluster:
         self.records: list[MetadataRecord] = []
         """Those of the last decision."""
         self.warnings: list[str] = []
+        self.ends: dict[int, ReplicaEnd] = {}
+        """How far the logs of a broker go, if not as far as everybody's."""
         self.dead: set[int] = set()
         """Who does nothing, whatever the controller thinks."""
         self._uuids = count(1)
@@ -96,17 +107,42 @@ class SmallCluster:
         )
 
     def agree(self, decision: Decision[AnswerT]) -> AnswerT:
+        before = self.agreed.copy()
         for record in decision.records:
             self.agreed.replay(decode_metadata_record(encode_metadata_record(record)))
         self.end_offset += len(decision.records)
         self.records = decision.records
         self.warnings = decision.warnings
         assert self.agreed == self.controller.image
+        self.watch_decision(before)
         if decision.records:
             self._leaders_act()
             self.records = decision.records
             self.warnings = decision.warnings
+        if decision.to_recover:
+            self.recover(decision.to_recover)
         return decision.answer
+
+    def watch_decision(self, before: MetadataImage) -> None:
+        """Called after each decision, with what was agreed before it."""
+
+    def recover(self, wanted: list[tuple[bytes, int]]) -> None:
+        """The controller's node asks the replicas, and lets the controller elect."""
+        ends = {where: self.replica_ends(where) for where in wanted}
+        self.agree(self.controller.recover(ends))
+
+    def replica_ends(self, where: tuple[bytes, int]) -> dict[int, ReplicaEnd]:
+        """What the replicas that are there say about their logs."""
+        partition = self.agreed.partition(*where)
+        assert partition is not None
+        return {
+            replica: self.end_of(replica, where)
+            for replica in partition.replicas
+            if self.agreed.is_active(replica)
+        }
+
+    def end_of(self, broker_id: int, _: tuple[bytes, int]) -> ReplicaEnd:
+        return self.ends.get(broker_id, ReplicaEnd(0, 100))
 
     def _leaders_act(self) -> None:
         """Leaders hear who is gone, and take it out of the in-sync set."""
@@ -168,6 +204,18 @@ class SmallCluster:
     def join(self, broker_id: int, **how: int | bytes) -> None:
         assert self.register(broker_id, **how).error_code == 0  # type: ignore[arg-type]
         assert not self.beat(broker_id).is_fenced
+
+    def lose(self, broker_id: int, index: int = 0, name: str = "t") -> int:
+        """A replica lacks something that it had acknowledged, and its broker says so."""
+        topic_id = self.agreed.topics[name].topic_id
+        request = AssignReplicasToDirsRequest(
+            broker_id,
+            self.epoch(broker_id),
+            [DirectoryData(LOST_DIRECTORY, [TopicData73(topic_id, [PartitionData73(index)])])],
+        )
+        answer = self.agree(self.controller.assign_replicas_to_dirs(request))
+        assert answer.error_code == 0
+        return answer.directories[0].topics[0].partitions[0].error_code
 
     def restart(self, broker_id: int) -> None:
         """It is killed and comes back with all it had."""
@@ -239,7 +287,11 @@ class SmallCluster:
 
     def elect(self, election_type: int, index: int = 0, name: str = "t") -> int:
         request = ElectLeadersRequest(election_type, [TopicPartitions(name, [index])])
-        answer = self.agree(self.controller.elect_leaders(request))
+        ends = {
+            (topic.topic_id, partition.index): self.replica_ends((topic.topic_id, partition.index))
+            for topic, partition in leaderless(self.agreed, request)
+        }
+        answer = self.agree(self.controller.elect_leaders(request, ends))
         return answer.replica_election_results[0].partition_result[0].error_code
 
     def move(

@@ -3,6 +3,7 @@
 import pytest
 
 from barnabas.controller.controller_config import ControllerConfig
+from barnabas.controller.replica_ends import ReplicaEnd
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
 from barnabas.wire.messages.incremental_alter_configs import (
@@ -134,6 +135,7 @@ def test_who_has_hardly_anything_yet_is_the_last_choice() -> None:
     cluster.create([1, 2])
     cluster.set_isr([1])
     cluster.move([3, 1, 2])
+    cluster.ends[3] = ReplicaEnd(0, 3)
     cluster.kill(1)
     assert cluster.elect(ANY) == 0
     assert cluster.state() == (2, [2])
@@ -146,13 +148,13 @@ def test_all_partitions_at_once() -> None:
     cluster.restart(1)
     cluster.set_isr([2, 1])
     request = ElectLeadersRequest(PREFERRED, None)
-    answer = cluster.agree(cluster.controller.elect_leaders(request))
+    answer = cluster.agree(cluster.controller.elect_leaders(request, {}))
     (topic,) = answer.replica_election_results
     assert [(r.partition_id, r.error_code) for r in topic.partition_result] == [
         (0, 0),
         (3, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE),
     ]
-    answer = cluster.agree(cluster.controller.elect_leaders(ElectLeadersRequest(7, None)))
+    answer = cluster.agree(cluster.controller.elect_leaders(ElectLeadersRequest(7, None), {}))
     assert answer.error_code == ErrorCode.INVALID_REQUEST
 
 

@@ -123,7 +123,7 @@ def test_who_may_not_be_in_sync(cluster: SmallCluster) -> None:
     assert cluster.set_isr([1, 2, 3]).error_code == ErrorCode.INELIGIBLE_REPLICA
 
 
-def test_a_leader_that_recovers_is_alone(cluster: SmallCluster) -> None:
+def test_a_leader_recovers_until_it_says_that_all_have_followed(cluster: SmallCluster) -> None:
     cluster.set_isr([1])
     cluster.kill(1)
     assert cluster.elect(1) == 0
@@ -131,7 +131,10 @@ def test_a_leader_that_recovers_is_alone(cluster: SmallCluster) -> None:
     assert cluster.partition().leader_recovery_state == 1
     request = cluster.isr_request([2, 3])
     only(request).leader_recovery_state = 1
-    assert cluster.alter(request).error_code == ErrorCode.INVALID_REQUEST
-    only(request).leader_recovery_state = 0
     result = cluster.alter(request)
+    assert (result.error_code, result.isr, result.leader_recovery_state) == (0, [2, 3], 1)
+    result = cluster.set_isr([2, 3])
     assert (result.error_code, result.isr, result.leader_recovery_state) == (0, [2, 3], 0)
+    request = cluster.isr_request([2, 3])
+    only(request).leader_recovery_state = 1
+    assert cluster.alter(request).error_code == ErrorCode.INVALID_REQUEST

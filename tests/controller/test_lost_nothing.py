@@ -13,6 +13,8 @@ from random import Random
 
 import pytest
 
+from barnabas.controller.registrations import unvouched
+from barnabas.controller.replica_ends import ReplicaEnd
 from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
@@ -22,6 +24,11 @@ from barnabas.wire.messages.create_topics import (
     CreateTopicsRequest,
 )
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest
+from barnabas.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
 from tests.controller.small_cluster import SmallCluster, directory
 
@@ -43,6 +50,8 @@ class Process:
     harm: str = ""
     """What happens to its disk before it is up again."""
     logs: dict[Where, list[int]] = field(default_factory=dict)
+    doubts: set[Where] = field(default_factory=set)
+    """Where it may lack something that it had acknowledged, and has not said so yet."""
     backup: tuple[int, int, dict[Where, list[int]]] = (-1, 0, {})
     """Its disk as it was when it last started: epoch, number of the disk, logs."""
 
@@ -62,6 +71,7 @@ class World(SmallCluster):
         self.joining: list[int] = []
         """Who has just been let into an in-sync set, and may have been elected at once."""
         self.unclean_elections = 0
+        self.eligible_elections = 0
 
     # -- what the cluster says ---------------------------------------------------------------------
 
@@ -92,15 +102,19 @@ class World(SmallCluster):
         process.alive = True
         process.epoch = None
         if process.harm == "power":
-            process.stored_epoch = -1
-            for log in process.logs.values():
-                del log[self.random.randint(0, len(log)) :]
+            for where, log in process.logs.items():
+                kept = self.random.randint(0, len(log))
+                if kept < len(log) or self.random.random() < 0.5:  # it may not be sure either
+                    process.doubts.add(where)
+                del log[kept:]
         elif process.harm == "wipe":
             process.stored_epoch = -1
             process.disks += 1
             process.logs.clear()
+            process.doubts.clear()
         elif process.harm == "restore":
             process.stored_epoch, process.disks, process.logs = process.backup
+            process.doubts.clear()
         process.harm = ""
         logs = {where: log.copy() for where, log in process.logs.items()}
         process.backup = (process.stored_epoch, process.disks, logs)
@@ -115,25 +129,43 @@ class World(SmallCluster):
         wiped = before is not None and before.log_dirs != [disk]
         active = before is not None and not before.fenced
         trusted = vouched >= 0 and before is not None and vouched >= before.active_epoch
-        answer = self.register(process.id, previous_epoch=vouched, log_dir=disk)
+        previous = unvouched(vouched) if process.doubts and vouched >= 0 else vouched
+        answer = self.register(process.id, previous_epoch=previous, log_dir=disk)
         if wiped and active:
             assert answer.error_code == ErrorCode.DUPLICATE_BROKER_REGISTRATION
             return
         assert answer.error_code == 0
         if not trusted:
             self.check_distrust(process, wiped)
+            process.doubts.clear()
         if self.random.random() < 0.8:  # or else the answer is lost
             process.epoch = process.stored_epoch = answer.broker_epoch
 
-    def check_distrust(self, process: Process, wiped: bool) -> None:
-        """Only one that keeps a partition alone may stay in sync, and makes do with what it has."""
+    def confess(self, process: Process) -> None:
+        """It says of each partition in which it may have lost something that it has."""
         for topic, partition in self.partitions():
-            if process.id in partition.isr:
-                assert not wiped
-                assert partition.isr == [process.id]
-                assert set(partition.replicas) - set(partition.adding_replicas) <= {process.id}
-                where = (topic.topic_id, partition.index)
-                self.committed[where] = self.log(process.id, where).copy()
+            where = (topic.topic_id, partition.index)
+            if process.id in partition.replicas and where in process.doubts:
+                self.lose(process.id, partition.index, topic.name)
+                partition = topic.partitions[partition.index]
+                self.check_distrusted(process, topic, partition, wiped=False)
+        process.doubts.clear()
+
+    def check_distrust(self, process: Process, wiped: bool) -> None:
+        for topic, partition in self.partitions():
+            self.check_distrusted(process, topic, partition, wiped=wiped)
+
+    def check_distrusted(
+        self, process: Process, topic: TopicImage, partition: PartitionImage, *, wiped: bool
+    ) -> None:
+        """Only one that keeps a partition alone may stay in sync, and makes do with what it has."""
+        assert process.id not in partition.elr
+        if process.id in partition.isr:
+            assert not wiped
+            assert partition.isr == [process.id]
+            assert set(partition.replicas) - set(partition.adding_replicas) <= {process.id}
+            where = (topic.topic_id, partition.index)
+            self.committed[where] = self.log(process.id, where).copy()
 
     def stop(self, process: Process) -> None:
         if not process.alive:
@@ -160,6 +192,7 @@ class World(SmallCluster):
         if process.alive and process.epoch is not None and self.is_known(process):
             behind = self.random.random() < 0.1
             broker = self.agreed.brokers[process.id]
+            self.confess(process)
             if broker.in_controlled_shutdown:
                 process.epoch = None  # it has changed its mind, so it registers again
             else:
@@ -220,12 +253,26 @@ class World(SmallCluster):
         topic = CreatableTopic(f"t{self.topics_made}", 2, self.random.choice([1, 2, 3]))
         if self.random.random() < 0.2:
             topic.configs = [CreatableTopicConfig("unclean.leader.election.enable", "true")]
+        min_isr = self.random.choice([1, 2, 2, 3])
+        topic.configs.append(CreatableTopicConfig("min.insync.replicas", str(min_isr)))
         self.agree(self.controller.create_topics(CreateTopicsRequest([topic])))
 
     def grow_topic(self, topic: TopicImage) -> None:
         if len(topic.partitions) < 4:
             wanted = CreatePartitionsTopic(topic.name, len(topic.partitions) + 1, None)
             self.agree(self.controller.create_partitions(CreatePartitionsRequest([wanted])))
+
+    def change_min_isr(self, topic: TopicImage) -> None:
+        value = self.random.choice("123")
+        config = AlterableConfig("min.insync.replicas", 0, value)
+        resource = AlterConfigsResource(2, topic.name, [config])
+        request = IncrementalAlterConfigsRequest([resource])
+        self.agree(self.controller.incremental_alter_configs(request))
+
+    def end_of(self, broker_id: int, where: Where) -> ReplicaEnd:
+        """Records have numbers, which say as much as their epochs."""
+        log = self.processes[broker_id].logs.get(where, [])
+        return ReplicaEnd(log[-1] if log else -1, len(log))
 
     def drop_topic(self, topic: TopicImage) -> None:
         self.agree(self.controller.delete_topics(DeleteTopicsRequest(topic_names=[topic.name])))
@@ -252,9 +299,11 @@ class World(SmallCluster):
     # -- one step ----------------------------------------------------------------------------------
 
     def watch(self, action: Callable[[], None]) -> None:
-        before = self.agreed.copy()
         self.warnings, self.joining = [], []
         action()
+        self.check(self.agreed)
+
+    def watch_decision(self, before: MetadataImage) -> None:
         self.check(before)
 
     def step(self) -> None:
@@ -287,6 +336,8 @@ class World(SmallCluster):
             self.grow_topic(topic)
         elif choice < 0.46:
             self.drop_topic(topic)
+        elif choice < 0.465:
+            self.change_min_isr(topic)
         elif choice < 0.49:
             self.move_some(topic, partition)
         elif choice < 0.51:
@@ -321,11 +372,13 @@ class World(SmallCluster):
         assert replicas
         assert len(replicas) == len(partition.replicas)
         assert set(partition.isr) <= replicas
+        assert set(partition.elr) <= replicas - set(partition.isr)
         assert set(partition.adding_replicas) | set(partition.removing_replicas) <= replicas
         assert not set(partition.adding_replicas) & set(partition.removing_replicas)
         if partition.leader == -1:
             assert partition.isr or set(partition.last_known_elr) <= replicas
-            assert not any(self.agreed.is_active(member) for member in partition.isr)
+            able = (*partition.isr, *partition.elr)
+            assert not any(self.agreed.is_active(member) for member in able)
             return
         assert partition.leader in partition.isr
         assert not self.agreed.brokers[partition.leader].fenced
@@ -339,8 +392,9 @@ class World(SmallCluster):
             assert new.leader_epoch > old.leader_epoch
         if old.isr and not new.isr:
             assert new.leader == -1
-            assert new.last_known_elr
-        if new.leader not in (-1, old.leader, *old.isr, *self.joining):
+        if new.leader in old.elr and new.leader not in (*old.isr, *self.joining):
+            self.eligible_elections += 1
+        if new.leader not in (-1, old.leader, *old.isr, *old.elr, *self.joining):
             configs = self.agreed.topic_configs(topic.name)
             set_so = configs.get("unclean.leader.election.enable") == "true"
             assert set_so or where in self.allowed
@@ -356,12 +410,14 @@ class World(SmallCluster):
                 self.fetched.get((where, partition.leader_epoch), {}).pop(process.id, None)
 
     def check_data(self, where: Where, partition: PartitionImage) -> None:
-        """Whoever leads has all that is committed; commit what all in sync have."""
+        """Whoever leads, or may, has all that is committed; commit what all in sync have."""
         if partition.leader == -1 or not self.serves(partition.leader):
             return
         log = self.log(partition.leader, where)
         committed = self.committed.setdefault(where, [])
         assert log[: len(committed)] == committed
+        if partition.elr:
+            return
         progress = self.fetched.get((where, partition.leader_epoch), {})
         reached = [progress.get(m, (0, 0))[0] for m in partition.isr if m != partition.leader]
         if min([len(log), *reached]) > len(committed):
@@ -384,7 +440,7 @@ class World(SmallCluster):
 
     def check_healed(self) -> None:
         for topic, partition in self.partitions():
-            if partition.isr:
+            if partition.isr or partition.elr:
                 assert partition.leader != -1
             else:
                 self.watch(partial(self.elect_any, topic, partition))

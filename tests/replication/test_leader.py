@@ -156,14 +156,29 @@ def test_strangers_are_not_heard() -> None:
     assert not leading(1, 2).fetched(9, 19, 5, 0, 5, 0)
 
 
-def test_a_leader_elected_from_outside_says_that_it_leads() -> None:
+def test_a_leader_elected_uncleanly_has_recovered_when_all_have_followed_it() -> None:
     state = LeaderState(1, 5, 0, LAG_MS, EPOCHS.get)
-    state.assigned([1, 2], [1], 7, 0, is_recovering=True)
+    state.assigned([1, 2, 3], [1], 7, 0, is_recovering=True)
+    assert state.propose(0, 0, 0) is None
+    state.fetched(2, 12, 0, 0, 0, 0)
     change = state.propose(0, 0, 0)
     assert change is not None
-    assert change.isr == (IsrMember(1, 11),)
-    state.assigned([1, 2], [1], 8, 0)
+    assert (change.isr, change.is_recovering) == ((IsrMember(1, 11), IsrMember(2, 12)), True)
+    state.assigned([1, 2, 3], [1, 2], 8, 0, is_recovering=True)
     assert state.propose(0, 0, 0) is None
+    state.fetched(3, 13, 0, 0, 0, 0)
+    change = state.propose(0, 0, 0)
+    assert change is not None
+    assert len(change.isr) == 3
+    assert not change.is_recovering
+
+
+def test_nothing_is_committed_that_an_eligible_leader_lacks() -> None:
+    state = LeaderState(1, 5, 0, LAG_MS, EPOCHS.get)
+    state.assigned([1, 2, 3], [1], 7, 0, has_eligible=True)
+    assert state.committed_offset(20, 20, 0) == 0
+    state.assigned([1, 2, 3], [1], 8, 0)
+    assert state.committed_offset(20, 20, 0) == 20
 
 
 def test_replicas_that_can_serve_a_consumer() -> None:

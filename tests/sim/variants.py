@@ -15,7 +15,7 @@ from barnabas.broker.partition import Partition
 from barnabas.broker.quorum.writer import Writer
 from barnabas.broker.replica_session import Followed
 from barnabas.broker.trust import DiskTrust
-from barnabas.controller import partition_changes, registrations
+from barnabas.controller import lost_replicas, partition_changes, registrations
 from barnabas.log import directory
 from barnabas.log.log import Log
 from barnabas.log.recovery import _Recovery
@@ -171,8 +171,8 @@ def _never_held(self: MetadataFollower, *arguments: Any) -> None:
 original_follower = MetadataFollower.__init__
 
 
-def _trust(self: DiskTrust) -> int:
-    return original_vouched(replace(self, boot_id=_written_boot_id(self)))
+def _trust(self: DiskTrust) -> tuple[int, bool]:
+    return original_read(replace(self, boot_id=_written_boot_id(self)))
 
 
 def _written_boot_id(trust: DiskTrust) -> str:
@@ -182,7 +182,7 @@ def _written_boot_id(trust: DiskTrust) -> str:
     return dict(line.split("=", 1) for line in text.splitlines())["boot.id"]
 
 
-original_vouched = DiskTrust.vouched_epoch
+original_read = DiskTrust.read
 
 
 VARIANTS: dict[str, Variant] = {
@@ -198,16 +198,14 @@ VARIANTS: dict[str, Variant] = {
     "take replicas out of the set for a leader that may be dead": Variant(
         [patch.object(partition_changes, "_led", _controller_shrinks)], "power"
     ),
-    "trust a disk that lost its tail": Variant(
-        [patch.object(DiskTrust, "vouched_epoch", _trust)], "power"
-    ),
-    "leave a returning disk in sync that is not vouched for": Variant(
-        [patch.object(registrations, "_lost_nothing", lambda *_: True)], "power"
+    "trust a disk that lost its tail": Variant([patch.object(DiskTrust, "read", _trust)], "power"),
+    "leave a replica in sync that has lost something": Variant(
+        [patch.object(lost_replicas, "_lose", lambda *_: None)], "power"
     ),
     "take a wiped disk for the same": Variant(
         [
             patch.object(registrations, "_is_wiped", lambda *_: False),
-            patch.object(registrations, "_lost_nothing", lambda *_: True),
+            patch.object(registrations, "_is_current", lambda *_: True),
         ],
         "power",
     ),
@@ -261,7 +259,7 @@ VARIANTS: dict[str, Variant] = {
     "take a log with a hole for whole": Variant(
         [
             patch.object(_Recovery, "_is_behind_a_loss", lambda *_: False),
-            patch.object(Lifecycle, "is_vouched_for", _Always(), create=True),
+            patch.object(Lifecycle, "is_sure", _Always(), create=True),
         ],
         "power",
     ),

@@ -10,8 +10,9 @@ instance when there is room on the disk again.
 """
 
 import logging
-from asyncio import AbstractEventLoop, Future, TimerHandle, shield, wait_for
-from collections.abc import Callable, Iterable
+from asyncio import AbstractEventLoop, Future, Task, TimerHandle, shield, sleep, wait_for
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import TypeVar
 
 from barnabas.broker.clock import Clock
@@ -20,8 +21,20 @@ from barnabas.broker.quorum.outcome import NotLeader, OutcomeUnknown
 from barnabas.broker.quorum.quorum import Quorum
 from barnabas.controller.controller import Controller
 from barnabas.controller.decision import Decision
+from barnabas.controller.elect_leaders import leaderless
+from barnabas.controller.replica_ends import ReplicaEnds
+from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
+from barnabas.metadata.partition_image import NO_LEADER
+from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
 
 logger = logging.getLogger(__name__)
+
+_RECOVER_AGAIN_S = 0.5
+"""After which replicas that have not answered are asked again."""
+
+ReplicaEndsOf = Callable[
+    [MetadataImage, list[tuple[TopicImage, PartitionImage]]], Awaitable[ReplicaEnds]
+]
 
 AnswerT = TypeVar("AnswerT")
 
@@ -43,11 +56,16 @@ class ActiveController:
         clock: Clock,
         quorum: Quorum,
         new_controller: Callable[[int], Controller],
+        replica_ends: ReplicaEndsOf,
     ) -> None:
         self._loop = loop
         self._clock = clock
         self._quorum = quorum
         self._new_controller = new_controller
+        self._replica_ends = replica_ends
+        self._recovering: dict[tuple[bytes, int], None] = {}
+        """Partitions that are to be led uncleanly, as soon as their replicas have been asked."""
+        self._recovery: Task[None] | None = None
         self._controller: Controller | None = None
         self._timer: TimerHandle | None = None
         self._connections: dict[int, Connection] = {}
@@ -76,7 +94,18 @@ class ActiveController:
             logger.info("this node is the controller no more")
         self._controller = None
         self._connections.clear()
+        self._recovering.clear()
+        if self._recovery is not None:
+            self._recovery.cancel()
+            self._recovery = None
         self._disarm()
+
+    async def replica_ends(self, request: ElectLeadersRequest) -> ReplicaEnds:
+        """How far the logs go that an election has to choose from. Raises `NotController`."""
+        if self._controller is None:
+            raise NotController
+        image = self._controller.image
+        return await self._replica_ends(image, leaderless(image, request))
 
     async def decide(
         self,
@@ -141,8 +170,33 @@ class ActiveController:
             logger.warning("%s", warning)
         if decision.records:
             agreed.add_done_callback(self._settled)
+        if decision.to_recover:
+            self._recovering.update(dict.fromkeys(decision.to_recover))
+            if self._recovery is None:
+                self._recovery = self._loop.create_task(self._recover(controller))
         self._arm()
         return decision, agreed
+
+    async def _recover(self, controller: Controller) -> None:
+        """Have partitions led uncleanly by whoever has most, for as long as there are such."""
+        while self._recovering:
+            asked = [
+                (topic, partition)
+                for topic_id, index in self._recovering
+                if (topic := controller.image.topics_by_id.get(topic_id)) is not None
+                and (partition := controller.image.partition(topic_id, index)) is not None
+                and partition.leader == NO_LEADER
+                and any(map(controller.image.is_active, partition.replicas))
+            ]
+            # Whoever is left out waits for a broker to come, which brings it here again.
+            self._recovering = dict.fromkeys((t.topic_id, p.index) for t, p in asked)
+            if asked:
+                ends = await self._replica_ends(controller.image, asked)
+                if self._controller is not controller:
+                    return
+                self._carry_out(controller, partial(_recover, ends))
+                await sleep(_RECOVER_AGAIN_S)
+        self._recovery = None
 
     def _settled(self, agreed: "Future[None]") -> None:
         if agreed.cancelled() or agreed.exception() is None or self._controller is None:
@@ -171,6 +225,10 @@ class ActiveController:
         self._timer = None
         if self._controller is not None:
             self._carry_out(self._controller, lambda controller, now_ms: controller.tick(now_ms))
+
+
+def _recover(ends: ReplicaEnds, controller: Controller, _: int) -> Decision[None]:
+    return controller.recover(ends)
 
 
 def _is_agreed(agreed: "Future[None]") -> bool:

@@ -17,6 +17,10 @@ from barnabas.wire.messages.allocate_producer_ids import (
     AllocateProducerIdsResponse,
 )
 from barnabas.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from barnabas.wire.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+)
 from barnabas.wire.messages.broker_heartbeat import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
@@ -202,8 +206,13 @@ CONTROLLER_APIS: dict[type[Request[Any]], ControllerApi] = {
         _refusal(UnregisterBrokerResponse, says_why=True),
         _error,
     ),
+    AssignReplicasToDirsRequest: ControllerApi(
+        _timeless(Controller.assign_replicas_to_dirs),
+        _refusal(AssignReplicasToDirsResponse),
+        _error,
+    ),
     elect_leaders.ElectLeadersRequest: ControllerApi(
-        _timeless(Controller.elect_leaders),
+        lambda controller, request, _, __: controller.elect_leaders(request, {}),
         _refusal(elect_leaders.ElectLeadersResponse),
         _error,
     ),

@@ -16,6 +16,7 @@ from barnabas.controller.controller import Controller
 from barnabas.controller.decision import Decision
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request, Response
+from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
 
 ResponseT = TypeVar("ResponseT", bound=Response)
 
@@ -65,12 +66,16 @@ class ControllerCalls:
     ) -> ResponseT:
         """Have this node's controller decide. Raises `NotController` or `NotAgreed`."""
         api = CONTROLLER_APIS[type(request)]
+        decide = api.decide
+        if isinstance(request, ElectLeadersRequest):
+            ends = await self._controller.replica_ends(request)
+            decide = lambda controller, asked, _, __: controller.elect_leaders(asked, ends)  # noqa: E731
 
-        def decide(controller: Controller, now_ms: int) -> Decision[Any]:
-            return api.decide(controller, request, now_ms, self._metadata_end_offset())
+        def decide_now(controller: Controller, now_ms: int) -> Decision[Any]:
+            return decide(controller, request, now_ms, self._metadata_end_offset())
 
         answer: ResponseT = await self._controller.decide(
-            decide, min(timeout_ms, AGREE_TIMEOUT_MS), at_once=api.at_once
+            decide_now, min(timeout_ms, AGREE_TIMEOUT_MS), at_once=api.at_once
         )
         return answer
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from barnabas.broker.partition import Partition
 from barnabas.log import StorageError
+from barnabas.metadata.partition_image import RECOVERED, RECOVERING
 from barnabas.replication import IsrChange
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request, Response
@@ -188,6 +189,7 @@ class IsrChanges:
                     partition.index,
                     change.leader_epoch,
                     new_isr_with_epochs=[BrokerState(*member) for member in change.isr],
+                    leader_recovery_state=RECOVERING if change.is_recovering else RECOVERED,
                     partition_epoch=change.partition_epoch,
                 )
             )

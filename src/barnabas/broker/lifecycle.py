@@ -13,6 +13,7 @@ from barnabas.broker.clock import Clock
 from barnabas.broker.controller_calls import ControllerCalls, ControllerUnavailable
 from barnabas.broker.quorum.roll_call import RollCall
 from barnabas.broker.trust import UNKNOWN_EPOCH, DiskTrust
+from barnabas.controller.registrations import unvouched
 from barnabas.log import StorageError
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.broker_heartbeat import (
@@ -55,18 +56,19 @@ class Lifecycle:
         node_id: int,
         registration: Callable[[int], BrokerRegistrationRequest],
         metadata_offset: Callable[[], int],
-        is_in_step: Callable[[], bool],
+        is_settled: Callable[[], bool],
         heartbeat_interval_ms: int,
         session_timeout_ms: int,
         on_cut_off: Callable[[], None],
         on_failure: Callable[[str], None],
         roll_call: Callable[[], Awaitable[RollCall]],
     ) -> None:
-        """`registration` makes the request, given the epoch that is vouched for.
+        """`registration` makes the request, given the epoch that the disk is of.
 
-        `on_cut_off` is called when no controller has answered for as long as a session lasts, and
-        `on_failure` when heartbeats have ended by a bug, or all others are of another cluster:
-        then the node must end too. `roll_call` asks the voters why there is no controller.
+        `is_settled` once all partitions are open, and the controller knows which of them have lost
+        something. `on_cut_off` is called when no controller has answered for as long as a session
+        lasts, and `on_failure` when heartbeats have ended by a bug, or all others are of another
+        cluster: then the node must end too. `roll_call` asks the voters why there is no controller.
         """
         self._loop = loop
         self._clock = clock
@@ -75,7 +77,7 @@ class Lifecycle:
         self._node_id = node_id
         self._registration = registration
         self._metadata_offset = metadata_offset
-        self._is_in_step = is_in_step
+        self._is_settled = is_settled
         self._interval_s = heartbeat_interval_ms / 1000
         self._session_timeout_ms = session_timeout_ms
         self._on_cut_off = on_cut_off
@@ -86,11 +88,12 @@ class Lifecycle:
         self._refused = ErrorCode.NONE
         self._refused_at = 0.0
         self._heard_of_ms = clock.steady_ms()
-        self._vouched_epoch = UNKNOWN_EPOCH
-        self.is_vouched_for = False
-        """Whether the disk has all that it had when this node last used it."""
-        self._is_sure = False
-        """Whether it is so, or what may have been lost has been dealt with."""
+        self._previous_epoch = UNKNOWN_EPOCH
+        self.is_sure = False
+        """Whether the disk has all that it had when this node last used it, or the controller knows
+        what may have been lost."""
+        self._counts = False
+        """Whether the controller knows all that this node may have lost."""
         self._task: Task[None] | None = None
         self._wake = Event()
         self._leaving = False
@@ -111,8 +114,7 @@ class Lifecycle:
 
     def start(self) -> None:
         """Begin to register. Raises `StorageError`."""
-        self._vouched_epoch = self._trust.vouched_epoch()
-        self.is_vouched_for = self._is_sure = self._vouched_epoch != UNKNOWN_EPOCH
+        self._previous_epoch, self.is_sure = self._trust.read()
         self._task = self._loop.create_task(self._run())
         self._task.add_done_callback(self._ended)
 
@@ -142,7 +144,7 @@ class Lifecycle:
 
     def closed_well(self) -> None:
         """Everything is on the disk. Raises `StorageError`."""
-        if self.epoch != UNKNOWN_EPOCH and self._is_sure:
+        if self.epoch != UNKNOWN_EPOCH and self.is_sure:
             self._trust.stopped(self.epoch)
 
     # -- the loop --------------------------------------------------------------------------------
@@ -172,7 +174,10 @@ class Lifecycle:
             return
 
     async def _register(self) -> float:
-        request = self._registration(self._vouched_epoch)
+        previous = self._previous_epoch
+        if previous != UNKNOWN_EPOCH and not self.is_sure:
+            previous = unvouched(previous)
+        request = self._registration(previous)
         try:
             response = await self._calls.call(request, timeout_ms=_REGISTER_TIMEOUT_MS, lane=LANE)
         except ControllerUnavailable as error:
@@ -185,8 +190,8 @@ class Lifecycle:
             return _RETRY_S * 5
         self._refused = ErrorCode.NONE
         # Before anything is written under this epoch.
-        self._trust.registered(response.broker_epoch, is_sure=self._is_sure)
-        self.epoch = self._vouched_epoch = response.broker_epoch
+        self._trust.registered(response.broker_epoch, is_sure=self.is_sure)
+        self.epoch = self._previous_epoch = response.broker_epoch
         logger.info("registered with epoch %d", self.epoch)
         return 0
 
@@ -210,13 +215,18 @@ class Lifecycle:
     def _known_offset(self) -> int:
         """How much of the metadata this node is in step with, as far as it may be let in for it.
 
-        Who may have lost something is let in when all its partitions are open: then what is suspect
-        in them is cut off, and the disk may be vouched for again. Raises `StorageError`.
+        It is let in when all its partitions are open, and the controller has taken those out of the
+        in-sync sets that have lost something. Then the disk may be vouched for again. Raises
+        `StorageError`.
         """
-        if not self._is_sure and self._is_in_step():
-            self._trust.registered(self.epoch)
-            self._is_sure = True
-        return self._metadata_offset() if self._is_sure else _NOTHING
+        if not self._counts:
+            if not self._is_settled():
+                return _NOTHING
+            if not self.is_sure:
+                self._trust.registered(self.epoch)
+                self.is_sure = True
+            self._counts = True
+        return self._metadata_offset()
 
     async def _heartbeat(self) -> float:
         request = BrokerHeartbeatRequest(

@@ -16,15 +16,18 @@ from barnabas.broker.flusher import Flusher
 from barnabas.broker.group_coordinator import GroupCoordinator
 from barnabas.broker.isr_changes import IsrChanges
 from barnabas.broker.lifecycle import Lifecycle
+from barnabas.broker.lost_replicas import LostReplicas
 from barnabas.broker.marker_lanes import MarkerLanes
 from barnabas.broker.marker_writing import MarkerWriting
 from barnabas.broker.metadata_follower import Followers, MetadataFollower
 from barnabas.broker.net.door import ConnectionDoor
+from barnabas.broker.partition import Partition
 from barnabas.broker.partitions import Partitions
 from barnabas.broker.peers import Peers, peer_client_id
 from barnabas.broker.producer_ids import ProducerIds
 from barnabas.broker.quorum.quorum import Quorum
 from barnabas.broker.replica_fetchers import ReplicaFetchers
+from barnabas.broker.replica_logs import ReplicaLogs
 from barnabas.broker.topic_answers import TopicAnswers
 from barnabas.broker.topic_creation import TopicCreation
 from barnabas.broker.transaction_coordinator import TransactionCoordinator
@@ -33,8 +36,9 @@ from barnabas.broker.trust import DiskTrust
 from barnabas.broker.voters import parse_voters
 from barnabas.controller.controller import Controller
 from barnabas.controller.controller_config import ControllerConfig
+from barnabas.controller.replica_ends import ReplicaEnds
 from barnabas.log import DataDirectory, StorageError
-from barnabas.metadata.image import CLUSTER_METADATA, MetadataImage, TopicImage
+from barnabas.metadata.image import CLUSTER_METADATA, MetadataImage, PartitionImage, TopicImage
 from barnabas.raft import RaftConfig
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest, Listener
 
@@ -125,7 +129,13 @@ class Node:
             self.departures,
             {voter.id: voter.address for voter in named},
         )
-        self.controller = ActiveController(loop, clock, self.quorum, self._new_controller)
+        self.controller = ActiveController(
+            loop,
+            clock,
+            self.quorum,
+            self._new_controller,
+            self._replica_ends,
+        )
         self.calls = ControllerCalls(
             self.node_id,
             loop,
@@ -146,6 +156,13 @@ class Node:
             call_controller=lambda request, _: self.calls.call(request, lane="isr"),
             replica_lag_time_max_ms=config.number("replica.lag.time.max.ms"),
         )
+        self.lost_replicas = LostReplicas(
+            loop,
+            self.calls,
+            node_id=self.node_id,
+            broker_epoch=lambda: self.lifecycle.epoch,
+            refetch=self._refetch,
+        )
         self.partitions = Partitions(
             config,
             self.image,
@@ -157,10 +174,12 @@ class Node:
             clock=clock,
             node_id=self.node_id,
             on_follower_ready=self.isr_changes.look,
+            on_doubt=self.lost_replicas.doubt,
             is_cut_off=lambda: self.lifecycle.is_cut_off,
-            is_suspect=lambda: not self.lifecycle.is_vouched_for,
+            is_suspect=lambda: not self.lifecycle.is_sure,
             threads=environment.threads,
         )
+        self._replica_logs = ReplicaLogs(loop, self.node_id, self.peers, self.partitions)
         self.fetchers = ReplicaFetchers(
             self.peers,
             config,
@@ -205,7 +224,7 @@ class Node:
             node_id=self.node_id,
             registration=self._registration,
             metadata_offset=lambda: self.follower.end_offset,
-            is_in_step=lambda: self.follower.is_in_step,
+            is_settled=lambda: self.follower.is_in_step and self.lost_replicas.is_settled,
             heartbeat_interval_ms=config.number("broker.heartbeat.interval.ms"),
             session_timeout_ms=config.number("broker.session.timeout.ms"),
             on_cut_off=self.partitions.cut_off,
@@ -234,7 +253,15 @@ class Node:
             now_ms=now_ms,
         )
 
-    def _registration(self, vouched_epoch: int) -> BrokerRegistrationRequest:
+    async def _replica_ends(
+        self, image: MetadataImage, asked: list[tuple[TopicImage, PartitionImage]]
+    ) -> ReplicaEnds:
+        return await self._replica_logs.ends(image, asked)
+
+    def _refetch(self, partition: Partition) -> None:
+        self.fetchers.apply(partition)
+
+    def _registration(self, previous_epoch: int) -> BrokerRegistrationRequest:
         address = self.cluster.own_address
         return BrokerRegistrationRequest(
             broker_id=self.node_id,
@@ -243,7 +270,7 @@ class Node:
             listeners=[Listener("PLAINTEXT", address.host, address.port, 0)],
             rack=self.rack,
             log_dirs=[self.data.directory_id],
-            previous_broker_epoch=vouched_epoch,
+            previous_broker_epoch=previous_epoch,
         )
 
     def _address_of(self, node_id: int) -> tuple[str, int] | None:
@@ -308,6 +335,7 @@ class Node:
         Raises `StorageError`.
         """
         await self.quorum.start()
+        self.lost_replicas.start()
         self.lifecycle.start()
         await self.lifecycle.unfenced.wait()
         await self.in_step()
@@ -344,6 +372,7 @@ class Node:
             await sleep(0)
         self.door.close()
         await self.lifecycle.stop()
+        self.lost_replicas.close()
         self.controller.stopped()
         await self.isr_changes.close()
         await self.fetchers.close()

@@ -146,6 +146,7 @@ class Partition:
                 image.partition_epoch,
                 now_ms,
                 is_recovering=image.leader_recovery_state == RECOVERING,
+                has_eligible=bool(image.elr),
             )
             self.look()
             if leading.is_change_due(self.high_watermark, self.log.log_end_offset, now_ms):
@@ -158,6 +159,22 @@ class Partition:
         """This replica lacks, or may lack, something that it has acknowledged."""
         self.doubt = self.doubt or doubt
         self._host.on_doubt(self)
+
+    def doubt_settled(self) -> bool:
+        """Nobody counts on this replica any more. Whether it has to fetch anew from its leader.
+
+        Raises `StorageError`.
+        """
+        self.doubt = ""
+        if self.leading is not None or self.suspect_from is None or self.leader_id < 0:
+            return False
+        self._cut_suspect()
+        return True
+
+    @property
+    def log_end(self) -> tuple[int, int]:
+        """The epoch of the last record, and where the log ends: what an election compares."""
+        return self.log.last_epoch, self.log.log_end_offset
 
     def _lead(self) -> None:
         host = self._host

@@ -79,6 +79,8 @@ class Partitions:
         self._clock = clock
         self._node_id = node_id
         self._is_suspect = is_suspect
+        self._suspects: set[tuple[bytes, int]] = set()
+        """Those that could not be opened yet when the disk was suspect."""
         self._host = PartitionHost(
             node_id,
             loop,
@@ -163,12 +165,16 @@ class Partitions:
                     if partition is None:
                         partition = self._open(topic, index, settings)
                         partitions[index] = partition
+                        if partition.doubt:
+                            self._host.on_doubt(partition)
                     self._assign(partition, image)
                 elif partition is not None:
                     partitions[index] = None
                     self._remove(partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
             except StorageError as error:
                 logger.error("%s-%d: %s", topic.name, index, error)
+                if self._is_suspect():
+                    self._suspects.add((topic.topic_id, index))
                 self._loop.call_later(_TRY_AGAIN_S, self._try_again, topic.topic_id, index)
 
     def _try_again(self, topic_id: bytes, index: int) -> None:
@@ -218,13 +224,16 @@ class Partitions:
         if log.recovery is not None:
             _warn(topic.name, index, log.recovery)
         isr = topic.partitions[index].isr
-        is_suspect = self._is_suspect() and log.flushed_offset < log.log_end_offset
+        may_lack = self._is_suspect() or (topic.topic_id, index) in self._suspects
+        is_suspect = may_lack and log.flushed_offset < log.log_end_offset
         if is_suspect and isr and self._node_id not in isr:
             log.truncate_to(log.flushed_offset)  # others have it; see `Partition.suspect_from`
             is_suspect = False
         partition = Partition(topic.name, index, topic.topic_id, log, limits, self._host)
         if is_suspect:
             partition.suspect_from = log.flushed_offset
+        if may_lack:
+            partition.doubt = "the machine went down, and may have lost what was not synced"
         if log.flush_required:
             log.flush()  # what a crash left in memory only is not to be shown yet
         return partition

@@ -51,6 +51,7 @@ from barnabas.wire.messages.alter_configs import AlterConfigsRequest
 from barnabas.wire.messages.alter_partition import AlterPartitionRequest
 from barnabas.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
+from barnabas.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from barnabas.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
@@ -146,6 +147,7 @@ def routes() -> list[Route]:
         Route(BrokerHeartbeatRequest, for_controller.handle),
         Route(UnregisterBrokerRequest, for_controller.handle),
         Route(AllocateProducerIdsRequest, for_controller.handle),
+        Route(AssignReplicasToDirsRequest, for_controller.handle),
         Route(ElectLeadersRequest, for_controller.handle),
         Route(AlterPartitionReassignmentsRequest, for_controller.handle),
         Route(ListPartitionReassignmentsRequest, for_controller.handle),

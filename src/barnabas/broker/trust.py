@@ -26,20 +26,22 @@ class DiskTrust:
     def _path(self) -> str:
         return f"{self.directory}/{_FILE}"
 
-    def vouched_epoch(self) -> int:
-        """The epoch of the last registration if nothing written since can be lost, else -1.
+    def read(self) -> tuple[int, bool]:
+        """The epoch of the last registration, and whether nothing written since can be lost.
 
-        Raises `StorageError`.
+        The epoch is -1 if there is none. Raises `StorageError`.
         """
         with storage_errors(f"can not read {self._path}"):
             if not self.disk.exists(self._path):
-                return UNKNOWN_EPOCH
+                return UNKNOWN_EPOCH, False
             text = self.disk.read_file(self._path).decode("ascii", "replace")
         entries = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
         epoch = entries.get("broker.epoch", "")
         clean = entries.get("clean") == "true"
         same_boot = bool(self.boot_id) and entries.get("boot.id") == self.boot_id
-        return int(epoch) if epoch.isdecimal() and (clean or same_boot) else UNKNOWN_EPOCH
+        if not epoch.isdecimal():
+            return UNKNOWN_EPOCH, False
+        return int(epoch), clean or same_boot
 
     def registered(self, epoch: int, *, is_sure: bool = True) -> None:
         """The node is about to write under this epoch. Raises `StorageError`.

@@ -15,6 +15,7 @@ from typing import TypeVar
 from barnabas.controller import (
     isr_changes,
     leader_balance,
+    lost_replicas,
     producer_ids,
     reassignments,
     settings_changes,
@@ -28,9 +29,11 @@ from barnabas.controller.growth import create_partitions
 from barnabas.controller.heartbeats import heartbeat
 from barnabas.controller.internal_topics import asks_for_internal, internal_request
 from barnabas.controller.liveness import fence
+from barnabas.controller.partition_changes import settle
 from barnabas.controller.registrations import register_broker, unregister_broker
+from barnabas.controller.replica_ends import ReplicaEnds
 from barnabas.controller.sessions import Sessions
-from barnabas.controller.settings_changes import UNCLEAN_ELECTION
+from barnabas.controller.settings_changes import MIN_ISR, UNCLEAN_ELECTION
 from barnabas.controller.topics import TopicPolicy, create_topics, delete_topics
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.topic_configs import TOPIC_CONFIGS
@@ -43,6 +46,10 @@ from barnabas.wire.messages.alter_partition import AlterPartitionRequest, AlterP
 from barnabas.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
+)
+from barnabas.wire.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
 )
 from barnabas.wire.messages.broker_heartbeat import (
     BrokerHeartbeatRequest,
@@ -168,10 +175,30 @@ class Controller:
             self._balance.soon()
         return draft.decision(answer)
 
-    def elect_leaders(self, request: ElectLeadersRequest) -> Decision[ElectLeadersResponse]:
+    def elect_leaders(
+        self, request: ElectLeadersRequest, ends: ReplicaEnds
+    ) -> Decision[ElectLeadersResponse]:
         """Elect the preferred leaders, or unclean ones where there is no other way."""
         draft = self._draft()
-        return draft.decision(elect_leaders(draft, request))
+        return draft.decision(elect_leaders(draft, request, ends))
+
+    def recover(self, ends: ReplicaEnds) -> Decision[None]:
+        """The replicas of partitions to be led uncleanly have said how far their logs go."""
+        draft = self._draft()
+        for topic_id, index in ends:
+            topic = self.image.topics_by_id.get(topic_id)
+            partition = self.image.partition(topic_id, index)
+            if topic is not None and partition is not None and draft.unclean(topic.name):
+                settle(draft, topic, partition, ends=ends)
+        draft.to_recover.clear()
+        return draft.decision(None)
+
+    def assign_replicas_to_dirs(
+        self, request: AssignReplicasToDirsRequest
+    ) -> Decision[AssignReplicasToDirsResponse]:
+        """A broker says which of its replicas have lost something."""
+        draft = self._draft()
+        return draft.decision(lost_replicas.assign_replicas_to_dirs(draft, request))
 
     def alter_partition_reassignments(
         self, request: AlterPartitionReassignmentsRequest
@@ -221,7 +248,7 @@ class Controller:
     # -- how it is done ----------------------------------------------------------------------------
 
     def _draft(self) -> Draft:
-        return Draft(self.image, self._allows_unclean_election)
+        return Draft(self.image, self._allows_unclean_election, self._min_isr)
 
     def _replayed(self, decision: Decision[AnswerT]) -> Decision[AnswerT]:
         for record in decision.records:
@@ -243,3 +270,13 @@ class Controller:
         if own is not None:
             return TOPIC_CONFIGS[UNCLEAN_ELECTION].parse(own) is True
         return self._settings.flag(self.image, UNCLEAN_ELECTION)
+
+    def _min_isr(self, topic: str) -> int:
+        own = self.image.topic_configs(topic).get(MIN_ISR)
+        value = (
+            self._settings.value(self.image, MIN_ISR)
+            if own is None
+            else TOPIC_CONFIGS[MIN_ISR].parse(own)
+        )
+        assert isinstance(value, int)
+        return value

@@ -16,6 +16,8 @@ class Decision(Generic[AnswerT]):
     answer: AnswerT
     warnings: list[str] = field(default_factory=list)
     """What an operator must hear of, such as an unclean election."""
+    to_recover: list[tuple[bytes, int]] = field(default_factory=list)
+    """Partitions to be led uncleanly, once their replicas have said how far their logs go."""
 
 
 class Refusal(Exception):  # noqa: N818 - an expected outcome, carried out of nested checks

@@ -21,8 +21,12 @@ class Draft:
     image: MetadataImage
     unclean: Callable[[str], bool]
     """Whether a topic's partitions may be led from outside the in-sync set if need be."""
+    min_isr: Callable[[str], int]
+    """A topic's `min.insync.replicas`."""
     records: list[MetadataRecord] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    to_recover: list[tuple[bytes, int]] = field(default_factory=list)
+    """Partitions without a leader that allow an unclean election, by topic id and index."""
 
     def write(self, record: MetadataRecord) -> None:
         self.image.replay(record)
@@ -33,4 +37,4 @@ class Draft:
             self.write(record)
 
     def decision(self, answer: AnswerT) -> Decision[AnswerT]:
-        return Decision(self.records, answer, self.warnings)
+        return Decision(self.records, answer, self.warnings, self.to_recover)

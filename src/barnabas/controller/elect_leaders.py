@@ -5,7 +5,8 @@ from dataclasses import replace
 from barnabas.controller.decision import Refusal
 from barnabas.controller.draft import Draft
 from barnabas.controller.partition_changes import settle
-from barnabas.metadata.image import PartitionImage, TopicImage
+from barnabas.controller.replica_ends import ReplicaEnds
+from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
 from barnabas.metadata.partition_image import NO_LEADER
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.elect_leaders import (
@@ -20,8 +21,13 @@ PREFERRED = 0
 UNCLEAN = 1
 
 
-def elect_leaders(draft: Draft, request: ElectLeadersRequest) -> ElectLeadersResponse:
-    """Each partition on its own. If all are asked for, only those in need are spoken of."""
+def elect_leaders(
+    draft: Draft, request: ElectLeadersRequest, ends: ReplicaEnds
+) -> ElectLeadersResponse:
+    """Each partition on its own. If all are asked for, only those in need are spoken of.
+
+    `ends` say how far the logs of the replicas go, for unclean elections.
+    """
     if request.election_type not in (PREFERRED, UNCLEAN):
         return ElectLeadersResponse(error_code=ErrorCode.INVALID_REQUEST)
     everything = request.topic_partitions is None
@@ -34,7 +40,7 @@ def elect_leaders(draft: Draft, request: ElectLeadersRequest) -> ElectLeadersRes
     response = ElectLeadersResponse()
     for wanted in asked:
         results = [
-            _result(draft, wanted.topic, index, request.election_type)
+            _result(draft, wanted.topic, index, request.election_type, ends)
             for index in wanted.partitions
         ]
         if everything:
@@ -44,13 +50,36 @@ def elect_leaders(draft: Draft, request: ElectLeadersRequest) -> ElectLeadersRes
     return response
 
 
-def _result(draft: Draft, name: str, index: int, election_type: int) -> PartitionResult:
+def leaderless(
+    image: MetadataImage, request: ElectLeadersRequest
+) -> list[tuple[TopicImage, PartitionImage]]:
+    """The partitions whose replicas have to be asked before an unclean election."""
+    if request.election_type != UNCLEAN:
+        return []
+    asked = request.topic_partitions
+    found = [
+        (topic, partition)
+        for topic in image.topics.values()
+        for partition in topic.partitions
+        if partition.leader == NO_LEADER
+    ]
+    if asked is None:
+        return found
+    named = {(wanted.topic, index) for wanted in asked for index in wanted.partitions}
+    return [
+        (topic, partition) for topic, partition in found if (topic.name, partition.index) in named
+    ]
+
+
+def _result(
+    draft: Draft, name: str, index: int, election_type: int, ends: ReplicaEnds
+) -> PartitionResult:
     try:
         topic = draft.image.topics.get(name)
         if topic is None or not 0 <= index < len(topic.partitions):
             raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no such partition")
         if election_type == UNCLEAN:
-            _elect_any(draft, topic, topic.partitions[index])
+            _elect_any(draft, topic, topic.partitions[index], ends)
         else:
             _elect_preferred(draft, topic, topic.partitions[index])
     except Refusal as refusal:
@@ -70,9 +99,14 @@ def _elect_preferred(draft: Draft, topic: TopicImage, partition: PartitionImage)
     settle(draft, topic, replace(partition, leader=preferred))
 
 
-def _elect_any(draft: Draft, topic: TopicImage, partition: PartitionImage) -> None:
+def _elect_any(
+    draft: Draft, topic: TopicImage, partition: PartitionImage, ends: ReplicaEnds
+) -> None:
     if partition.leader != NO_LEADER:
         raise Refusal(ErrorCode.ELECTION_NOT_NEEDED, f"broker {partition.leader} leads")
-    settle(draft, topic, partition, unclean=True)
+    settle(draft, topic, partition, ends=ends)
     if topic.partitions[partition.index].leader == NO_LEADER:
-        raise Refusal(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "no replica is there")
+        raise Refusal(
+            ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+            f"none of the brokers {partition.replicas} has answered; start one of them",
+        )

@@ -87,7 +87,7 @@ def _checked_isr(
         raise Refusal(
             ErrorCode.INVALID_REQUEST, "the in-sync set holds the leader, and replicas only"
         )
-    _check_recovery(partition, wanted, members)
+    _check_recovery(partition, wanted)
     for member in members:
         # Who was in sync stays so: had it lost anything since, the set would have changed with its
         # return. A new leader, which has not heard of it yet, can take out who is gone at once.
@@ -109,14 +109,12 @@ def _check_epochs(partition: PartitionImage, wanted: PartitionData) -> None:
         raise Refusal(ErrorCode.NOT_CONTROLLER, "this controller is behind")
 
 
-def _check_recovery(partition: PartitionImage, wanted: PartitionData, members: list[int]) -> None:
+def _check_recovery(partition: PartitionImage, wanted: PartitionData) -> None:
     if wanted.leader_recovery_state not in (RECOVERED, RECOVERING):
         raise Refusal(ErrorCode.INVALID_REQUEST, "there is no such recovery state")
-    if wanted.leader_recovery_state == RECOVERING:
-        if partition.leader_recovery_state == RECOVERED:
-            raise Refusal(ErrorCode.INVALID_REQUEST, "only an election begins a recovery")
-        if len(members) > 1:
-            raise Refusal(ErrorCode.INVALID_REQUEST, "nobody is in sync with who recovers")
+    begins = wanted.leader_recovery_state == RECOVERING
+    if begins and partition.leader_recovery_state == RECOVERED:
+        raise Refusal(ErrorCode.INVALID_REQUEST, "only an election begins a recovery")
 
 
 def _is_eligible(image: MetadataImage, broker_id: int, broker_epoch: int | None) -> bool:

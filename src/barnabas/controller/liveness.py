@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from barnabas.controller.draft import Draft
 from barnabas.controller.partition_changes import settle
-from barnabas.metadata.image import BrokerImage, PartitionImage
+from barnabas.metadata.image import BrokerImage, PartitionImage, TopicImage
 from barnabas.metadata.partition_image import NO_LEADER
 from barnabas.wire.messages.metadata_records import BrokerRegistrationChangeRecord
 
@@ -52,23 +52,35 @@ def settle_those_of(draft: Draft, broker_ids: Collection[int]) -> None:
 
 
 def distrust(draft: Draft, broker_id: int, *, wiped: bool) -> None:
-    """A broker, fenced, is back without all that it had acknowledged: it is in sync no more.
-
-    If it was the last in sync, the partition stays offline, because what was committed is
-    nowhere else. Only where there is one replica anyway is the rest of it better than nothing.
-    """
+    """A broker, fenced, is back without what it had acknowledged in any of its partitions."""
     for topic in draft.image.topics.values():
         for partition in topic.partitions:
-            if broker_id not in partition.isr:
-                continue
-            isr = [member for member in partition.isr if member != broker_id]
-            if isr:
-                settle(draft, topic, replace(partition, isr=isr))
-            elif wiped or not _is_only_replica(partition, broker_id):
-                settle(draft, topic, replace(partition, isr=[], last_known_elr=[broker_id]))
+            lose_replica(draft, topic, partition, broker_id, wiped=wiped)
 
 
-def _is_only_replica(partition: PartitionImage, broker_id: int) -> bool:
+def lose_replica(
+    draft: Draft, topic: TopicImage, partition: PartitionImage, broker_id: int, *, wiped: bool
+) -> None:
+    """A replica lacks something that it had acknowledged: it is neither in sync nor eligible.
+
+    If it was the last one, the partition stays offline, because what was committed is nowhere
+    else. Only where there is one replica anyway is the rest of it better than nothing.
+    """
+    if broker_id not in partition.isr and broker_id not in partition.elr:
+        return
+    isr = [member for member in partition.isr if member != broker_id]
+    elr = [member for member in partition.elr if member != broker_id]
+    if not isr and not elr and not wiped and is_only_replica(partition, broker_id):
+        return
+    known = [member for member in partition.last_known_elr if member != broker_id]
+    if not wiped:
+        known.append(broker_id)
+    last_known = known if not isr and not elr else []
+    wanted = replace(partition, isr=isr, elr=elr, last_known_elr=last_known)
+    settle(draft, topic, wanted, lost=[broker_id])
+
+
+def is_only_replica(partition: PartitionImage, broker_id: int) -> bool:
     settled = set(partition.replicas) - set(partition.adding_replicas)
     return settled <= {broker_id}
 

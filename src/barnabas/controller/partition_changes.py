@@ -7,13 +7,19 @@ Every change of a partition goes through `settle`, so these hold after each of t
   taken out of it at the leader's wish only, because a leader that wishes something is alive. Were
   it done here, the set might shrink to one that is dead too, only nobody has noticed it yet; and if
   that one has lost its disk, all is lost, with everything intact on the others.
-- Nobody from outside the set leads, unless an unclean election is allowed.
+- Who leaves the set when it is, or falls, below `min.insync.replicas` is an eligible leader: the
+  leader commits nothing until the set is large enough again, so it has all that was committed. It
+  is elected when nobody in sync is there. Who has lost something is neither.
+- Nobody else leads, unless an unclean election is allowed. For that the replicas are asked first
+  how far their logs go (`replica_ends`).
 - A move of replicas ends as soon as all that are added are in sync.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from barnabas.controller.draft import Draft
+from barnabas.controller.replica_ends import ReplicaEnds
 from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
 from barnabas.metadata.partition_image import (
     NO_LEADER,
@@ -25,16 +31,27 @@ from barnabas.wire.messages.metadata_records import PartitionChangeRecord
 
 
 def settle(
-    draft: Draft, topic: TopicImage, wanted: PartitionImage, *, unclean: bool = False
+    draft: Draft,
+    topic: TopicImage,
+    wanted: PartitionImage,
+    *,
+    lost: Collection[int] = (),
+    ends: ReplicaEnds | None = None,
 ) -> None:
     """Write what makes the partition as `wanted`, led by whoever may lead it then.
 
-    `wanted` differs from the partition in what the caller asks for; its leader is a wish.
+    `wanted` differs from the partition in what the caller asks for; its leader is a wish. `lost`
+    are replicas that lack something they had acknowledged: they are not eligible. With `ends` an
+    unclean election is allowed, among the replicas that have answered.
     """
     before = topic.partitions[wanted.index]
     after = _moved(draft.image, _led(draft.image, wanted))
-    if after.leader == NO_LEADER and (unclean or draft.unclean(topic.name)):
-        after = _led_uncleanly(draft, topic, after)
+    after = _with_eligible(draft, topic, before, after, lost)
+    if after.leader == NO_LEADER:
+        if ends is not None:
+            after = _led_uncleanly(draft, topic, after, ends)
+        elif draft.unclean(topic.name):
+            draft.to_recover.append((topic.topic_id, after.index))
     change = _difference(topic.topic_id, before, after)
     if change is not None:
         draft.write(change)
@@ -42,7 +59,10 @@ def settle(
 
 def _led(image: MetadataImage, partition: PartitionImage) -> PartitionImage:
     leader = _leader(image, partition)
-    return partition if leader == partition.leader else partition.led_by(leader, partition.isr)
+    if leader == partition.leader:
+        return partition
+    isr = partition.isr
+    return partition.led_by(leader, isr if leader in isr or leader == NO_LEADER else [leader])
 
 
 def _leader(image: MetadataImage, partition: PartitionImage) -> int:
@@ -56,31 +76,51 @@ def _leader(image: MetadataImage, partition: PartitionImage) -> int:
     for candidate in order:
         if candidate in isr and candidate in image.brokers and not image.brokers[candidate].fenced:
             return candidate
+    for candidate in partition.replicas:
+        if candidate in partition.elr and image.is_active(candidate):
+            return candidate
     return NO_LEADER
 
 
-def _led_uncleanly(draft: Draft, topic: TopicImage, partition: PartitionImage) -> PartitionImage:
-    """Who was in sync last comes first, who has hardly anything yet comes last."""
-    adding = partition.adding_replicas
-    order = (
-        *partition.last_known_elr,
-        *(replica for replica in partition.replicas if replica not in adding),
-        *adding,
+def _with_eligible(
+    draft: Draft,
+    topic: TopicImage,
+    before: PartitionImage,
+    after: PartitionImage,
+    lost: Collection[int],
+) -> PartitionImage:
+    """The partition with the eligible leaders that follow from how its in-sync set changes."""
+    if not before.elr and not after.elr and after.isr == before.isr:
+        return after
+    elr: list[int] = []
+    if len(after.isr) < min(draft.min_isr(topic.name), len(after.replicas)):
+        eligible = {*before.elr, *before.isr} - {*after.isr, *lost}
+        elr = [replica for replica in after.replicas if replica in eligible]
+    return after if elr == after.elr else replace(after, elr=elr)
+
+
+def _led_uncleanly(
+    draft: Draft, topic: TopicImage, partition: PartitionImage, ends: ReplicaEnds
+) -> PartitionImage:
+    """Led by whoever has most: the newest epoch, and the most records of it."""
+    found = ends.get((topic.topic_id, partition.index), {})
+    there = [r for r in partition.replicas if r in found and draft.image.is_active(r)]
+    if not there:
+        return partition
+    leader = max(there, key=lambda replica: (found[replica], replica in partition.last_known_elr))
+    had = ", ".join(f"broker {r} {found[r]}" for r in partition.replicas if r in found)
+    draft.warnings.append(
+        f"unclean election: broker {leader} leads {topic.name}-{partition.index} from outside the "
+        f"in-sync set {partition.isr}; acknowledged records may be lost. The replicas have: {had}"
     )
-    for candidate in order:
-        if draft.image.is_active(candidate):
-            draft.warnings.append(
-                f"unclean election: broker {candidate} leads {topic.name}-{partition.index} from "
-                f"outside the in-sync set {partition.isr}; acknowledged records may be lost"
-            )
-            return replace(
-                partition,
-                leader=candidate,
-                isr=[candidate],
-                leader_recovery_state=RECOVERING,
-                last_known_elr=[],
-            )
-    return partition
+    return replace(
+        partition,
+        leader=leader,
+        isr=[leader],
+        leader_recovery_state=RECOVERING,
+        elr=[],
+        last_known_elr=[],
+    )
 
 
 def _moved(image: MetadataImage, partition: PartitionImage) -> PartitionImage:
@@ -119,6 +159,7 @@ def _difference(
         leader_recovery_state=(
             NO_RECOVERY_CHANGE if recovery == before.leader_recovery_state else recovery
         ),
+        eligible_leader_replicas=_changed(before.elr, after.elr),
         last_known_elr=_changed(before.last_known_elr, after.last_known_elr),
     )
 

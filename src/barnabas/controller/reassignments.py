@@ -89,6 +89,12 @@ def _move(draft: Draft, topic: TopicImage, partition: PartitionImage, target: li
             ErrorCode.INVALID_REPLICATION_ASSIGNMENT,
             f"only {partition.isr} is in sync, so it has to stay",
         )
+    elr = [replica for replica in partition.elr if replica in replicas]
+    if partition.elr and not isr and not elr:
+        raise Refusal(
+            ErrorCode.INVALID_REPLICATION_ASSIGNMENT,
+            f"only {partition.elr} has all that was committed, so it has to stay",
+        )
     settle(
         draft,
         topic,
@@ -98,6 +104,7 @@ def _move(draft: Draft, topic: TopicImage, partition: PartitionImage, target: li
             isr=isr,
             adding_replicas=adding,
             removing_replicas=removing,
+            elr=elr,
             last_known_elr=[r for r in partition.last_known_elr if r in replicas],
         ),
     )

@@ -34,6 +34,11 @@ def register_broker(
 ) -> BrokerRegistrationResponse:
     """Give a broker an epoch. It is fenced until its heartbeats say that it has caught up.
 
+    Its disk must be that of its last registration: one with an older epoch is an old copy, and
+    one that lacks its directory is wiped. These have lost something in each partition. A broker
+    that can't vouch for all that it wrote under that epoch says itself which of its partitions
+    have lost something, before it claims to have caught up (`lost_replicas`).
+
     Another process under the same id takes over at once if it has the same directory, because
     the directory's lock says that the one before is dead; else only when that one is fenced.
 
@@ -47,10 +52,12 @@ def register_broker(
     if request.broker_id < 0 or not request.listeners:
         return BrokerRegistrationResponse(error_code=ErrorCode.INVALID_REGISTRATION)
     wiped = _is_wiped(image, before, request.log_dirs)
+    recorded, vouched = _previous_epoch(request)
     if wiped and before is not None and not before.fenced:
         return BrokerRegistrationResponse(error_code=ErrorCode.DUPLICATE_BROKER_REGISTRATION)
     epoch = image.next_broker_epoch
-    trusted = not wiped and _lost_nothing(before, request.previous_broker_epoch)
+    current = not wiped and _is_current(before, recorded)
+    trusted = current and vouched
     draft.write(
         RegisterBrokerRecord(
             broker_id=request.broker_id,
@@ -62,7 +69,7 @@ def register_broker(
             log_dirs=request.log_dirs,
         )
     )
-    if not trusted:
+    if not current:
         distrust(draft, request.broker_id, wiped=wiped)
     settle_those_of(draft, [request.broker_id])
     return BrokerRegistrationResponse(broker_epoch=epoch)
@@ -79,9 +86,20 @@ def _is_wiped(image: MetadataImage, before: BrokerImage | None, log_dirs: list[b
     return not set(before.log_dirs) <= set(log_dirs)
 
 
-def _lost_nothing(before: BrokerImage | None, vouched_epoch: int) -> bool:
-    """Whether it still has what it wrote under the last epoch in which it was let in."""
-    return before is not None and vouched_epoch >= 0 and vouched_epoch >= before.active_epoch
+def unvouched(epoch: int) -> int:
+    """The previous epoch, as a broker gives it that may have lost something since."""
+    return -2 - epoch
+
+
+def _previous_epoch(request: BrokerRegistrationRequest) -> tuple[int, bool]:
+    """The epoch that the disk is of, -1 if it is not known; whether nothing written is lost."""
+    epoch = request.previous_broker_epoch
+    return (unvouched(epoch), False) if epoch < -1 else (epoch, epoch >= 0)
+
+
+def _is_current(before: BrokerImage | None, recorded_epoch: int) -> bool:
+    """Whether the disk is of the last epoch in which the broker was let in."""
+    return before is not None and recorded_epoch >= 0 and recorded_epoch >= before.active_epoch
 
 
 def _goes_on(image: MetadataImage, broker_id: int, *, trusted: bool) -> bool:

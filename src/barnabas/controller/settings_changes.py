@@ -15,6 +15,9 @@ from barnabas.wire.messages import incremental_alter_configs as incremental
 from barnabas.wire.messages.metadata_records import ConfigRecord
 
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
+MIN_ISR = "min.insync.replicas"
+_SETTLES = frozenset({UNCLEAN_ELECTION, MIN_ISR})
+"""Settings that decide who may lead."""
 
 
 def replace_settings(
@@ -30,7 +33,7 @@ def replace_settings(
                 error, message, resource.resource_type, resource.resource_name
             )
         )
-    _elect_where_allowed(draft)
+    _settle_where_needed(draft)
     return response
 
 
@@ -47,7 +50,7 @@ def change_settings(
                 error, message, resource.resource_type, resource.resource_name
             )
         )
-    _elect_where_allowed(draft)
+    _settle_where_needed(draft)
     return response
 
 
@@ -75,11 +78,15 @@ def _alter(
     return 0, None
 
 
-def _elect_where_allowed(draft: Draft) -> None:
-    """Unclean elections may just have been allowed: then offline partitions need not wait."""
-    if not any(isinstance(r, ConfigRecord) and r.name == UNCLEAN_ELECTION for r in draft.records):
+def _settle_where_needed(draft: Draft) -> None:
+    """Settle what waits for a setting that has just changed.
+
+    Unclean elections may be allowed now: then offline partitions need not wait. And where fewer
+    replicas have to be in sync than before, the leader commits again without the eligible ones.
+    """
+    if not any(isinstance(r, ConfigRecord) and r.name in _SETTLES for r in draft.records):
         return
     for topic in draft.image.topics.values():
         for partition in topic.partitions:
-            if partition.leader == NO_LEADER:
+            if partition.leader == NO_LEADER or partition.elr:
                 settle(draft, topic, partition)

@@ -9,7 +9,9 @@ NO_LEADER_CHANGE = -2
 
 RECOVERED = 0
 RECOVERING = 1
-"""The leader was elected from outside the in-sync set and has not yet said that it is ready."""
+"""The leader was elected uncleanly, and not all replicas have followed it yet.
+
+What they cut off meanwhile may have been acknowledged, so they keep it aside."""
 NO_RECOVERY_CHANGE = -1
 
 
@@ -18,9 +20,12 @@ class PartitionImage:
     """One partition: who keeps it, who is in sync, who leads it; a change makes a new one.
 
     The first of `replicas` is the preferred leader. `leader` is -1 while the partition is offline.
-    `isr` is empty only when its last member came back without what it had acknowledged; that
-    member is then in `last_known_elr`, as the best choice of an unclean election. While replicas
-    move, `replicas` holds both the `adding_replicas` and the `removing_replicas`.
+    While replicas move, `replicas` holds both the `adding_replicas` and the `removing_replicas`.
+
+    `elr`, the eligible leader replicas: not in sync, but with all that is committed. They left the
+    in-sync set when it fell below `min.insync.replicas`, and as long as there are any the leader
+    commits nothing. `isr` is empty only when its last member came back without what it had
+    acknowledged. Such members, as far as they have anything left, are in `last_known_elr`.
     """
 
     index: int
@@ -32,6 +37,7 @@ class PartitionImage:
     adding_replicas: list[int] = field(default_factory=list)
     removing_replicas: list[int] = field(default_factory=list)
     leader_recovery_state: int = RECOVERED
+    elr: list[int] = field(default_factory=list)
     last_known_elr: list[int] = field(default_factory=list)
 
     @property
@@ -50,6 +56,7 @@ class PartitionImage:
             record.adding_replicas,
             record.removing_replicas,
             record.leader_recovery_state,
+            record.eligible_leader_replicas or [],
             record.last_known_elr or [],
         )
 
@@ -67,6 +74,7 @@ class PartitionImage:
             _or(change.adding_replicas, self.adding_replicas),
             _or(change.removing_replicas, self.removing_replicas),
             self.leader_recovery_state if recovery == NO_RECOVERY_CHANGE else recovery,
+            _or(change.eligible_leader_replicas, self.elr),
             _or(change.last_known_elr, self.last_known_elr),
         )
 
@@ -82,6 +90,7 @@ class PartitionImage:
             self.adding_replicas,
             self.removing_replicas,
             self.leader_recovery_state,
+            self.elr,
             self.last_known_elr,
         )
 
@@ -98,6 +107,7 @@ class PartitionImage:
             leader_recovery_state=self.leader_recovery_state,
             leader_epoch=self.leader_epoch,
             partition_epoch=self.partition_epoch,
+            eligible_leader_replicas=self.elr or None,
             last_known_elr=self.last_known_elr or None,
         )
 

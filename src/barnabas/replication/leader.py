@@ -5,10 +5,11 @@ nowhere else. What the leader wants changed is a proposal, which takes effect wh
 brings it back. Until then the leader counts on the larger set: a follower that is proposed to join
 may be in the set already, and be elected, without the leader knowing yet.
 
-Invariant: no offset is committed that a member of the agreed set, or of the proposed one, lacks.
+Invariant: no offset is committed that a member of the agreed set, or of the proposed one, lacks;
+and none at all while there are eligible leaders outside of it, which would lack it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from barnabas.replication.progress import UNKNOWN_EPOCH, FollowerProgress
@@ -30,6 +31,8 @@ class IsrChange(NamedTuple):
     leader_epoch: int
     partition_epoch: int
     """Of the state that it would change: it is void when anything has changed meanwhile."""
+    is_recovering: bool = False
+    """The leader was elected uncleanly, and not all replicas have followed it yet."""
 
 
 class LeaderState:
@@ -43,6 +46,7 @@ class LeaderState:
         "any_at_end",
         "epoch_start_offset",
         "followers",
+        "has_eligible",
         "is_alone",
         "is_recovering",
         "isr",
@@ -73,7 +77,9 @@ class LeaderState:
         self.is_alone = False
         """There is no other replica, so that what is appended is committed."""
         self.is_recovering = False
-        """It was elected from outside of the in-sync set, and has to say that it leads."""
+        """It was elected uncleanly, and not all replicas have followed it yet."""
+        self.has_eligible = False
+        """Replicas outside of the in-sync set have all that is committed: nothing else may be."""
         self.any_at_end = False
         """Some follower may stand at the end of the log, and has to be told of when that moves."""
 
@@ -85,11 +91,13 @@ class LeaderState:
         now_ms: int,
         *,
         is_recovering: bool = False,
+        has_eligible: bool = False,
     ) -> None:
         """Take over what is agreed. Who is in the set counts as caught up when it comes in."""
         before, self.isr = self.isr, tuple(isr)
         self.partition_epoch = partition_epoch
         self.is_recovering = is_recovering
+        self.has_eligible = has_eligible
         if self.pending is not None and partition_epoch > self.pending.partition_epoch:
             self.pending = None
         known, self.followers = self.followers, {}
@@ -150,6 +158,8 @@ class LeaderState:
         follower that is about to join is waited for too: under load it would else never reach what
         is committed already, and never join.
         """
+        if self.has_eligible:
+            return 0
         end = own_end_offset
         for node_id, progress in self.followers.items():
             if progress.log_end_offset < end and (
@@ -205,7 +215,10 @@ class LeaderState:
     def is_change_due(self, high_watermark: int, log_end_offset: int, now_ms: int) -> bool:
         """Whether `propose` would propose."""
         wanted = self._wanted(high_watermark, log_end_offset, now_ms)
-        return self.pending is None and (wanted != self.isr or self.is_recovering)
+        return self.pending is None and (wanted != self.isr or self._has_recovered(wanted))
+
+    def _has_recovered(self, wanted: Collection[int]) -> bool:
+        return self.is_recovering and self.followers.keys() <= set(wanted)
 
     def propose(self, high_watermark: int, log_end_offset: int, now_ms: int) -> IsrChange | None:
         """The change of the in-sync set that is due; one is under way at a time."""
@@ -213,7 +226,8 @@ class LeaderState:
             return None
         wanted = self._wanted(high_watermark, log_end_offset, now_ms)
         isr = tuple(IsrMember(node_id, self._broker_epoch(node_id)) for node_id in wanted)
-        self.pending = IsrChange(isr, self.leader_epoch, self.partition_epoch)
+        is_recovering = self.is_recovering and not self._has_recovered(wanted)
+        self.pending = IsrChange(isr, self.leader_epoch, self.partition_epoch, is_recovering)
         self._update_maximal_isr()
         return self.pending
 

@@ -62,8 +62,8 @@ def _topic(
                 leader_epoch=partition.leader_epoch,
                 replica_nodes=partition.replicas,
                 isr_nodes=partition.isr,
-                eligible_leader_replicas=[],
-                last_known_elr=[],
+                eligible_leader_replicas=partition.elr,
+                last_known_elr=partition.last_known_elr,
             )
             for partition in partitions
         ],

@@ -8,7 +8,7 @@ sent on again: two nodes that each take the other for the controller would pass 
 - AlterPartition, versions 0-3; ElectLeaders, versions 0-2;
 - AlterPartitionReassignments, versions 0-1; ListPartitionReassignments, version 0;
 - BrokerRegistration, versions 0-4; BrokerHeartbeat, versions 0-1; UnregisterBroker, version 0;
-- AllocateProducerIds, version 0.
+- AllocateProducerIds, version 0; AssignReplicasToDirs, version 0.
 """
 
 from typing import Any

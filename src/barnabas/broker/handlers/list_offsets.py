@@ -5,6 +5,9 @@ earliest on this machine's disk (the same as -2 here), -5 the latest in tiered s
 earliest on its way there (there is none, so the answer is -1). The latest is the end of what is
 committed, or from the oldest open transaction on if only committed records are asked for (isolation
 level 1); a new leader that does not know that yet says so.
+
+The replica id -2 asks whatever replica is here, whoever leads. The latest is then where its log
+ends, with the epoch of the last record.
 """
 
 from barnabas.broker.dispatch import RequestContext
@@ -31,6 +34,7 @@ EARLIEST_PENDING_UPLOAD = -6
 
 _OFFSET_NOT_AVAILABLE_FROM = 5
 _READ_COMMITTED = 1
+ANY_REPLICA = -2
 
 
 def handle(node: Node, request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
@@ -49,6 +53,7 @@ def handle(node: Node, request: ListOffsetsRequest, context: RequestContext) -> 
                         asked,
                         not_available,
                         committed_only=request.isolation_level == _READ_COMMITTED,
+                        any_replica=request.replica_id == ANY_REPLICA,
                     )
                     for asked in topic.partitions
                 ],
@@ -64,8 +69,12 @@ def _answer(
     not_available: ErrorCode,
     *,
     committed_only: bool,
+    any_replica: bool,
 ) -> ListOffsetsPartitionResponse:
     index = asked.partition_index
+    if any_replica and isinstance(found, Partition) and asked.timestamp == LATEST:
+        epoch, end_offset = found.log_end
+        return ListOffsetsPartitionResponse(index, 0, -1, end_offset, epoch)
     error = leader_error(found, asked.current_leader_epoch)
     if isinstance(found, ErrorCode) or error:
         return ListOffsetsPartitionResponse(index, error)

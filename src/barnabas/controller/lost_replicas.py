@@ -1,0 +1,94 @@
+"""AssignReplicasToDirs: a broker says which of its replicas have lost something.
+
+The directory LOST, which Kafka's brokers name for replicas in a failed directory, stands for that.
+Such a replica leaves the in-sync set and the eligible leaders, and comes back like any other that
+lags: by fetching what it lacks. A broker here has one directory, so naming any other changes
+nothing.
+"""
+
+from barnabas.controller.decision import Refusal
+from barnabas.controller.draft import Draft
+from barnabas.controller.liveness import is_only_replica, lose_replica
+from barnabas.controller.registrations import epoch_error
+from barnabas.metadata.image import PartitionImage, TopicImage
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+    DirectoryResult,
+    PartitionResult,
+    TopicResult,
+)
+
+LOST_DIRECTORY = bytes(15) + b"\x01"
+
+
+def assign_replicas_to_dirs(
+    draft: Draft, request: AssignReplicasToDirsRequest
+) -> AssignReplicasToDirsResponse:
+    """Each partition on its own; a sender that is not who it says it is changes nothing."""
+    error = epoch_error(draft.image, request.broker_id, request.broker_epoch)
+    if error:
+        return AssignReplicasToDirsResponse(error_code=error)
+    return AssignReplicasToDirsResponse(
+        directories=[
+            DirectoryResult(
+                directory.directory_id,
+                [
+                    TopicResult(
+                        topic.topic_id,
+                        [
+                            PartitionResult(
+                                data.partition_index,
+                                _assign(
+                                    draft,
+                                    request.broker_id,
+                                    topic.topic_id,
+                                    data.partition_index,
+                                    is_lost=directory.directory_id == LOST_DIRECTORY,
+                                ),
+                            )
+                            for data in topic.partitions
+                        ],
+                    )
+                    for topic in directory.topics
+                ],
+            )
+            for directory in request.directories
+        ]
+    )
+
+
+def _assign(draft: Draft, broker_id: int, topic_id: bytes, index: int, *, is_lost: bool) -> int:
+    try:
+        topic, partition = _find(draft, topic_id, index)
+        if broker_id not in partition.replicas:
+            raise Refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, "no replica of that broker's")
+        if is_lost:
+            _lose(draft, topic, partition, broker_id)
+    except Refusal as refusal:
+        return refusal.error_code
+    return ErrorCode.NONE
+
+
+def _find(draft: Draft, topic_id: bytes, index: int) -> tuple[TopicImage, PartitionImage]:
+    topic = draft.image.topics_by_id.get(topic_id)
+    if topic is None:
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID, "no such topic")
+    partition = draft.image.partition(topic_id, index)
+    if partition is None:
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such partition")
+    return topic, partition
+
+
+def _lose(draft: Draft, topic: TopicImage, partition: PartitionImage, broker_id: int) -> None:
+    """Take the replica out, unless it serves and nobody could take over.
+
+    Then most of the log is better than none of it, and the broker asks again.
+    """
+    others = {*partition.isr, *partition.elr} - {broker_id}
+    if partition.leader == broker_id and not any(map(draft.image.is_active, others)):
+        if is_only_replica(partition, broker_id):
+            return
+        raise Refusal(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "nobody else is in sync")
+    lose_replica(draft, topic, partition, broker_id, wiped=False)
