@@ -216,29 +216,48 @@ async def elect(
         bool,
         typer.Option(
             "--unclean",
-            help="Let a replica lead that is not in sync where no other is left. This LOSES "
-            "acknowledged records.",
+            help="Let the replica lead that has most where none in sync is left. Acknowledged "
+            "records that it lacks are LOST.",
         ),
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="With --unclean: only show what each replica has."),
     ] = False,
     yes: Yes = False,
 ) -> None:
     """Let the preferred replicas lead, of all partitions by default.
 
-    With --unclean, a partition without a leader gets one at any price.
+    With --unclean, shows what each replica of a partition without a leader has, and lets the one
+    with most lead. What the others have beyond that is kept in a directory beside their logs.
     """
     from barnabas.cli.partition_names import named_partitions
+    from barnabas.cli.recovery import as_json, print_prospects, prospects
     from barnabas.client.reassignments import elect_leaders
 
-    if unclean and not yes:
-        typer.confirm(
-            "Acknowledged records that only the missing replicas have will be lost. Go on?",
-            abort=True,
-            err=True,
-        )
+    if dry_run and not unclean:
+        raise UsageError("--dry-run goes with --unclean")
     async with session.connect() as cluster:
         partitions = None if not names else await named_partitions(cluster, names)
+        if unclean:
+            found = await prospects(cluster, partitions)
+            if dry_run and session.as_json:
+                print_json(as_json(found))
+                return
+            if found and not session.as_json:
+                print_prospects(found)
+            if dry_run or (found and not yes and not _is_confirmed()):
+                return
         results = await elect_leaders(cluster, partitions, unclean=unclean)
     _report_elections(session, results)
+
+
+def _is_confirmed() -> bool:
+    return typer.confirm(
+        "Acknowledged records that only the missing replicas have will be lost. Go on?",
+        abort=True,
+        err=True,
+    )
 
 
 @app.command("rebalance-leaders", epilog="Example: barnabas cluster rebalance-leaders")

@@ -166,6 +166,7 @@ async def describe(
 async def _describe(cluster: "Cluster", topics: "list[Topic]") -> list[dict[str, object]]:
     from barnabas.client.configs import ResourceType, describe_configs
     from barnabas.client.metadata import NO_LEADER, TopicPartition
+    from barnabas.client.replicas import eligible_leaders
     from barnabas.client.topics import log_sizes
 
     partitions = [
@@ -176,6 +177,7 @@ async def _describe(cluster: "Cluster", topics: "list[Topic]") -> list[dict[str,
     ]
     offsets = await _offsets(cluster, partitions)
     sizes = await log_sizes(cluster)
+    eligible = await eligible_leaders(cluster, [topic.name for topic in topics])
     configs = await describe_configs(cluster, ResourceType.TOPIC, [topic.name for topic in topics])
     described: list[dict[str, object]] = []
     for topic in topics:
@@ -183,12 +185,15 @@ async def _describe(cluster: "Cluster", topics: "list[Topic]") -> list[dict[str,
         for each in topic.partitions:
             name = TopicPartition(topic.name, each.partition)
             start, end = offsets.get(name, (None, None))
+            elr, last_known_elr = eligible.get(name, ([], []))
             rows.append(
                 {
                     "partition": each.partition,
                     "leader": None if each.leader == NO_LEADER else each.leader,
                     "replicas": each.replicas,
                     "isr": each.isr,
+                    "elr": elr,
+                    "last_known_elr": last_known_elr,
                     "under_replicated": len(each.isr) < len(each.replicas),
                     "start_offset": start,
                     "end_offset": end,
@@ -246,6 +251,10 @@ def _print_topic(topic: dict[str, object]) -> None:
         ]
         for row in partitions
     ]
+    if any(row["elr"] for row in partitions):
+        columns.insert(4, "elr")
+        for line, row in zip(rows, partitions, strict=True):
+            line.insert(4, ",".join(map(str, row["elr"])))
     remarks = [_remark(row) for row in partitions]
     if any(remarks):
         columns.append("remark")
