@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
+from barnabas.broker.net.listeners import Address, bind
 from barnabas.client.cluster import Cluster
 from barnabas.client.connection import Connection
 from barnabas.errors import (
     BrokerUnreachable,
     ConnectionLost,
     InvalidArgument,
+    NobodyListens,
     ProtocolMismatch,
     RequestTimedOut,
 )
@@ -24,6 +26,7 @@ from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from tests.client.fake_broker import FakeBroker
+from tests.quorum.member import free_ports
 
 Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -280,5 +283,25 @@ def test_numbers_that_do_not_fit_are_the_callers_fault_and_cost_nothing() -> Non
                 )
             assert (await connection.send(HeartbeatRequest())).error_code == 0
             await connection.close()
+
+    run(main())
+
+
+def test_a_connection_to_itself_is_a_refusal_and_leaves_the_port_free() -> None:
+    """As it comes about when the system chooses the port that nobody listens at."""
+
+    async def main() -> None:
+        (port,) = free_ports(1)
+        loop = asyncio.get_running_loop()
+        connect = loop.create_connection
+
+        def from_there(factory: Any, host: str, port: int) -> Any:
+            return connect(factory, host, port, local_addr=(host, port))
+
+        loop.create_connection = from_there  # type: ignore[method-assign, assignment]
+        with pytest.raises(NobodyListens, match="connection refused"):
+            await Connection.open("127.0.0.1", port)
+        (bound,) = bind(Address("127.0.0.1", port))
+        bound.close()
 
     run(main())

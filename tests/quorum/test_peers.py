@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -129,6 +129,27 @@ def test_who_is_not_there_or_not_known_is_unavailable() -> None:
         with pytest.raises(PeerUnavailable, match="nobody knows its address"):
             await stage.peers.call(8, VoteRequest(), 2, timeout_ms=1_000)
         assert stage.lost == []
+        await stage.listen()
+        assert (await stage.call(5)).error_code == 5
+
+    play(scenario)
+
+
+def test_a_connection_to_itself_is_nobody_and_leaves_the_port_free() -> None:
+    """As it comes about when the system chooses the port that nobody listens at."""
+
+    async def scenario(stage: Stage) -> None:
+        loop = asyncio.get_running_loop()
+        connect = loop.create_connection
+
+        def from_there(factory: Any, host: str, port: int) -> Any:
+            return connect(factory, host, port, local_addr=(host, port))
+
+        loop.create_connection = from_there  # type: ignore[method-assign, assignment]
+        with pytest.raises(PeerUnavailable, match="nobody listens"):
+            await stage.call()
+        assert stage.lost == []
+        loop.create_connection = connect  # type: ignore[method-assign]
         await stage.listen()
         assert (await stage.call(5)).error_code == 5
 

@@ -7,6 +7,7 @@ from typing import Generic, Protocol, TypeVar, cast
 
 from barnabas.broker.clock import Clock
 from barnabas.broker.peer_frames import FrameSizeError, PeerFrames
+from barnabas.self_connection import refuse_self_connection
 from barnabas.wire.framing import correlation_id_of, decode_response, encode_request
 from barnabas.wire.message import Request, Response
 from barnabas.wire.primitives import WireError
@@ -75,6 +76,8 @@ class PeerConnection(BufferedProtocol):
         self._used_ms = 0
         self._idle_timer: TimerHandle | None = None
         self._is_over = False
+        self.is_to_itself = False
+        """Then the lane never hears of it."""
 
     # -- called by the lane ------------------------------------------------------------------------
 
@@ -106,6 +109,9 @@ class PeerConnection(BufferedProtocol):
     # -- called by the event loop ------------------------------------------------------------------
 
     def connection_made(self, transport: BaseTransport) -> None:
+        if refuse_self_connection(transport):
+            self._is_over = self.is_to_itself = True
+            return
         self._transport = cast("Transport", transport)
         self._used_ms = self._lane.clock.steady_ms()
         self._watch_idleness(_IDLE_MS)

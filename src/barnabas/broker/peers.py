@@ -187,8 +187,12 @@ class _Lane:
         if address is not None:
             host, port = address
             try:
-                await peers.loop.create_connection(lambda: PeerConnection(self), host, port)
-                return
+                _, made = await peers.loop.create_connection(
+                    lambda: PeerConnection(self), host, port
+                )
+                if not made.is_to_itself:
+                    return
+                failure = f"nobody listens at {host}:{port}"
             except OSError as error:
                 failure = str(error)
             except CancelledError:

@@ -28,6 +28,7 @@ from barnabas.errors import (
     ProtocolMismatch,
     RequestTimedOut,
 )
+from barnabas.self_connection import refuse_self_connection
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.framing import correlation_id_of, decode_response, encode_request
 from barnabas.wire.message import Request, Response
@@ -76,7 +77,7 @@ class Connection(asyncio.BufferedProtocol):
         address = f"{host}:{port}"
         try:
             async with asyncio.timeout(timeout_ms / 1000):
-                _, connection = await loop.create_connection(
+                transport, connection = await loop.create_connection(
                     lambda: cls(address, client_id), host, port
                 )
         except TimeoutError as error:
@@ -87,6 +88,9 @@ class Connection(asyncio.BufferedProtocol):
             if _is_refusal(error):
                 raise NobodyListens("connection refused") from error
             raise BrokerUnreachable(_reason(error)) from error
+        if refuse_self_connection(transport):
+            await connection.close()
+            raise NobodyListens("connection refused")
         try:
             await connection._negotiate(timeout_ms)
         except (RequestTimedOut, ConnectionLost) as error:

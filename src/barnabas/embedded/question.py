@@ -19,6 +19,8 @@ def ask(address: tuple[str, int], request: Request[ResponseT], timeout_s: float 
     """Raises OSError if there is nobody, or no answer in time. A node that is not ready yet keeps
     whoever asks waiting."""
     with socket.create_connection(address, timeout_s) as connection:
+        if connection.getsockname() == connection.getpeername():
+            raise ConnectionRefusedError("nobody listens: the connection is to itself")
         version = request.MAX_VERSION
         connection.sendall(b"".join(encode_request(request, version, 0, _CLIENT_ID)))
         (size,) = struct.unpack(">i", _receive(connection, 4))
