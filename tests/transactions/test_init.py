@@ -6,7 +6,7 @@ from barnabas.transactions import TransactionConfig
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from tests.transactions.seed import seeded
-from tests.transactions.shell import BUMPED, ID, T0, Shell
+from tests.transactions.shell import BUMPED, CLASSIC, ID, T0, Shell
 
 LAST = 32_766
 """The last epoch that is ever given out."""
@@ -102,6 +102,39 @@ def test_its_retry_is_answered_again() -> None:
     shell.init(identity)
     assert shell.identity(shell.init(identity)) == (1_000, 1)
     assert shell.identity(shell.init((1_000, 1))) == (1_000, 2)
+
+
+@pytest.mark.parametrize("epoch", [0, 5, LAST])
+def test_its_retry_is_answered_again_by_another_coordinator(epoch: int) -> None:
+    """The answer is lost because the coordinator falls, which is when retries come."""
+    shell = seeded(epoch=epoch)
+    following = shell.identity(shell.init((7, epoch)))
+    reborn = shell.restart()
+    assert reborn.identity(reborn.init((7, epoch))) == following
+    reborn = reborn.restart()
+    assert reborn.identity(reborn.init((7, epoch))) == following
+    reborn.init()
+    assert reborn.error(reborn.init((7, epoch))) == ErrorCode.PRODUCER_FENCED
+
+
+@pytest.mark.parametrize("epoch", [0, 5, LAST])
+def test_one_that_was_replaced_is_fenced_by_another_coordinator_too(epoch: int) -> None:
+    shell = seeded(epoch=epoch)
+    shell.init()
+    reborn = shell.restart()
+    assert reborn.error(reborn.init((7, epoch))) == ErrorCode.PRODUCER_FENCED
+
+
+def test_an_epoch_that_is_used_was_heard_of() -> None:
+    """So its request can not come again; a late copy of it changes nothing."""
+    shell = Shell()
+    first = shell.identity(shell.init())
+    second = shell.identity(shell.init(first))
+    shell.add(second, T0)
+    shell.end(second, True, version=CLASSIC)
+    for each in (shell.restart(), shell):
+        assert each.error(each.init(first)) == ErrorCode.PRODUCER_FENCED
+        assert each.state() == "CompleteCommit"
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from barnabas.transactions import MarkersToWrite, TopicPartition, TransactionConfig
 from barnabas.transactions.image import NO_PRODUCER_ID, TransactionImage
-from barnabas.transactions.records import transaction_record
+from barnabas.transactions.records import decode_image, encode_image, transaction_record
 from barnabas.transactions.state import TxnState
 from barnabas.wire.errors import ErrorCode
 from tests.transactions.history import History
@@ -286,6 +286,21 @@ class TransactionMachine(RuleBasedStateMachine):
         else:
             assert described.transaction_state == image.state.label
             assert (described.producer_id, described.producer_epoch) == image.identity
+
+    @invariant()
+    def a_successor_would_know_the_same(self) -> None:
+        """Live state is the replay of the log, and what is under way will be that of its record."""
+        live = self.shell.shard
+        restarted = self.shell.successor(list(self.shell.log)).shard
+        images = [
+            {name: each.image for name, each in shard._transactions.items() if each.image}
+            for shard in (live, restarted)
+        ]
+        assert images[0] == images[1]
+        for transaction in live._transactions.values():
+            proposed = transaction.proposed
+            if proposed is not None and proposed.state is not TxnState.DEAD:
+                assert decode_image(encode_image(proposed)) == proposed
 
     def teardown(self) -> None:
         """When all works again, all that was decided is finished, and the id can be used."""

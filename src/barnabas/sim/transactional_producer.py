@@ -120,26 +120,29 @@ class TransactionalProducer:
             self._is_in_doubt = self._is_unanswered = True
             raise
 
-    def _check(self, error_code: int, what: str, *, group: str = "") -> None:
+    def _check(self, error_code: int, what: str, *, group: str = "", repeats: bool = False) -> None:
         try:
             check(ErrorCode(error_code), f"{self.name}: {what}")
         except TryAgain:
             self._hosts.pop(group or self.id.name, None)
             raise
         except (Fenced, Abortable) as error:
-            self._check_cause(error)
+            self._check_cause(error, repeats=repeats)
             raise
 
-    def _check_cause(self, error: Fenced | Abortable) -> None:
-        """Nothing fails without a cause: somebody came, or may have come, or it took too long."""
+    def _check_cause(self, error: Fenced | Abortable, *, repeats: bool) -> None:
+        """Nothing fails without a cause: somebody came, or may have come, or it took too long.
+
+        Who `repeats` what was done is answered again, whatever became of its transaction.
+        """
         transaction = self._transaction
         now_us = self.client.simulator.now_us
         took_us = 0 if transaction is None else now_us - transaction.began_us
         if (
             self.id.inits == self._inits_at_mine
             and not self.id.open_inits
-            and (self.is_newer or not self._is_unanswered)
-            and took_us < self.timeout_ms * 900
+            and (repeats or self.is_newer or not self._is_unanswered)
+            and (repeats or took_us < self.timeout_ms * 900)
         ):
             raise Violation(f"without a cause: {error}")
 
@@ -151,21 +154,15 @@ class TransactionalProducer:
     async def init(self) -> None:
         """Get an epoch: fence whoever had the transactional id, or go on after an error."""
         begins = self._identity == (-1, -1)
-        attempts = 0
 
         async def attempt() -> None:
-            nonlocal attempts
-            attempts += 1
-            if attempts > 1:
-                # As in Kafka, a coordinator that comes meanwhile does not know a repetition.
-                self._is_unanswered = True
             before = self.id.inits
             self.id.open_inits += begins
             request = InitProducerIdRequest(self.id.name, self.timeout_ms, *self._identity)
             answer = await self._ask(request, None)
             self.id.open_inits -= begins
             self.id.inits += begins  # even if it is refused, it may have fenced somebody
-            self._check(answer.error_code, "InitProducerId")
+            self._check(answer.error_code, "InitProducerId", repeats=True)
             self._inits_at_mine = before + begins if begins else self._inits_at_mine
             self._adopt(answer.producer_id, answer.producer_epoch)
 

@@ -37,13 +37,15 @@ class TransactionImage:
     client_transaction_version: int = CLASSIC
     """Of whoever took it into this state."""
     previous_producer_id: int = NO_PRODUCER_ID
-    """The producer id before the last step, most often the same."""
+    """The producer id before the last step, most often the same. In Empty it is that of the same
+    instance, or none where a new instance has begun."""
     next_producer_id: int = NO_PRODUCER_ID
     """The one to go on with, given out already, when the markers of this one are written."""
     next_producer_epoch: int = NO_PRODUCER_EPOCH
     """The epoch that goes with it; none stands for 0."""
     last_producer_epoch: int = NO_PRODUCER_EPOCH
-    """The epoch that the same instance had before. As in Kafka, records have no room for it."""
+    """The epoch that the same instance had before it got this one, until it uses it. Records have
+    no field for it, and need none: it follows from the others (`records`)."""
 
     @property
     def identity(self) -> Identity:
@@ -71,18 +73,18 @@ class TransactionImage:
         return is_exhausted(self.identity_given_out[1])
 
     def with_identity(
-        self, identity: Identity, last_producer_epoch: int, timeout_ms: int, now_ms: int
+        self, identity: Identity, before: Identity | None, timeout_ms: int, now_ms: int
     ) -> "TransactionImage":
-        """An instance of the producer begins, or begins again, or asks again."""
-        is_same = identity == self.identity
+        """An instance of the producer begins, or goes on from what it had `before`."""
+        previous_id, last_epoch = before or (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
         return TransactionImage(
             *identity,
             timeout_ms,
             TxnState.EMPTY,
             now_ms,
             client_transaction_version=self.client_transaction_version,
-            previous_producer_id=self.previous_producer_id if is_same else self.producer_id,
-            last_producer_epoch=last_producer_epoch,
+            previous_producer_id=previous_id,
+            last_producer_epoch=last_epoch,
         )
 
     def with_partitions(
@@ -96,6 +98,7 @@ class TransactionImage:
             last_update_ms=now_ms,
             client_transaction_version=client_transaction_version,
             previous_producer_id=self.producer_id,
+            last_producer_epoch=NO_PRODUCER_EPOCH,
         )
 
     def kept(self, owner: Identity, timeout_ms: int, now_ms: int) -> "TransactionImage":
@@ -106,6 +109,7 @@ class TransactionImage:
             next_producer_epoch=owner[1],
             timeout_ms=timeout_ms,
             last_update_ms=now_ms,
+            last_producer_epoch=NO_PRODUCER_EPOCH,
         )
 
     def prepared(
@@ -122,7 +126,7 @@ class TransactionImage:
         written by another instance than the one that ends it and whose epochs go on.
         """
         owner_id, owner_epoch = self.identity_given_out
-        epoch, last_epoch = self.producer_epoch, self.last_producer_epoch
+        epoch, last_epoch = self.producer_epoch, NO_PRODUCER_EPOCH
         next_id, next_epoch = self.next_producer_id, self.next_producer_epoch
         if client_transaction_version == EPOCH_BUMPED:
             epoch, last_epoch = min(epoch + 1, MAX_PRODUCER_EPOCH), owner_epoch

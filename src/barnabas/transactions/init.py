@@ -151,17 +151,16 @@ def _next_image(
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         return TransactionImage(producer_id, 0, duration_ms, TxnState.EMPTY, now_ms)
     if expected is not None and _had_the_one_before(image, expected):
-        return image.with_identity(image.identity, image.last_producer_epoch, duration_ms, now_ms)
+        return image.with_identity(image.identity, expected, duration_ms, now_ms)
     if expected not in (None, image.identity):
         return ErrorCode.PRODUCER_FENCED
-    last_epoch = NO_PRODUCER_EPOCH if expected is None else image.producer_epoch
     if not image.is_exhausted:
         identity = image.producer_id, image.producer_epoch + 1
-        return image.with_identity(identity, last_epoch, duration_ms, now_ms)
+        return image.with_identity(identity, expected, duration_ms, now_ms)
     producer_id = new_producer_id()
     if producer_id is None:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    return image.with_identity((producer_id, 0), last_epoch, duration_ms, now_ms)
+    return image.with_identity((producer_id, 0), expected, duration_ms, now_ms)
 
 
 def _had_the_one_before(image: TransactionImage, expected: Identity) -> bool:

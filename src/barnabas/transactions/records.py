@@ -18,6 +18,7 @@ from barnabas.transactions.image import (
     EPOCH_BUMPED,
     MAX_PRODUCER_EPOCH,
     NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
     TransactionImage,
 )
 from barnabas.transactions.state import TxnState
@@ -110,9 +111,17 @@ def decode_image(value: bytes) -> TransactionImage:
 
 
 def _last_producer_epoch(stored: TransactionLogValue, state: TxnState) -> int:
-    """It is not stored, but where the last step was an end that moved the epoch on, it is known."""
-    moved_on = stored.client_transaction_version == EPOCH_BUMPED and state is not TxnState.EMPTY
-    if not moved_on or state is TxnState.ONGOING:
+    """The epoch that the same instance had before, if it got this one and has not used it yet.
+
+    It got it by going on after an error (Empty, with the producer id that it had), or by an end
+    that moved the epoch on. Either way it was one less, or the last of another producer id.
+    """
+    if state is TxnState.EMPTY:
+        moved_on = stored.previous_producer_id != NO_PRODUCER_ID
+    else:
+        bumped = stored.client_transaction_version == EPOCH_BUMPED
+        moved_on = bumped and state is not TxnState.ONGOING
+    if not moved_on:
         return NO_PRODUCER_EPOCH
     epoch = stored.producer_epoch
     if stored.next_producer_epoch != NO_PRODUCER_EPOCH:

@@ -21,7 +21,6 @@ from barnabas.transactions.config import TransactionConfig
 from barnabas.transactions.decision import MarkersToWrite, TopicPartition, TransactionDecision
 from barnabas.transactions.markers import awaits
 from barnabas.transactions.records import decode_image, decode_key
-from barnabas.transactions.state import TxnState
 from barnabas.transactions.transaction import Transaction
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -90,11 +89,12 @@ class TransactionShard:
             transactional_id = decode_key(record.key)
             assert transactional_id is not None
             transaction = self._transactions[transactional_id]
-            image = transaction.proposed
-            assert image is not None
-            if image.state is TxnState.DEAD:
+            assert transaction.proposed is not None
+            if record.value is None:
                 transaction.image = transaction.proposed = None
             else:
+                # What was written counts, not what was meant: a successor will have no more.
+                image = decode_image(record.value)
                 transaction.adopt(image, now_ms)
                 if image.state.is_prepared:
                     markers.send_markers(transaction, follow_up, now_ms)
