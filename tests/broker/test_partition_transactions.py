@@ -251,3 +251,14 @@ def test_nothing_overtakes_the_first_batch(replica: Replica) -> None:
     assert out_of_order.value.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     replica.write(0)
     replica.write(1)
+
+
+def test_who_lacks_the_end_of_an_earlier_transaction_leads_no_more(replica: Replica) -> None:
+    """The coordinator lets the next one begin when every leader has the marker of the last."""
+    replica.write(epoch=0)
+    with pytest.raises(AppendRefused) as refused:
+        replica.write(epoch=2)
+    assert refused.value.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    with pytest.raises(InvalidBatch) as invalid:
+        replica.write(epoch=2, enlisted=False)
+    assert invalid.value.error_code == ErrorCode.INVALID_TXN_STATE

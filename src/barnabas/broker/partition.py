@@ -230,6 +230,14 @@ class Partition:
             if original is not None:
                 return original
             error = log.sequence_error(header)
+            if error is ErrorCode.INVALID_TXN_STATE and enlisted and not leading.is_alone:
+                # The one that goes on here has ended: else the coordinator would not have begun
+                # this one. So another node leads, and has its marker.
+                raise AppendRefused(
+                    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+                    f"{self.topic}-{self.index} lacks the end of an earlier transaction of producer"
+                    f" {header.producer_id}: another node seems to lead it",
+                )
             if error is not ErrorCode.NONE:
                 raise InvalidBatch(error, f"sequence {header.base_sequence} is not the next one")
             if (
