@@ -21,6 +21,7 @@ from barnabas.wire.messages.broker_registration import (
 )
 
 SESSION_MS = 3_000
+GRACE_MS = 100
 
 
 class FakeClock:
@@ -60,6 +61,7 @@ class Stage:
             is_settled=lambda: self.in_step,
             heartbeat_interval_ms=10,
             session_timeout_ms=SESSION_MS,
+            disconnect_grace_ms=GRACE_MS,
             on_cut_off=self._cut_off,
             on_failure=self.failures.append,
             roll_call=self.roll_call,
@@ -241,6 +243,42 @@ def test_a_node_that_hears_nothing_for_a_session_is_cut_off(tmp_path: Path) -> N
         await until(lambda: stage.cut_off)
         stage.unavailable = None
         lifecycle.wake()
+        await until(lambda: not lifecycle.is_cut_off)
+
+    play(tmp_path, scenario)
+
+
+def test_a_fenced_node_is_cut_off_although_the_controller_answers(tmp_path: Path) -> None:
+    """Others lead what it led. It may learn from the metadata much later who does."""
+
+    async def scenario(stage: Stage) -> None:
+        assert stage.lifecycle.is_cut_off, "it is not let in yet"
+        lifecycle = await stage.started()
+        assert not lifecycle.is_cut_off
+        stage.beat = BrokerHeartbeatResponse(is_fenced=True)
+        await until(lambda: lifecycle.is_fenced)
+        assert lifecycle.is_cut_off
+        beats = len(stage.heartbeats)
+        await until(lambda: len(stage.heartbeats) > beats + 2)
+        assert lifecycle.is_cut_off, "however often it is answered"
+        stage.beat = BrokerHeartbeatResponse(is_fenced=False)
+        await until(lambda: not lifecycle.is_cut_off)
+
+    play(tmp_path, scenario)
+
+
+def test_a_node_whose_connection_broke_is_cut_off_when_the_controller_fences_it(
+    tmp_path: Path,
+) -> None:
+    async def scenario(stage: Stage) -> None:
+        lifecycle = await stage.started()
+        lifecycle._interval_s = 60
+        stage.unavailable = ControllerUnavailable("no controller")
+        lifecycle.lost_contact()
+        assert not lifecycle.is_cut_off
+        stage.clock.now += GRACE_MS + 1
+        assert lifecycle.is_cut_off, "the controller does not wait for a session"
+        stage.unavailable = None
         await until(lambda: not lifecycle.is_cut_off)
 
     play(tmp_path, scenario)

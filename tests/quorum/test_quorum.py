@@ -53,6 +53,8 @@ def test_proposals_are_committed_in_their_order(tmp_path: Path) -> None:
         await members.start()
         leader = await members.leader()
         proposals = [leader.quorum.propose([change("x", str(n))]) for n in range(200)]
+        # Whoever has to know what is decided has to know what is not agreed on yet, too.
+        assert leader.quorum.log_end_offset >= 200 > leader.quorum.high_watermark
         last = leader.quorum.propose([])
         await proposals[99]
         assert int(leader.state["x"] or "") >= 99

@@ -59,11 +59,15 @@ class Lifecycle:
         is_settled: Callable[[], bool],
         heartbeat_interval_ms: int,
         session_timeout_ms: int,
+        disconnect_grace_ms: int,
         on_cut_off: Callable[[], None],
         on_failure: Callable[[str], None],
         roll_call: Callable[[], Awaitable[RollCall]],
     ) -> None:
         """`registration` makes the request, given the epoch that the disk is of.
+
+        The controller fences a node that it does not hear of for `session_timeout_ms`, or for
+        `disconnect_grace_ms` once the connection has broken.
 
         `is_settled` once all partitions are open, and the controller knows which of them have lost
         something. `on_cut_off` is called when no controller has answered for as long as a session
@@ -80,6 +84,7 @@ class Lifecycle:
         self._is_settled = is_settled
         self._interval_s = heartbeat_interval_ms / 1000
         self._session_timeout_ms = session_timeout_ms
+        self._disconnect_grace_ms = disconnect_grace_ms
         self._on_cut_off = on_cut_off
         self._on_failure = on_failure
         self._roll_call = roll_call
@@ -107,10 +112,19 @@ class Lifecycle:
     def is_cut_off(self) -> bool:
         """Whether others may lead by now what this node believes to lead.
 
-        The controller shuts out whoever it has not heard of for a session. It heard of this node
-        when the last heartbeat that it answered was sent, or later.
+        The controller fences whoever it has not heard of for a session. It heard of this node when
+        the last heartbeat that it answered was sent, or later. A node that it has fenced leads
+        nothing, though it may still have to learn from the metadata who does.
         """
-        return self._clock.steady_ms() - self._heard_of_ms > self._session_timeout_ms
+        return self.is_fenced or (
+            self._clock.steady_ms() - self._heard_of_ms > self._session_timeout_ms
+        )
+
+    def lost_contact(self) -> None:
+        """The controller's node has ended a connection: it may count this one out much sooner."""
+        latest_ms = self._clock.steady_ms() - self._session_timeout_ms + self._disconnect_grace_ms
+        self._heard_of_ms = min(self._heard_of_ms, latest_ms)
+        self.wake()
 
     def start(self) -> None:
         """Begin to register. Raises `StorageError`."""

@@ -46,6 +46,8 @@ logger = logging.getLogger(__name__)
 
 _TURNS_TO_ANSWER = 3
 """Turns of the event loop that a decided answer takes to its socket: encoding, order, writing."""
+_DISCONNECT_MARGIN_MS = 50
+"""How much earlier than the controller a node counts itself out: it may have noticed later."""
 _COMPANY_S = 10.0
 """How long a node of a new cluster waits for the others."""
 
@@ -143,7 +145,7 @@ class Node:
             self.peers,
             self.controller,
             lambda: self.quorum.leader_id,
-            lambda: self.quorum.high_watermark,
+            lambda: self.quorum.log_end_offset,
         )
         self.topic_creation = TopicCreation(loop, self.calls, self.image, self.follower)
         self.producer_ids = ProducerIds(
@@ -227,6 +229,7 @@ class Node:
             is_settled=lambda: self.follower.is_in_step and self.lost_replicas.is_settled,
             heartbeat_interval_ms=config.number("broker.heartbeat.interval.ms"),
             session_timeout_ms=config.number("broker.session.timeout.ms"),
+            disconnect_grace_ms=ControllerConfig().disconnect_grace_ms - _DISCONNECT_MARGIN_MS,
             on_cut_off=self.partitions.cut_off,
             on_failure=on_failure,
             roll_call=self.quorum.call_the_roll,
@@ -278,6 +281,8 @@ class Node:
 
     def _peer_lost(self, node_id: int) -> None:
         self.departures.lost(node_id)
+        if node_id == self.quorum.leader_id:
+            self.lifecycle.lost_contact()
 
     def _leader_changed(self) -> None:
         self.calls.leader_changed()

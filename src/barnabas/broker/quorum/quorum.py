@@ -202,6 +202,11 @@ class Quorum:
         return 0 if self._shell is None else self._shell.raft.high_watermark
 
     @property
+    def log_end_offset(self) -> int:
+        """Behind all that is proposed here, agreed on or not."""
+        return 0 if self._shell is None else self._shell.raft.log_end_offset
+
+    @property
     def end_offset(self) -> int:
         """Behind what the state machine has been given."""
         return 0 if self._shell is None else self._shell.state_machine.end_offset
