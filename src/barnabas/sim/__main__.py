@@ -1,7 +1,7 @@
 """`python -m barnabas.sim`: run one seed with a trace, a range of seeds, or as many as time allows.
 
     --seed 17              run seed 17 and print what happened
-    --seeds 0-299          run these, on all cores, and print the first that fails
+    --seeds 0-299,1001     run these, on all cores, and print the first that fails
     --minutes 10           run seeds from a random one on for so long
 
 The order in which Python keeps strings in a set differs from process to process unless it is told
@@ -80,6 +80,14 @@ def _for_some_time(minutes: float) -> Iterator[int]:
     return takewhile(lambda _: time.monotonic() < until, count(first))
 
 
+def _parse_seeds(text: str) -> list[int]:
+    seeds: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        seeds += range(int(first), int(last or first) + 1)
+    return seeds
+
+
 def _run_one(seed: int, emphasis: str | None) -> int:
     try:
         print(run_seed(seed, emphasis=emphasis, say=print))
@@ -94,7 +102,7 @@ def _run_one(seed: int, emphasis: str | None) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m barnabas.sim")
     parser.add_argument("--seed", type=int)
-    parser.add_argument("--seeds", help="FIRST-LAST")
+    parser.add_argument("--seeds", help="FIRST-LAST, several with commas between them")
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--emphasis", choices=sorted(set(EMPHASES)))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
@@ -106,8 +114,7 @@ def main() -> int:
     if arguments.seed is not None:
         return _run_one(arguments.seed, arguments.emphasis)
     if arguments.seeds is not None:
-        first, _, last = arguments.seeds.partition("-")
-        seeds: Iterator[int] = iter(range(int(first), int(last or first) + 1))
+        seeds: Iterator[int] = iter(_parse_seeds(arguments.seeds))
     elif arguments.minutes is not None:
         seeds = _for_some_time(arguments.minutes)
     else:
