@@ -16,6 +16,7 @@ setup(
         Extension(
             "barnabas.records._kernel",
             sources=[
+                "src/kernel/check_records.c",
                 "src/kernel/decode_columns.c",
                 "src/kernel/decode_rows.c",
                 "src/kernel/encode_columns.c",

@@ -19,11 +19,16 @@
 
 /* Goes up whenever a function changes what it takes or gives, together with INTERFACE in
  * barnabas/records/kernel.py: a stale build is then ignored instead of called. */
-#define INTERFACE 3
+#define INTERFACE 4
 
 /* What batch_length, an int32, leaves for the records; sizes of records never come near overflow. */
 #define MAX_PAYLOAD_BYTES (INT32_MAX - 61)
 
+/* The timestamp of a record that has none. */
+#define NO_TIMESTAMP (-1)
+
+PyObject *check_records(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *find_records(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *decode_rows(PyObject *module, PyObject *args);
 PyObject *decode_messages(PyObject *module, PyObject *args);
 PyObject *encode_rows(PyObject *module, PyObject *args);

@@ -1,14 +1,18 @@
 /* The module barnabas.records._kernel. */
 #include "kernel.h"
 
+#define FASTCALL(function) ((PyCFunction)(void (*)(void))(function))
+
 static PyMethodDef methods[] = {
+    {"check_records", FASTCALL(check_records), METH_FASTCALL, NULL},
+    {"find_records", FASTCALL(find_records), METH_FASTCALL, NULL},
     {"decode_rows", decode_rows, METH_VARARGS, NULL},
     {"decode_messages", decode_messages, METH_VARARGS, NULL},
     {"encode_rows", encode_rows, METH_VARARGS, NULL},
     {"decode_columns", decode_columns, METH_VARARGS, NULL},
     {"encode_columns", encode_columns, METH_VARARGS, NULL},
     {"murmur2", murmur2, METH_O, NULL},
-    {"partition_for_key", (PyCFunction)(void (*)(void))partition_for_key, METH_FASTCALL, NULL},
+    {"partition_for_key", FASTCALL(partition_for_key), METH_FASTCALL, NULL},
     {"partition_column", partition_column, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from barnabas.records import decode, encode
+from barnabas.records import check, decode, encode, validate
 from barnabas.records.columns import decoder, encoder, partitioning
 from barnabas.records.kernel import kernel
 
@@ -13,7 +13,7 @@ from barnabas.records.kernel import kernel
 settings.register_profile("records", deadline=None)
 settings.load_profile("records")
 
-USERS = (decode, encode, decoder, encoder, partitioning)
+USERS = (check, validate, decode, encode, decoder, encoder, partitioning)
 
 
 @pytest.fixture(autouse=True, scope="module", params=["kernel", "python"])

@@ -13,7 +13,7 @@ from barnabas.records.compression import Compression
 from barnabas.records.decode import decode_batch
 from barnabas.records.encode import encode_batch
 from barnabas.records.record import Row
-from barnabas.records.validate import validate_batches
+from barnabas.records.validate import validate_batch
 
 # kafka-python needs further packages for the other codecs; aiokafka uses the one we use, but with
 # its own framing for snappy.
@@ -50,7 +50,7 @@ def test_we_read_what_they_write(
     records = decode_batch(batch)
     assert [(r.timestamp, r.key, r.value, r.headers) for r in records] == rows
     assert [r.offset for r in records] == list(range(len(rows)))
-    validate_batches(batch, max_batch_bytes=10**7, max_decompressed_bytes=10**7)
+    validate_batch(batch, max_batch_bytes=10**7, max_decompressed_bytes=10**7)
 
 
 @pytest.mark.parametrize(("module", "compression"), FOREIGN)

@@ -17,7 +17,7 @@ from barnabas.records.compression import Compression
 from barnabas.records.decode import decode_batch, iter_batches
 from barnabas.records.encode import encode_batch
 from barnabas.records.record import Row
-from barnabas.records.validate import validate_batches
+from barnabas.records.validate import validate_batch
 from barnabas.wire.framing import decode_response, encode_request
 from barnabas.wire.message import Request, Response
 from barnabas.wire.messages.fetch import (
@@ -157,7 +157,7 @@ def test_we_read_what_librdkafka_writes(broker: MockBroker, compression: Compres
             fetched += [(r.timestamp, r.key, r.value, r.headers) for r in records_in_batch]
             produced = bytearray(batch)
             patch_assigned(produced, 0, parse_header(produced), 0, -1)
-            validate_batches(
+            validate_batch(
                 memoryview(produced), max_batch_bytes=10**7, max_decompressed_bytes=10**7
             )
     assert fetched == ROWS

@@ -17,12 +17,15 @@ from barnabas.records.batch import (
     patch_assigned,
     patch_crc,
 )
+from barnabas.records.check import RecordSummary
 from barnabas.records.compression import Compression, compress
+from barnabas.records.decode import decode_batch
 from barnabas.records.encode import encode_batch
 from barnabas.records.errors import InvalidBatch
 from barnabas.records.record import Row
-from barnabas.records.validate import validate_batches
+from barnabas.records.validate import validate_batch
 from barnabas.wire.errors import ErrorCode
+from tests.records.forged import MALFORMED, with_payload
 
 NOW = 1_700_000_000_000
 ROWS: list[Row] = [(NOW + i, b"key", b"value" * 9, ()) for i in range(5)]
@@ -31,8 +34,8 @@ INT32 = st.integers(-(2**31), 2**31 - 1)
 
 def validate(
     records: bytes | bytearray, max_batch_bytes: int = 10**6, max_decompressed_bytes: int = 10**7
-) -> list[tuple[int, BatchHeader]]:
-    return validate_batches(
+) -> tuple[BatchHeader, RecordSummary]:
+    return validate_batch(
         memoryview(records),
         max_batch_bytes=max_batch_bytes,
         max_decompressed_bytes=max_decompressed_bytes,
@@ -59,7 +62,7 @@ def forged(batch: bytearray | None = None, **fields: int) -> bytearray:
 def test_good_batches_pass(compression: Compression) -> None:
     for options in ({}, {"producer_id": 0, "producer_epoch": 0, "base_sequence": 0}):
         batch = encode_batch(ROWS, compression=compression, **options)
-        assert validate(batch) == [(0, parse_header(batch))]
+        assert validate(batch) == (parse_header(batch), (NOW, NOW + 4, 0))
 
 
 def test_a_transactional_batch_passes() -> None:
@@ -147,25 +150,32 @@ def test_inconsistent_headers_are_invalid(fields: dict[str, int]) -> None:
     assert refusal(forged(**fields)).error_code is ErrorCode.INVALID_RECORD
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"attributes": LOG_APPEND_TIME},
-        {"base_timestamp": -2},
-        {"max_timestamp": -2},
-        {"max_timestamp": NOW - 1},
-        {"base_timestamp": 2**63 - 1},
-    ],
-)
+@pytest.mark.parametrize("fields", [{"attributes": LOG_APPEND_TIME}, {"base_timestamp": 2**63 - 1}])
 def test_bad_timestamps(fields: dict[str, int]) -> None:
     assert refusal(forged(**fields)).error_code is ErrorCode.INVALID_TIMESTAMP
 
 
-@pytest.mark.parametrize(
-    "fields", [{"base_timestamp": -1, "max_timestamp": -1}, {"max_timestamp": -1}]
-)
-def test_missing_timestamps_pass(fields: dict[str, int]) -> None:
-    assert validate(forged(**fields))
+@pytest.mark.parametrize("max_timestamp", [-(2**63), -2, -1, 0, NOW, NOW + 5, 2**63 - 1])
+@pytest.mark.parametrize("compression", [Compression.NONE, Compression.LZ4], ids=str)
+def test_the_largest_timestamp_is_what_the_records_say(
+    max_timestamp: int, compression: Compression
+) -> None:
+    batch = forged(encode_batch(ROWS, compression=compression), max_timestamp=max_timestamp)
+    header, (earliest, latest, _) = validate(batch)
+    assert (earliest, latest) == (NOW, NOW + 4)
+    assert header.max_timestamp == max_timestamp
+
+
+@pytest.mark.parametrize("max_timestamp", [-1, 0])
+def test_no_timestamp_is_none(max_timestamp: int) -> None:
+    """librdkafka sends 0 as the largest one if it is told to send none."""
+    batch = forged(encode_batch([(-1, b"k", b"v", ())] * 3), max_timestamp=max_timestamp)
+    assert validate(batch)[1] == (-1, -1, 0)
+
+
+def test_records_without_a_timestamp_do_not_count_among_others() -> None:
+    rows: list[Row] = [(NOW, None, b"v", ()), (-1, b"k", b"v", ()), (NOW - 9, None, b"v", ())]
+    assert validate(encode_batch(rows))[1] == (NOW - 9, NOW, 2)
 
 
 @pytest.mark.parametrize("compression", [5, 6, 7])
@@ -203,8 +213,15 @@ def test_too_many_records_for_the_decompressed_bytes(compression: Compression) -
     payload = compress(compression, bytes(69))
     batch = encode_batch(ROWS)[:HEADER_SIZE] + payload
     shared = {"attributes": int(compression), "batch_length": len(batch) - 12}
-    assert validate(forged(batch, record_count=9, last_offset_delta=8, **shared))
     error = refusal(forged(batch, record_count=10, last_offset_delta=9, **shared))
+    assert error.error_code is ErrorCode.INVALID_RECORD
+    assert error.message == "10 records cannot fit in 69 bytes"
+
+
+@pytest.mark.parametrize("payload", MALFORMED)
+@pytest.mark.parametrize("compression", [Compression.NONE, Compression.LZ4], ids=str)
+def test_malformed_records_are_invalid(payload: bytes, compression: Compression) -> None:
+    error = refusal(with_payload(payload, compression=compression))
     assert error.error_code is ErrorCode.INVALID_RECORD
 
 
@@ -254,9 +271,11 @@ def test_forged_headers_are_judged_without_failing(
         batch[data.draw(st.integers(0, len(batch) - 1))] = data.draw(st.integers(0, 255))
     patch_crc(batch)
     try:
-        [(position, header)] = validate(batch)
+        header, (_, latest, _) = validate(batch)
     except InvalidBatch:
         return
-    assert position == 0
+    records = decode_batch(batch)
     assert header.size == len(batch)
-    assert header.record_count >= 1
+    assert len(records) == header.record_count >= 1
+    assert [record.offset for record in records] == list(range(len(records)))
+    assert max(-1, *(record.timestamp for record in records)) == latest

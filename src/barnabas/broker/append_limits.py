@@ -3,9 +3,18 @@
 from dataclasses import dataclass
 
 from barnabas.records.batch import BatchHeader
-from barnabas.records.decode import decode_batch
-from barnabas.records.errors import CorruptBatch, InvalidBatch
+from barnabas.records.check import FoundRecord
+from barnabas.records.errors import InvalidBatch
+from barnabas.records.record import NO_TIMESTAMP
+from barnabas.records.validate import refused_records
 from barnabas.wire.errors import ErrorCode
+
+MAX_RECORD_ERRORS = 10_000
+"""How many records a refusal names: as many as librdkafka puts into a batch unless told otherwise.
+
+A batch of a few kilobytes may decompress to millions of them.
+"""
+_MAX_TIMESTAMP = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,30 +28,66 @@ class AppendLimits:
     min_insync_replicas: int = 1
     """For acks=all."""
 
-    def check_timestamps(self, header: BatchHeader, now_ms: int) -> None:
-        """Raises `InvalidBatch`."""
-        if header.max_timestamp - now_ms > self.timestamp_after_max_ms:
-            raise InvalidBatch(
-                ErrorCode.INVALID_TIMESTAMP,
-                f"a timestamp lies {header.max_timestamp - now_ms} ms ahead of the broker's "
-                f"clock; message.timestamp.after.max.ms is {self.timestamp_after_max_ms}",
-            )
-        if now_ms - header.base_timestamp > self.timestamp_before_max_ms:
-            raise InvalidBatch(
-                ErrorCode.INVALID_TIMESTAMP,
-                f"a timestamp lies {now_ms - header.base_timestamp} ms behind the broker's "
-                f"clock; message.timestamp.before.max.ms is {self.timestamp_before_max_ms}",
-            )
+    def allow(self, earliest: int, latest: int, now_ms: int) -> bool:
+        """Whether records of these timestamps may be stored; without any they may."""
+        return earliest == NO_TIMESTAMP or (
+            earliest >= 0
+            and latest - now_ms <= self.timestamp_after_max_ms
+            and now_ms - earliest <= self.timestamp_before_max_ms
+        )
 
-    def check_keys(self, batch: memoryview) -> None:
-        """Raises `InvalidBatch` unless every record of the batch has a key."""
-        try:
-            records = decode_batch(batch, limit=self.max_decompressed_bytes)
-        except CorruptBatch as error:
-            raise InvalidBatch(ErrorCode.INVALID_RECORD, str(error)) from error
-        for record in records:
-            if record.key is None:
-                raise InvalidBatch(
-                    ErrorCode.INVALID_RECORD,
-                    "a compacted topic takes only records with a key (cleanup.policy=compact)",
+    def refusal(
+        self, header: BatchHeader, batch: memoryview, now_ms: int, *, is_log_append_time: bool
+    ) -> InvalidBatch:
+        """Why a batch is refused for some of its records, and which they are.
+
+        A record without a key is named for that, whatever its timestamp is, as by Kafka.
+        """
+        from_ms, upto_ms = 0, _MAX_TIMESTAMP
+        if is_log_append_time:
+            from_ms = -_MAX_TIMESTAMP
+        else:
+            from_ms = max(from_ms, now_ms - self.timestamp_before_max_ms)
+            upto_ms = min(upto_ms, now_ms + self.timestamp_after_max_ms)
+        found = refused_records(
+            header,
+            batch,
+            from_timestamp=from_ms,
+            upto_timestamp=upto_ms,
+            needs_key=self.needs_keys,
+            limit=MAX_RECORD_ERRORS,
+            max_decompressed_bytes=self.max_decompressed_bytes,
+        )
+        bad_keys, bad_times = self._sorted(found, from_ms, upto_ms)
+        at_least = "at least " if len(found) == MAX_RECORD_ERRORS else ""
+        messages = []
+        if bad_keys:
+            messages.append(
+                f"{at_least}{len(bad_keys)} of {header.record_count} records have no key, which a "
+                "compacted topic needs (cleanup.policy=compact)"
+            )
+        if bad_times:
+            messages.append(
+                f"{at_least}{len(bad_times)} of {header.record_count} records have a timestamp "
+                f"outside of {from_ms} to {upto_ms} "
+                "(message.timestamp.before.max.ms, message.timestamp.after.max.ms)"
+            )
+        return InvalidBatch(
+            ErrorCode.INVALID_TIMESTAMP if bad_times else ErrorCode.INVALID_RECORD,
+            "; ".join(messages),
+            sorted(bad_keys + bad_times),
+        )
+
+    def _sorted(
+        self, found: list[FoundRecord], from_ms: int, upto_ms: int
+    ) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
+        bad_keys: list[tuple[int, str]] = []
+        bad_times: list[tuple[int, str]] = []
+        for index, timestamp, has_key in found:
+            if self.needs_keys and not has_key:
+                bad_keys.append((index, "the record has no key"))
+            else:
+                bad_times.append(
+                    (index, f"timestamp {timestamp} is not between {from_ms} and {upto_ms}")
                 )
+        return bad_keys, bad_times

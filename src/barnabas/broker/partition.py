@@ -21,10 +21,16 @@ from barnabas.broker.partition_host import PartitionHost
 from barnabas.broker.watchers import ReplicaWatcher, Watcher
 from barnabas.log import AppendInfo, DeleteJob, Log, LogConfig, StorageError
 from barnabas.metadata.partition_image import RECOVERING, PartitionImage
-from barnabas.records.batch import HEADER_SIZE, TRANSACTIONAL, BatchHeader, parse_header
+from barnabas.records.batch import (
+    HEADER_SIZE,
+    TRANSACTIONAL,
+    BatchHeader,
+    parse_header,
+    patch_max_timestamp,
+)
 from barnabas.records.control import ControlType, encode_end_marker
 from barnabas.records.errors import InvalidBatch
-from barnabas.records.validate import validate_batches
+from barnabas.records.validate import validate_batch
 from barnabas.replication import IsrChange, LeaderState
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.primitives import Buffer
@@ -216,14 +222,19 @@ class Partition:
             raise self._not_leader()
         limits = self.limits
         view = records if isinstance(records, memoryview) else memoryview(records or b"")
-        batches = validate_batches(
+        header, (earliest, latest, keyless) = validate_batch(
             view,
             max_batch_bytes=limits.max_message_bytes,
             max_decompressed_bytes=limits.max_decompressed_bytes,
         )
-        header = batches[0][1]
-        if header.max_timestamp >= 0 and not self.log.config.is_log_append_time:
-            limits.check_timestamps(header, now_ms)
+        stamps = self.log.config.is_log_append_time
+        if (keyless and limits.needs_keys) or not (
+            stamps or limits.allow(earliest, latest, now_ms)
+        ):
+            raise limits.refusal(header, view, now_ms, is_log_append_time=stamps)
+        if latest != header.max_timestamp and not stamps:
+            # Retention and searches by time go by it, and some clients get it wrong.
+            header = patch_max_timestamp(view, header, latest)
         if header.producer_id >= 0:
             log = self.log
             original = log.find_duplicate(header)
@@ -248,9 +259,7 @@ class Partition:
                 raise InvalidBatch(
                     ErrorCode.INVALID_TXN_STATE, "its transaction does not write to this partition"
                 )
-        if limits.needs_keys:
-            limits.check_keys(view)
-        return self._store(leading, view, batches, now_ms)
+        return self._store(leading, view, [(0, header)], now_ms)
 
     def hold_back(self, records: Buffer | None, now_ms: int) -> None:
         """What a producer sent was refused for now; what it sent behind must not come before."""

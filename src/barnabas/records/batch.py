@@ -154,6 +154,14 @@ def patch_assigned(
     _ASSIGNED.pack_into(buffer, at, base_offset, header.batch_length, epoch)
 
 
+def patch_max_timestamp(batch: memoryview, header: BatchHeader, timestamp_ms: int) -> BatchHeader:
+    """Write another largest timestamp into one whole batch; returns its header then."""
+    _OFFSET.pack_into(batch, _MAX_TIMESTAMP_AT, timestamp_ms)
+    patch_crc(batch)
+    (crc,) = _CRC.unpack_from(batch, _CRC_AT)
+    return header._replace(max_timestamp=timestamp_ms, crc=crc)
+
+
 def patch_log_append_time(batch: memoryview, timestamp_ms: int) -> None:
     """Stamp one whole batch with the broker's time.
 

@@ -18,6 +18,7 @@ Dictionaries are left out: Kafka has none.
 from collections.abc import Callable
 from enum import IntEnum
 from struct import Struct
+from typing import TypeVar
 
 import cramjam
 
@@ -48,6 +49,8 @@ _SCRATCH_BYTES = 1024 * 1024
 _scratches: list[bytearray] = []
 _OUTPUT_GROWTH = 4
 _OUTPUT_IS_FULL = "failed to write whole buffer"
+
+Seen = TypeVar("Seen")
 
 
 class Compression(IntEnum):
@@ -96,14 +99,18 @@ def decompress(codec: int, data: Buffer, limit: int) -> Buffer:
         _scratches.append(scratch)
 
 
-def decompressed_size(codec: int, data: Buffer, limit: int) -> int:
-    """The size of what `decompress` returns, raising as it does, without making that object."""
+def inspect(codec: int, data: Buffer, limit: int, look: Callable[[Buffer], Seen]) -> Seen:
+    """What `look` makes of what `decompress` returns, raising as it does, without a copy of it.
+
+    The buffer that `look` is given holds other bytes as soon as this returns.
+    """
     if codec == Compression.NONE:
         _check_limit(data, limit)
-        return len(data)
+        return look(data)
     scratch = _take_scratch()
     try:
-        return _decompress(codec, data, limit, scratch)[1]
+        output, size = _decompress(codec, data, limit, scratch)
+        return look(memoryview(output)[:size])
     finally:
         _scratches.append(scratch)
 

@@ -5,6 +5,8 @@ the error code that the producer gets. Nothing in this package raises anything e
 bytes it was given.
 """
 
+from collections.abc import Sequence
+
 from barnabas.wire.errors import ErrorCode
 
 
@@ -24,14 +26,28 @@ class UnsupportedCompression(CorruptBatch):
     """The compression id in the attributes is none of Kafka's."""
 
 
+class TimestampOverflow(CorruptBatch):
+    """A record's timestamp does not fit in 64 bits."""
+
+
 class DecompressionBomb(RecordsError):  # noqa: N818 - says what the bytes are
     """The compressed records would take more memory than the reader allows."""
 
 
 class InvalidBatch(RecordsError):  # noqa: N818 - says what the bytes are
-    """A produced batch that the broker refuses, with the code for the response."""
+    """A produced batch that the broker refuses, with the code for the response.
 
-    def __init__(self, error_code: ErrorCode, message: str) -> None:
+    `record_errors` names the records it was refused for, if it was for single ones: their index
+    in the batch, and what is wrong with each.
+    """
+
+    def __init__(
+        self,
+        error_code: ErrorCode,
+        message: str,
+        record_errors: Sequence[tuple[int, str]] = (),
+    ) -> None:
         super().__init__(message)
         self.error_code = error_code
         self.message = message
+        self.record_errors = record_errors

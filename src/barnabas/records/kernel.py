@@ -17,7 +17,7 @@ from barnabas.records.batch import Buffer
 from barnabas.records.message import Message
 from barnabas.records.record import Record, Row
 
-INTERFACE = 3
+INTERFACE = 4
 """Goes up, here and in kernel.h, whenever a function takes or gives something else."""
 
 # Buffers of an Arrow array: bitmap of what is not null, ends, data, and where the array begins.
@@ -31,6 +31,33 @@ class Kernel(Protocol):
     INTERFACE: int
     Receipt: type
     RowPacker: type  # both are described in barnabas/client/packer.py
+
+    def check_records(
+        self,
+        payload: Buffer,
+        at: int,
+        record_count: int,
+        last_offset_delta: int,
+        base_timestamp: int,
+        /,
+    ) -> tuple[int, int, int] | None:
+        """Earliest and latest timestamp of the records from `at` on, how many have no key."""
+        ...
+
+    def find_records(
+        self,
+        payload: Buffer,
+        at: int,
+        record_count: int,
+        base_timestamp: int,
+        from_timestamp: int,
+        upto_timestamp: int,
+        needs_key: bool,
+        limit: int,
+        /,
+    ) -> list[tuple[int, int, int]]:
+        """Index, timestamp and whether it has a key, of records without one or out of range."""
+        ...
 
     def decode_rows(
         self,

@@ -1,11 +1,16 @@
 """What a broker checks before it stores the records of a Produce request.
 
-All checks are per batch, never per record: an uncompressed batch is not read beyond its header but
-for the CRC, a compressed one is decompressed once, to be sure that consumers can, and thrown away.
-The error codes are those that Kafka answers with. Left out, since it needs a look at every record:
-whether the records inside a batch are well-formed, and null keys on compacted topics.
+The header by itself, the CRC, and then every record (see `check`): in the batch as it came, or, if
+it is compressed, in a scratch buffer that it is decompressed into. Nothing is made from a record.
+The error codes are those that Kafka answers with. Where it is stricter than Kafka: offset deltas
+out of order (Kafka stores those, or writes a compressed batch anew), timestamps before 1970 other
+than -1, and integers of more than 32 bits inside a record.
+
+What depends on a topic's settings is left to the caller, which gets what it needs for that: the
+earliest and the latest timestamp, and how many records have no key.
 """
 
+from functools import partial
 from struct import Struct
 
 from barnabas.records.batch import (
@@ -14,13 +19,21 @@ from barnabas.records.batch import (
     MAGIC,
     NO_PRODUCER_ID,
     BatchHeader,
+    Buffer,
     compute_crc,
     parse_header,
 )
-from barnabas.records.compression import Compression, decompressed_size
+from barnabas.records.check import FoundRecord, RecordSummary, check_records, find_records
+from barnabas.records.compression import Compression, inspect
 from barnabas.records.decode import MIN_BATCH_LENGTH, MIN_RECORD_SIZE
-from barnabas.records.errors import CorruptBatch, DecompressionBomb, InvalidBatch
-from barnabas.records.record import NO_TIMESTAMP
+from barnabas.records.errors import (
+    CorruptBatch,
+    CorruptPayload,
+    DecompressionBomb,
+    InvalidBatch,
+    TimestampOverflow,
+)
+from barnabas.records.kernel import kernel
 from barnabas.wire.errors import ErrorCode
 
 _MAX_COMPRESSION = max(Compression)
@@ -28,22 +41,23 @@ _MAX_COMPRESSION = max(Compression)
 _FRAME = Struct(">8xi4xb")
 
 
-def validate_batches(
+def validate_batch(
     records: memoryview, *, max_batch_bytes: int, max_decompressed_bytes: int
-) -> list[tuple[int, BatchHeader]]:
-    """The position and header of every batch in `records`; raises `InvalidBatch` if one is bad.
+) -> tuple[BatchHeader, RecordSummary]:
+    """The header of the only batch in `records`, and what there is to know about its records.
 
-    A producer sends exactly one batch for a partition, and Kafka refuses more, so today the list
-    has one element.
+    A producer sends exactly one batch for a partition, and Kafka refuses more. The header's
+    `max_timestamp` need not be what the records say. Raises `InvalidBatch`.
     """
-    header = _plain_batch(records, max_batch_bytes)
-    if header is None:
-        header = _examine(records, max_batch_bytes, max_decompressed_bytes)
-    return [(0, header)]
+    return _plain_batch(records, max_batch_bytes) or _examine(
+        records, max_batch_bytes, max_decompressed_bytes
+    )
 
 
-def _plain_batch(records: memoryview, max_batch_bytes: int) -> BatchHeader | None:
-    """The header of a batch with nothing wrong or special about it, as nearly all are.
+def _plain_batch(
+    records: memoryview, max_batch_bytes: int
+) -> tuple[BatchHeader, RecordSummary] | None:
+    """What a batch is with nothing wrong or special about it, as nearly all are.
 
     One look at all fields together; `None` sends the batch to the checks that say what it is.
     """
@@ -52,26 +66,31 @@ def _plain_batch(records: memoryview, max_batch_bytes: int) -> BatchHeader | Non
         return None
     header = parse_header(records)
     base_offset, batch_length, _, magic, crc, attributes, last_offset_delta = header[:7]
-    base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, count = header[7:]
+    base_timestamp, _, producer_id, producer_epoch, base_sequence, count = header[7:]
     if (
         magic == MAGIC
         and attributes == 0
         and base_offset == 0
         and batch_length == available - LENGTH_PREFIX
         and 0 < count == last_offset_delta + 1
-        and count * MIN_RECORD_SIZE <= available - HEADER_SIZE
-        and 0 <= base_timestamp <= max_timestamp
         and (
             producer_id == NO_PRODUCER_ID
             or (producer_id >= 0 and producer_epoch >= 0 and base_sequence >= 0)
         )
+        and kernel is not None
         and compute_crc(records) == crc
     ):
-        return header
+        summary = kernel.check_records(
+            records, HEADER_SIZE, count, last_offset_delta, base_timestamp
+        )
+        if summary is not None:
+            return header, summary
     return None
 
 
-def _examine(records: memoryview, max_batch_bytes: int, max_decompressed_bytes: int) -> BatchHeader:
+def _examine(
+    records: memoryview, max_batch_bytes: int, max_decompressed_bytes: int
+) -> tuple[BatchHeader, RecordSummary]:
     """Every check by itself, so that a refusal can say what is wrong."""
     header = _check_frame(records)
     if header.size > max_batch_bytes:
@@ -82,12 +101,57 @@ def _examine(records: memoryview, max_batch_bytes: int, max_decompressed_bytes: 
     if compute_crc(records) != header.crc:
         raise InvalidBatch(ErrorCode.CORRUPT_MESSAGE, "the CRC of the batch does not match")
     _check_header(header)
-    payload_bytes = len(records) - HEADER_SIZE
-    if header.compression != Compression.NONE:
-        payload_bytes = _check_payload(header, records, max_decompressed_bytes)
-    if header.record_count * MIN_RECORD_SIZE > payload_bytes:
-        raise _invalid(f"{header.record_count} records cannot fit in {payload_bytes} bytes")
-    return header
+    try:
+        if header.compression == Compression.NONE:
+            return header, _check_payload(header, HEADER_SIZE, records)
+        look = partial(_check_payload, header, 0)
+        summary = inspect(header.compression, records[HEADER_SIZE:], max_decompressed_bytes, look)
+        return header, summary
+    except DecompressionBomb as bomb:
+        raise InvalidBatch(
+            ErrorCode.MESSAGE_TOO_LARGE, f"{bomb} (max.decompressed.batch.bytes)"
+        ) from bomb
+    except CorruptPayload as corrupt:
+        raise InvalidBatch(ErrorCode.CORRUPT_MESSAGE, f"undecodable: {corrupt}") from corrupt
+    except TimestampOverflow as overflow:
+        raise InvalidBatch(ErrorCode.INVALID_TIMESTAMP, str(overflow)) from overflow
+    except CorruptBatch as corrupt:
+        raise _invalid(str(corrupt)) from corrupt
+
+
+def _check_payload(header: BatchHeader, at: int, payload: Buffer) -> RecordSummary:
+    count, payload_bytes = header.record_count, len(payload) - at
+    if count * MIN_RECORD_SIZE > payload_bytes:
+        raise CorruptBatch(f"{count} records cannot fit in {payload_bytes} bytes")
+    return check_records(payload, at, count, header.last_offset_delta, header.base_timestamp)
+
+
+def refused_records(
+    header: BatchHeader,
+    batch: memoryview,
+    *,
+    from_timestamp: int,
+    upto_timestamp: int,
+    needs_key: bool,
+    limit: int,
+    max_decompressed_bytes: int,
+) -> list[FoundRecord]:
+    """The first `limit` records of a valid batch that lack a key or are out of this range."""
+
+    def look(payload: Buffer) -> list[FoundRecord]:
+        return find_records(
+            payload,
+            0,
+            header.record_count,
+            header.base_timestamp,
+            from_timestamp=from_timestamp,
+            upto_timestamp=upto_timestamp,
+            needs_key=needs_key,
+            limit=limit,
+        )
+
+    limit_bytes = max(max_decompressed_bytes, len(batch))
+    return inspect(header.compression, batch[HEADER_SIZE:], limit_bytes, look)
 
 
 def _invalid(message: str) -> InvalidBatch:
@@ -131,21 +195,12 @@ def _check_header(header: BatchHeader) -> None:
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
             f"compression id {header.compression} is unknown",
         )
-    _check_timestamps(header)
-    _check_producer(header)
-
-
-def _check_timestamps(header: BatchHeader) -> None:
-    base, latest = header.base_timestamp, header.max_timestamp
     if header.is_log_append_time:
-        message = "producers may not set the timestamp type LogAppendTime"
-    elif base < NO_TIMESTAMP or latest < NO_TIMESTAMP:
-        message = f"negative timestamp {min(base, latest)}"
-    elif latest < base and latest != NO_TIMESTAMP:
-        message = f"max timestamp {latest} is before base timestamp {base}"
-    else:
-        return
-    raise InvalidBatch(ErrorCode.INVALID_TIMESTAMP, message)
+        raise InvalidBatch(
+            ErrorCode.INVALID_TIMESTAMP,
+            "producers may not set the timestamp type LogAppendTime",
+        )
+    _check_producer(header)
 
 
 def _check_producer(header: BatchHeader) -> None:
@@ -159,15 +214,3 @@ def _check_producer(header: BatchHeader) -> None:
         raise _invalid(f"producer id {header.producer_id} is negative")
     elif header.is_transactional:
         raise _invalid("a transactional batch without a producer id")
-
-
-def _check_payload(header: BatchHeader, records: memoryview, limit: int) -> int:
-    """Decompress the records and return how many bytes they are."""
-    try:
-        return decompressed_size(header.compression, records[HEADER_SIZE:], limit)
-    except DecompressionBomb as bomb:
-        raise InvalidBatch(
-            ErrorCode.MESSAGE_TOO_LARGE, f"{bomb} (max.decompressed.batch.bytes)"
-        ) from bomb
-    except CorruptBatch as corrupt:
-        raise InvalidBatch(ErrorCode.CORRUPT_MESSAGE, f"undecodable: {corrupt}") from corrupt

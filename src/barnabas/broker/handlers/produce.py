@@ -24,6 +24,7 @@ from barnabas.records.batch import HEADER_SIZE, BatchHeader, parse_header
 from barnabas.records.errors import InvalidBatch
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.produce import (
+    BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionProduceData,
@@ -172,7 +173,14 @@ class _Production:
             return
         try:
             info = partition.append(data.records, self._time_ms, enlisted=enlisted)
-        except (InvalidBatch, AppendRefused) as error:
+        except InvalidBatch as error:
+            answer.error_code = error.error_code
+            answer.error_message = str(error)
+            answer.record_errors = [
+                BatchIndexAndErrorMessage(index, message) for index, message in error.record_errors
+            ]
+            return
+        except AppendRefused as error:
             answer.error_code = error.error_code
             answer.error_message = str(error)
             return
