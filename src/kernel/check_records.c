@@ -12,18 +12,12 @@
 #include "kernel.h"
 #include "record.h"
 
-/* What a broker stores has to be readable by clients that allow five bytes for everything but a
- * timestamp; this is stricter than read_varint. */
-static inline int read_int32(const uint8_t **at, const uint8_t *end, int64_t *value)
+/* The rest of an integer whose first two bytes say that there are more, or that is near the end. */
+static int read_long_int32(const uint8_t **at, const uint8_t *end, int64_t *value)
 {
     const uint8_t *p = *at;
     uint32_t folded = 0;
 
-    if (p < end && *p < 0x80) { /* nearly always */
-        *value = unfold(*p);
-        *at = p + 1;
-        return 1;
-    }
     for (int shift = 0; shift < 35; shift += 7) {
         if (p >= end)
             return 0;
@@ -38,6 +32,28 @@ static inline int read_int32(const uint8_t **at, const uint8_t *end, int64_t *va
         }
     }
     return 0;
+}
+
+/* What a broker stores has to be readable by clients that allow five bytes for everything but a
+ * timestamp, so this is stricter than read_varint. One or two bytes are what nearly all take. */
+static inline int read_int32(const uint8_t **at, const uint8_t *end, int64_t *value)
+{
+    const uint8_t *p = *at;
+
+    if (end - p >= 2) {
+        uint8_t first = p[0], second = p[1];
+        if (first < 0x80) {
+            *value = unfold(first);
+            *at = p + 1;
+            return 1;
+        }
+        if (second < 0x80) {
+            *value = unfold((uint32_t)(first & 0x7f) | (uint32_t)second << 7);
+            *at = p + 2;
+            return 1;
+        }
+    }
+    return read_long_int32(at, end, value);
 }
 
 /* Step behind a length and the bytes it announces; `size` is -1 for null. */

@@ -5,9 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
-from barnabas.records.batch import patch_crc
+from barnabas.records.batch import parse_header, patch_crc, patch_max_timestamp
 from barnabas.records.compression import Compression
+from barnabas.records.decode import decode_batch
 from barnabas.records.encode import encode_batch
+from barnabas.records.record import Row
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
@@ -27,6 +29,7 @@ from tests.broker.verbs import (
     produced,
     stored,
 )
+from tests.records.forged import record, with_payload
 from tests.support.broker import BrokerProcess
 
 HOUR_MS = 3_600_000
@@ -307,3 +310,97 @@ def test_more_replicas_than_there_are(client: RawClient, topic: str, version: in
     assert (answer.error_code, answer.base_offset) == (ErrorCode.NOT_ENOUGH_REPLICAS, -1)
     assert produced(client, topic, batch(b"b"), version=version, acks=1) == 0
     assert stored(client, topic) == [b"b"]
+
+
+# -- single records --------------------------------------------------------------------------------
+
+
+def garbage(compression: Compression = Compression.NONE) -> bytes:
+    """A batch with a right CRC around what is no record."""
+    return bytes(with_payload(record(0, 0, -1, 3, b"value", 0), compression=compression))
+
+
+@pytest.mark.parametrize("compression", list(Compression), ids=str)
+@pytest.mark.parametrize("acks", [-1, 1])
+def test_records_that_nobody_can_read_are_refused(
+    client: RawClient, topic: str, compression: Compression, acks: int
+) -> None:
+    create_topic(client, topic)
+    answer = produce(client, topic, garbage(compression), acks=acks)
+    assert answer.error_code == ErrorCode.INVALID_RECORD
+    assert answer.error_message.startswith("record 0 of 1: ")
+    assert produced(client, topic, batch(b"a")) == 0
+    assert stored(client, topic) == [b"a"]
+
+
+@pytest.mark.parametrize("compression", [Compression.NONE, Compression.ZSTD], ids=str)
+@pytest.mark.parametrize("kind", ["CreateTime", "LogAppendTime"])
+def test_records_without_a_key_are_named(
+    client: RawClient, topic: str, compression: Compression, kind: str
+) -> None:
+    create_topic(client, topic, cleanup_policy="compact", message_timestamp_type=kind)
+    rows: list[Row] = [
+        (now_ms(), None if number % 10 == 7 else b"k", b"v", ()) for number in range(100)
+    ]
+    answer = produce(client, topic, bytes(encode_batch(rows, compression=compression)))
+    assert answer.error_code == ErrorCode.INVALID_RECORD
+    assert "10 of 100 records have no key" in answer.error_message
+    assert [error.batch_index for error in answer.record_errors] == list(range(7, 100, 10))
+    assert {error.batch_index_error_message for error in answer.record_errors} == {
+        "the record has no key"
+    }
+    assert stored(client, topic) == []
+
+
+def test_the_answer_to_many_records_without_a_key_is_bounded(client: RawClient, topic: str) -> None:
+    create_topic(client, topic, cleanup_policy="compact")
+    batch = encode_batch([(now_ms(), None, None, ())] * 50_000, compression=Compression.ZSTD)
+    answer = produce(client, topic, bytes(batch))
+    assert "at least 10000 of 50000 records have no key" in answer.error_message
+    assert [error.batch_index for error in answer.record_errors] == list(range(10_000))
+
+
+def test_timestamps_of_single_records_are_checked(client: RawClient, topic: str) -> None:
+    create_topic(
+        client,
+        topic,
+        message_timestamp_before_max_ms="60000",
+        message_timestamp_after_max_ms="60000",
+    )
+    now = now_ms()
+    times = [now, now - 120_000, -1, now + 120_000, now]
+    rows: list[Row] = [(timestamp, None, b"v", ()) for timestamp in times]
+    answer = produce(client, topic, bytes(encode_batch(rows)))
+    assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
+    assert [error.batch_index for error in answer.record_errors] == [1, 3]
+    assert f"timestamp {now - 120_000} is not between" in str(answer.record_errors[0])
+    assert stored(client, topic) == []
+
+
+@pytest.mark.parametrize("timestamp", [-2, 2**63 - 1])
+def test_timestamps_that_are_none_are_refused(
+    client: RawClient, topic: str, timestamp: int
+) -> None:
+    create_topic(client, topic)
+    answer = produce(client, topic, stamped(timestamp))
+    assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
+    assert [error.batch_index for error in answer.record_errors] == [0]
+
+
+@pytest.mark.parametrize("said", [-1, 0, 5, 2**62])
+@pytest.mark.parametrize("compression", [Compression.NONE, Compression.LZ4], ids=str)
+@pytest.mark.parametrize("times", [[-1, -1], [1000, 4000, 2000], [-1, 3000]])
+def test_the_largest_timestamp_is_what_the_records_say(
+    client: RawClient, topic: str, said: int, compression: Compression, times: list[int]
+) -> None:
+    create_topic(client, topic, retention_ms="-1")
+    rows: list[Row] = [(timestamp, b"k", b"v", ()) for timestamp in times]
+    sent = encode_batch(rows, compression=compression)
+    patch_max_timestamp(memoryview(sent), parse_header(sent), said)
+    assert produced(client, topic, bytes(sent)) == 0
+    kept = fetch_one(client, topic).records
+    assert parse_header(kept).max_timestamp == max(times)
+    assert [each.timestamp for each in decode_batch(kept)] == times
+    found = offset_at(client, topic, -3)
+    expected = (times.index(max(times)), max(times)) if max(times) >= 0 else (-1, -1)
+    assert (found.offset, found.timestamp) == expected

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from barnabas.log.errors import StorageError
 from barnabas.log.segment import Segment
-from barnabas.records.batch import BatchHeader
+from barnabas.records.batch import BatchHeader, compute_crc
 from barnabas.records.decode import decode_batch
 from barnabas.records.errors import RecordsError
 from barnabas.records.record import Record
@@ -61,8 +61,11 @@ def _earliest_candidate(segment: Segment, timestamp: int) -> int:
 
 
 def _records(segment: Segment, position: int, header: BatchHeader) -> list[Record]:
+    """The records of a batch; none if it holds what is no record, though its CRC is right."""
     data = segment.log.file().read(header.size, position)
     try:
         return decode_batch(data)
     except RecordsError as error:
+        if len(data) == header.size and compute_crc(memoryview(data)) == header.crc:
+            return []
         raise StorageError(f"{segment.log.path} at position {position}: {error}") from error

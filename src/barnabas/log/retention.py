@@ -13,7 +13,8 @@ def expired_segments(
     """The oldest segments that retention gives up, none that reaches behind `upto_offset`.
 
     By age a segment goes when its newest record is older than `retention_ms`, the active segment
-    included. By size the oldest go as long as what remains is still `retention_bytes` or more.
+    included; if none has a timestamp, the file's own age counts. By size the oldest go as long as
+    what remains is still `retention_bytes` or more.
     """
     count = 0
     surplus = sum(segment.size for segment in segments) - config.retention_bytes
@@ -33,6 +34,6 @@ def _is_too_old(segment: Segment, retention_ms: int, now_ms: int, disk: Disk) ->
     if retention_ms < 0:
         return False
     newest_ms = segment.max_timestamp
-    if newest_ms < 0:
+    if newest_ms <= 0:  # no timestamp, or one that older versions took for it
         newest_ms = disk.modified_ms(segment.log.path)
     return now_ms - newest_ms > retention_ms

@@ -25,6 +25,7 @@ from barnabas.records.batch import (
     batch_size,
     parse_header,
 )
+from barnabas.records.record import NO_TIMESTAMP
 
 LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
@@ -114,6 +115,9 @@ class Segment:
 
     def note(self, position: int, header: BatchHeader, base_offset: int, timestamp: int) -> None:
         """Take a batch that stands at `position` into the segment's books."""
+        if timestamp == 0 and header.base_timestamp == NO_TIMESTAMP:
+            # librdkafka says 0 of records without timestamps, and we stored that once as it came.
+            timestamp = NO_TIMESTAMP
         if timestamp > self.max_timestamp:
             self.max_timestamp = timestamp
             self.max_timestamp_offset = base_offset
@@ -145,7 +149,7 @@ class Segment:
             return True
         if self.next_offset - self.base_offset > _MAX_INT32:
             return True
-        if self.first_timestamp >= 0 and timestamp >= 0:
+        if self.first_timestamp > 0 and timestamp > 0:  # 0 says 1970, and means that there is none
             return timestamp - self.first_timestamp > config.segment_ms
         return now_ms - self.created_ms > config.segment_ms
 

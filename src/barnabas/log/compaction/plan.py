@@ -66,7 +66,8 @@ def _eligible(
 ) -> list[Segment]:
     found = []
     for segment in segments[:-1]:
-        is_young = segment.max_timestamp > now_ms - config.min_compaction_lag_ms
+        newest_ms = segment.max_timestamp if segment.max_timestamp > 0 else segment.created_ms
+        is_young = newest_ms > now_ms - config.min_compaction_lag_ms
         if segment.next_offset > upto_offset or (config.min_compaction_lag_ms and is_young):
             break
         found.append(segment)
@@ -80,4 +81,4 @@ def _is_overdue(eligible: list[Segment], config: LogConfig, dirty_offset: int, n
 
 def _oldest_ms(segment: Segment) -> int:
     """The time of its first batch; without one, that of its being made."""
-    return segment.first_timestamp if segment.first_timestamp >= 0 else segment.created_ms
+    return segment.first_timestamp if segment.first_timestamp > 0 else segment.created_ms
