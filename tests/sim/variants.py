@@ -15,7 +15,7 @@ from barnabas.broker.partition import Partition
 from barnabas.broker.quorum.writer import Writer
 from barnabas.broker.replica_session import Followed
 from barnabas.broker.trust import DiskTrust
-from barnabas.controller import lost_replicas, partition_changes, registrations
+from barnabas.controller import liveness, lost_replicas, partition_changes, registrations
 from barnabas.log import directory
 from barnabas.log.log import Log
 from barnabas.log.recovery import _Recovery
@@ -185,6 +185,17 @@ def _written_boot_id(trust: DiskTrust) -> str:
 original_read = DiskTrust.read
 
 
+def _without_eligible(self: LeaderState, *arguments: Any, **options: Any) -> None:
+    original_assigned(self, *arguments, **(options | {"has_eligible": False}))
+
+
+original_assigned = LeaderState.assigned
+
+
+def _lost_or_not(*arguments: Any, **_: Any) -> None:
+    partition_changes.settle(*arguments)
+
+
 VARIANTS: dict[str, Variant] = {
     "commit metadata before it is synced": Variant(
         [patch.object(Writer, "add", _durable_at_once)], "power"
@@ -206,8 +217,15 @@ VARIANTS: dict[str, Variant] = {
         [
             patch.object(registrations, "_is_wiped", lambda *_: False),
             patch.object(registrations, "_is_current", lambda *_: True),
+            patch.object(Lifecycle, "is_sure", _Always(), create=True),
         ],
         "power",
+    ),
+    "commit what eligible leaders lack": Variant(
+        [patch.object(LeaderState, "assigned", _without_eligible)], "disks", 55
+    ),
+    "keep a replica eligible that has lost something": Variant(
+        [patch.object(liveness, "settle", _lost_or_not)], "disks"
     ),
     "commit what a majority has": Variant(
         [patch.object(LeaderState, "committed_offset", _majority)], "kills"

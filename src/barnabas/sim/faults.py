@@ -21,7 +21,7 @@ class Faults:
         weights = cluster.profile.faults
         self._names = [name for name, weight in weights.items() for _ in range(weight)]
         self._is_on = False
-        self._wipes = 1
+        self._wipes = cluster.profile.wipes
         for machine in cluster.machines.values():
             machine.on_exit = self._exited
             if cluster.profile.kill_after_vote:
@@ -160,24 +160,37 @@ class Faults:
             machine.start()
 
     def wipe(self) -> None:
-        """A machine comes back with an empty disk: once a run, while all the others are well.
+        """A machine comes back with an empty disk, while all the others are well."""
+        if len(self._running()) == len(self._cluster.machines):
+            self._wipe(self._anybody())
 
-        A voter that is wiped has forgotten what it voted for and what it has acknowledged to the
-        quorum; with the others well, a majority knows.
-        """
-        cluster = self._cluster
-        guarantee = cluster.watch.guarantee
-        machine = self._anybody()
-        voters = range(1, self._profile.voters + 1)
-        if machine is None or not self._wipes or len(self._running()) < len(cluster.machines):
-            return
-        if machine.node_id in voters and not cluster.voters_agree(machine.node_id):
+    def wipe_last_in_sync(self) -> None:
+        """A leader that is alone in sync, while others that are away are eligible."""
+        alone = [
+            machine
+            for machine, partition in self._cluster.led_partitions()
+            if partition.leading is not None and partition.leading.has_eligible
+        ]
+        self._wipe(self.random.choice(alone) if alone else None)
+
+    def _wipe(self, machine: Machine | None) -> None:
+        """A voter that is wiped has forgotten what it voted for and what it has acknowledged to the
+        quorum; with the other voters well, a majority knows."""
+        guarantee = self._cluster.watch.guarantee
+        if machine is None or not self._wipes or not self._may_forget_votes(machine.node_id):
             return
         if guarantee.may_lose(machine.node_id):
             self._wipes -= 1
             guarantee.loses(machine.node_id)
             machine.kill()
             machine.wipe()
+
+    def _may_forget_votes(self, node_id: int) -> bool:
+        voters = range(1, self._profile.voters + 1)
+        if node_id not in voters:
+            return True
+        are_up = all(self._cluster.machines[voter].is_running for voter in voters)
+        return are_up and self._cluster.voters_agree(node_id)
 
     def full_disk(self) -> None:
         machine = self._anybody()

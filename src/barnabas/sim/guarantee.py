@@ -1,11 +1,12 @@
 """What may be lost: the cluster promises nothing when every copy of a record is gone.
 
-A record is committed when all in-sync replicas have it, be it in memory only. So a machine may lose
-power, or its disk, as long as every partition keeps another in-sync replica that is intact. Killing
-processes loses nothing and is always allowed.
+A record is committed when all in-sync replicas have it, be it in memory only, and eligible leaders
+have all that is committed. So a machine may lose power, or its disk, as long as every partition
+keeps another replica that is in sync or eligible, and intact. Killing processes loses nothing and
+is always allowed.
 
 A machine that lost something counts as not intact until a process that was started afterwards has
-registered: with that, the controller learns of it. Until then it may even join in-sync sets, by
+been let in: by then the controller knows of the loss. Until then it may even join in-sync sets, by
 requests that were under way.
 
 An in-sync set that is proposed, or decided and not yet committed, may become the real one at any
@@ -21,7 +22,10 @@ Key = tuple[bytes, int]
 
 
 class Guarantee:
-    """Knows the newest in-sync sets that any node has ever acted on, and who has lost data."""
+    """Knows the newest in-sync sets that any node has ever acted on, and who has lost data.
+
+    To these sets belong the eligible leaders.
+    """
 
     def __init__(self) -> None:
         self._offset = -1
@@ -32,8 +36,8 @@ class Guarantee:
         """In-sync sets that may come, with the partition epochs that they would have."""
         self._newest: dict[int, bytes] = {}
         """The incarnation of the process that ran last on each node,"""
-        self._registered: dict[int, bytes] = {}
-        """of the one that is registered,"""
+        self._let_in: dict[int, bytes] = {}
+        """of the one that was let in last,"""
         self._before_a_loss: defaultdict[int, set[bytes]] = defaultdict(set)
         """and of those whose data was lost since."""
 
@@ -44,11 +48,13 @@ class Guarantee:
         if offset <= self._offset:
             return
         self._offset = offset
-        self._registered = {
-            broker.id: broker.incarnation_id for broker in node.image.brokers.values()
+        self._let_in |= {
+            broker.id: broker.incarnation_id
+            for broker in node.image.brokers.values()
+            if not broker.fenced
         }
         self._isr = {
-            (topic.topic_id, partition.index): tuple(partition.isr)
+            (topic.topic_id, partition.index): (*partition.isr, *partition.elr)
             for topic in node.image.topics.values()
             for partition in topic.partitions
         }
@@ -61,8 +67,8 @@ class Guarantee:
             if not any(map(self._is_intact, isr)):
                 topic = node.image.topics_by_id[key[0]].name
                 raise Violation(
-                    f"{topic}-{key[1]}: of the in-sync set {isr} nobody has everything any more, "
-                    "though somebody had when the others lost it"
+                    f"{topic}-{key[1]}: of the replicas {isr}, in sync or eligible, nobody has "
+                    "everything any more, though somebody had when the others lost it"
                 )
 
     def hear(self, node: Node) -> None:
@@ -79,7 +85,8 @@ class Guarantee:
                 for image in topic.partitions:
                     key = (topic.topic_id, image.index)
                     if image.partition_epoch > self._epochs.get(key, -1):
-                        self._proposed[key][tuple(image.isr)] = image.partition_epoch
+                        able = (*image.isr, *image.elr)
+                        self._proposed[key][able] = image.partition_epoch
 
     def _sets(self, key: Key) -> list[tuple[int, ...]]:
         """The in-sync set of a partition, and those that may become it."""
@@ -87,7 +94,7 @@ class Guarantee:
         return [self._isr[key], *(isr for isr, at in self._proposed[key].items() if at > epoch)]
 
     def _is_intact(self, node_id: int) -> bool:
-        return self._registered.get(node_id) not in self._before_a_loss[node_id]
+        return self._let_in.get(node_id) not in self._before_a_loss[node_id]
 
     def may_lose(self, node_id: int) -> bool:
         """Whether everything committed is safe even if this node's data is gone."""
@@ -99,6 +106,6 @@ class Guarantee:
         )
 
     def loses(self, node_id: int) -> None:
-        for incarnations in (self._newest, self._registered):
+        for incarnations in (self._newest, self._let_in):
             if node_id in incarnations:
                 self._before_a_loss[node_id].add(incarnations[node_id])

@@ -15,6 +15,7 @@ FAULTS = (
     "stop",
     "power_loss",
     "wipe",
+    "wipe_last_in_sync",
     "pause",
     "pause_leader",
     "partition",
@@ -31,7 +32,7 @@ FAULTS = (
     "elect_preferred",
     "churn_topics",
 )
-_FAULTY = ("anything", "anything", "kills", "power", "network", "pauses", "moves")
+_FAULTY = ("anything", "anything", "kills", "power", "disks", "network", "pauses", "moves")
 EMPHASES = (*_FAULTY, "elections", *("transactions",) * 4)
 
 _COMPACTING = {
@@ -66,6 +67,8 @@ class Profile:
     restarts_ms: tuple[int, ...]
     heals_ms: tuple[int, ...]
     pace_ms: tuple[int, int] = (20, 200)
+    wipes: int = 1
+    """How often a machine comes back with an empty disk."""
     kill_after_vote: float = 0
     """How likely a voter is killed when it has just voted."""
     skews_ms: tuple[int, ...] = (0, 0, -30_000, 3_600_000)
@@ -131,6 +134,18 @@ def _draw(random: Random, emphasis: str) -> Profile:
                 replication_factor=3,
                 faults={"power_loss": 6, "kill_leader": 4, "kill": 2, "wipe": 1},
                 restarts_ms=(1, 50, 400, 2_000),
+            )
+        case "disks":
+            return replace(
+                profile,
+                nodes=5,
+                voters=random.choice((1, 3)),
+                replication_factor=3,
+                min_insync_replicas=2,
+                fault_every_ms=300,
+                faults={"kill": 4, "kill_leader": 1, "wipe_last_in_sync": 6, "power_loss": 2},
+                restarts_ms=(50, 1_500, 4_000),
+                wipes=4,
             )
         case "network":
             return replace(
