@@ -35,6 +35,7 @@ from tests.broker.verbs import (
     BY_NAME,
     asked,
     create_topic,
+    fetch_one,
     fetch_request,
     find_coordinator,
     produce,
@@ -333,15 +334,22 @@ def test_what_a_partition_has_lost_is_said(make_broker: MakeBroker) -> None:
     size = segment.stat().st_size
     segment.unlink()
     broker.start()
-    warnings = [line for line in broker.log.read_text().splitlines() if "WARNING" in line]
-    assert len(warnings) == 2, warnings
-    assert "directory-0 has lost its directory" in warnings[0]
-    assert f"segment-0 has lost {segment.name} (offsets 0 to 1, {size} bytes)" in warnings[1]
+    text = broker.log.read_text()
+    (warning,) = [line for line in text.splitlines() if "WARNING" in line]
+    assert f"segment-0 has lost {segment.name} (offsets 0 to 1, {size} bytes)" in warning
+    assert "directory-0 has lost offsets 0 to 1 (its directory is gone)" in text
+    assert "segment-0 has lost offsets 0 to 1 (its end is gone)" in text
     with RawClient(broker.host, broker.port) as client:
         assert stored(client, "whole") == [b"a", b"b"]
-        assert stored(client, "directory") == stored(client, "segment") == []
+        for name in ("directory", "segment"):
+            answer = fetch_one(client, name, 0)
+            assert answer.error_code == ErrorCode.CORRUPT_MESSAGE
+            assert produced(client, name, batch(b"c")) == 2, "no offset is given twice"
+            assert fetch_one(client, name, 2).error_code == ErrorCode.NONE
     broker.restart()
-    assert broker.log.read_text().count("has lost its directory") == 1
+    with RawClient(broker.host, broker.port) as client:
+        assert fetch_one(client, "segment", 1).error_code == ErrorCode.CORRUPT_MESSAGE
+    assert broker.log.read_text().count("directory-0 has lost offsets 0 to 1") == 2
 
 
 def test_a_half_done_delete_is_finished(make_broker: MakeBroker) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from barnabas.log import AppendInfo, Log
+from barnabas.log import AppendInfo, Log, RecordsLost
 from barnabas.records.batch import BatchHeader, parse_header
 from barnabas.records.compression import Compression
 from barnabas.records.control import ControlType, encode_end_marker
@@ -93,3 +93,23 @@ def read_all(log: Log, offset: int | None = None) -> list[Record]:
 
 def values(log: Log) -> list[bytes | None]:
     return [record.value for record in read_all(log)]
+
+
+def readable(log: Log) -> dict[int, bytes | None]:
+    """The records of a log by their offset, passing over what it has lost."""
+    found: dict[int, bytes | None] = {}
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        try:
+            data = log.read(offset, 1 << 20)
+        except RecordsLost:
+            lost = log.lost_ranges.at(offset)
+            assert lost is not None
+            offset = lost.end
+            continue
+        if not data:
+            break
+        for header, one in iter_batches(data):
+            found |= {r.offset: r.value for r in decode_records(one) if r.offset >= offset}
+            offset = header.next_offset
+    return found

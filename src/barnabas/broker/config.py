@@ -84,4 +84,5 @@ class BrokerConfig:
             max_compaction_lag_ms=self.topic_number(configs, "max.compaction.lag.ms"),
             min_cleanable_dirty_ratio=self._topic_ratio(configs, "min.cleanable.dirty.ratio"),
             producer_id_expiration_ms=self.number("producer.id.expiration.ms"),
+            skip_lost_records=self.topic_value(configs, "damaged.records.skip") is True,
         )

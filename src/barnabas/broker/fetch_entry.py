@@ -8,7 +8,7 @@ the leader's log, and its fetches tell the leader how far it is; see `replica_en
 from barnabas.broker.aborted import aborted_among
 from barnabas.broker.leadership import epoch_error
 from barnabas.broker.partition import Partition
-from barnabas.log import OffsetOutOfRange, StorageError
+from barnabas.log import OffsetOutOfRange, RecordsLost, StorageError
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import FetchPartition, PartitionData
 
@@ -167,5 +167,8 @@ class Entry:
             data.records = records
         except OffsetOutOfRange:
             data.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
+        except RecordsLost:
+            # An error that clients hand to the application, other than that of a disk in trouble.
+            data.error_code = ErrorCode.CORRUPT_MESSAGE
         except StorageError:
             data.error_code = ErrorCode.KAFKA_STORAGE_ERROR

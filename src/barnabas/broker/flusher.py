@@ -31,7 +31,7 @@ class Flusher:
 
         And when that setting has changed.
         """
-        if partition.log.flush_due(self._clock.now_ms()):
+        if partition.log.lacks_flush_mark or partition.log.flush_due(self._clock.now_ms()):
             self.flush(partition)
         else:
             self._arm(partition)

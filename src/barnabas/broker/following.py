@@ -41,13 +41,10 @@ def truncate(partition: Partition, diverging: EpochEnd) -> None:
     before = log.log_end_offset
     offset = truncation_offset(log.end_offset_for_epoch, before, diverging)
     lost = partition.high_watermark - offset
-    try:
-        log.truncate_to(offset)
-    finally:  # the disk may have failed after some of it
-        partition.high_watermark = min(partition.high_watermark, log.log_end_offset)
+    partition.truncate_to(offset, keep=lost > 0 or partition.is_recovering)
     if lost > 0:
         logger.error(
-            "%s-%d: the leader lacks %d records that were committed; they are lost",
+            "%s-%d: the leader lacks %d records that were committed; they are set aside",
             partition.topic,
             partition.index,
             lost,
@@ -65,5 +62,5 @@ def truncate(partition: Partition, diverging: EpochEnd) -> None:
 def start_at(partition: Partition, offset: int) -> None:
     """Begin anew where the leader's log begins."""
     logger.info("%s-%d begins anew at %d, as its leader", partition.topic, partition.index, offset)
-    partition.log.truncate_fully_and_start_at(offset)
-    partition.high_watermark = offset
+    lost = partition.high_watermark - offset
+    partition.start_at(offset, keep=lost > 0 or partition.is_recovering)

@@ -67,6 +67,7 @@ class Partition:
         "flush_required",
         "high_watermark",
         "index",
+        "is_recovering",
         "isr",
         "leader_epoch",
         "leader_id",
@@ -107,6 +108,8 @@ class Partition:
         self.isr: list[int] = []
         self.leading: LeaderState | None = None
         """Set while this node leads."""
+        self.is_recovering = False
+        """The leader was elected although others may have had more, and not all have followed."""
         self.suspect_from: int | None = None
         """A loss of power may have changed what the log has from here on. Offsets and epochs are
         not covered by a batch's checksum, so it is rather fetched again than believed."""
@@ -132,14 +135,17 @@ class Partition:
         """
         if image.partition_epoch <= self.partition_epoch:
             return False
-        led_anew = image.leader_epoch != self.leader_epoch
+        # Who can't vouch for its log does not begin to lead: followers would do the same to theirs.
+        may_lead = image.leader == self._host.node_id and (not self.doubt or self.is_leader)
+        led_anew = image.leader_epoch != self.leader_epoch or (may_lead and self.leading is None)
+        self.is_recovering = image.leader_recovery_state == RECOVERING
         if led_anew and image.leader not in (-1, self._host.node_id):
             self._cut_suspect()  # first: if the disk refuses, all of this is tried again
         self.partition_epoch = image.partition_epoch
         self.replicas, self.isr = image.replicas, image.isr
         if led_anew:
             self.leader_epoch, self.leader_id = image.leader_epoch, image.leader
-            if image.leader == self._host.node_id:
+            if may_lead:
                 self._lead()
             else:
                 self._follow()
@@ -151,7 +157,7 @@ class Partition:
                 image.isr,
                 image.partition_epoch,
                 now_ms,
-                is_recovering=image.leader_recovery_state == RECOVERING,
+                is_recovering=self.is_recovering,
                 has_eligible=bool(image.elr),
             )
             self.look()
@@ -172,15 +178,24 @@ class Partition:
         Raises `StorageError`.
         """
         self.doubt = ""
-        if self.leading is not None or self.suspect_from is None or self.leader_id < 0:
+        if self.leading is not None or self.suspect_from is None:
             return False
+        if self.leader_id in (-1, self._host.node_id):
+            return False  # it is cut when another leads
         self._cut_suspect()
         return True
 
     @property
     def log_end(self) -> tuple[int, int]:
-        """The epoch of the last record, and where the log ends: what an election compares."""
-        return self.log.last_epoch, self.log.log_end_offset
+        """The epoch of the last record, and where the log ends: what an election compares.
+
+        What is behind a damaged place counts as little as if it was not there.
+        """
+        log = self.log
+        first_lost = log.lost_ranges.first_offset
+        if first_lost is not None:
+            return log.leader_epoch_for(first_lost - 1), first_lost
+        return log.last_epoch, log.log_end_offset
 
     def _lead(self) -> None:
         host = self._host
@@ -196,8 +211,8 @@ class Partition:
 
     def _cut_suspect(self) -> None:
         if self.suspect_from is not None:
-            self.log.truncate_to(self.suspect_from)
-            self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
+            is_damaged = bool(self.log.lost_ranges)
+            self.truncate_to(self.suspect_from, keep=is_damaged or self.is_recovering)
             self.suspect_from = None
 
     def _follow(self) -> None:
@@ -206,6 +221,45 @@ class Partition:
             self.log.truncate_to(self.log.log_end_offset)
         self.leading = None
         self._fail_waits(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    def truncate_to(self, offset: int, *, keep: bool) -> None:
+        """Cut the log, and the high watermark with it; perhaps keep what is cut off, for people.
+
+        Raises `StorageError`.
+        """
+        log = self.log
+        before = log.log_end_offset
+        directory = self._host.set_aside(self) if keep and offset < before else ""
+        try:
+            log.truncate_to(offset, keep=directory)
+        finally:  # the disk may have failed after some of it
+            self.high_watermark = min(self.high_watermark, log.log_end_offset)
+            self._host.moved(self)
+        if directory:
+            logger.warning(
+                "%s-%d ends at %d now, not at %d; what was cut off is in %s",
+                self.topic,
+                self.index,
+                log.log_end_offset,
+                before,
+                directory,
+            )
+
+    def start_at(self, offset: int, *, keep: bool) -> None:
+        """Give up the log and begin anew at `offset`. Raises `StorageError`."""
+        has_any = self.log.size_bytes > 0
+        directory = self._host.set_aside(self) if keep and has_any else ""
+        self.log.truncate_fully_and_start_at(offset, keep=directory)
+        self.high_watermark = offset
+        self._host.moved(self)
+        if directory:
+            logger.warning(
+                "%s-%d begins anew at %d; what it had is in %s",
+                self.topic,
+                self.index,
+                offset,
+                directory,
+            )
 
     # -- appending as the leader -------------------------------------------------------------------
 
@@ -447,7 +501,10 @@ class Partition:
 
     def configure(self, config: LogConfig, limits: AppendLimits) -> None:
         """Settings of the topic have changed."""
-        self.log.config = config
+        try:
+            self.log.configure(config)
+        except StorageError as error:
+            logger.error("%s-%d: %s", self.topic, self.index, error)
         self.limits = limits
         self.flush_required = self.log.flush_required
         self.look()
@@ -467,6 +524,7 @@ class Partition:
         if offset <= self.high_watermark:
             return
         self.high_watermark = self.log.committed_offset = offset
+        self._host.moved(self)
         if self.watchers:
             for watcher in tuple(self.watchers):
                 watcher.partition_moved(self)

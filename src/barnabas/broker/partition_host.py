@@ -19,6 +19,10 @@ def ignore(_: "Partition") -> None:
     """For whoever need not be told."""
 
 
+def nowhere(_: "Partition") -> str:
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionHost:
     """The node, as its partitions see it."""
@@ -37,3 +41,7 @@ class PartitionHost:
     """Whether another node may lead by now what this one believes to lead."""
     on_doubt: Callable[["Partition"], None] = ignore
     """Called when a replica can no longer vouch for what it has acknowledged."""
+    moved: Callable[["Partition"], None] = ignore
+    """Called when a high watermark has moved."""
+    set_aside: Callable[["Partition"], str] = nowhere
+    """A new directory for what is cut off a log; empty if it is not to be kept."""

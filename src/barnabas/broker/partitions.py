@@ -13,9 +13,12 @@ from contextlib import contextmanager
 from barnabas.broker.append_limits import AppendLimits
 from barnabas.broker.clock import Clock
 from barnabas.broker.config import BrokerConfig
+from barnabas.broker.high_watermarks import HighWatermarks
 from barnabas.broker.partition import Partition
 from barnabas.broker.partition_host import PartitionHost, ignore, never
+from barnabas.broker.replica_trust import NO_DOUBT, accept_alone, examine
 from barnabas.log import (
+    FLUSH_MARK,
     METADATA_FILE,
     DataDirectory,
     DeleteJob,
@@ -34,7 +37,9 @@ from barnabas.wire.errors import ErrorCode
 
 logger = logging.getLogger(__name__)
 
-_LOG_FILE = re.compile(rf"\d{{20}}\..+|log\.state.*|{re.escape(METADATA_FILE)}.*")
+_LOG_FILE = re.compile(
+    rf"\d{{20}}\..+|log\.state.*|{re.escape(METADATA_FILE)}.*|{re.escape(FLUSH_MARK)}"
+)
 _FLUSHES_AT_CLOSE = 16
 _TRY_AGAIN_S = 5.0
 
@@ -81,6 +86,7 @@ class Partitions:
         self._is_suspect = is_suspect
         self._suspects: set[tuple[bytes, int]] = set()
         """Those that could not be opened yet when the disk was suspect."""
+        self.high_watermarks = HighWatermarks(disk, data.path)
         self._host = PartitionHost(
             node_id,
             loop,
@@ -91,6 +97,8 @@ class Partitions:
             on_follower_ready,
             is_cut_off,
             on_doubt,
+            self.high_watermarks.moved.add,
+            self._set_aside,
         )
         self.by_name: dict[str, Replicas] = {}
         self.by_id: dict[bytes, Replicas] = {}
@@ -138,7 +146,9 @@ class Partitions:
         found = set(self._data.partitions())
         for topic in self.image.topics.values():
             for image in topic.partitions:
-                if image.replicas == [self._node_id] and (topic.name, image.index) not in found:
+                if image.replicas != [self._node_id] or (topic.name, image.index) in found:
+                    continue
+                if not self.high_watermarks.acknowledged(topic.name, image.index):
                     logger.warning(
                         "%s-%d has lost its directory and all that was in it: it begins empty",
                         topic.name,
@@ -165,6 +175,7 @@ class Partitions:
                     if partition is None:
                         partition = self._open(topic, index, settings)
                         partitions[index] = partition
+                        self.high_watermarks.opened(partition)
                         if partition.doubt:
                             self._host.on_doubt(partition)
                     self._assign(partition, image)
@@ -208,8 +219,11 @@ class Partitions:
     ) -> Partition:
         log_config, limits = settings
         path = self._data.partition_path(topic.name, index)
+        acknowledged = self.high_watermarks.acknowledged(topic.name, index)
+        was_there = self._disk.exists(path)
         owner = read_topic_id(self._disk, path)
         if owner not in (None, topic.topic_id):
+            acknowledged = 0
             # The topic was deleted, and made anew, while this node was away.
             logger.warning(
                 "%s-%d is of an earlier topic of that name; it is %s now",
@@ -220,23 +234,34 @@ class Partitions:
             owner = None
         if owner is None:
             write_topic_id(self._disk, path, topic.topic_id)
-        log = Log.open(self._disk, path, log_config, self._clock.now_ms(), files=self._files)
+        key = topic.topic_id, index
+        power_lost = self._is_suspect() or key in self._suspects
+        now_ms = self._clock.now_ms()
+        log = Log.open(
+            self._disk, path, log_config, now_ms, files=self._files, power_lost=power_lost
+        )
         if log.recovery is not None:
             _warn(topic.name, index, log.recovery)
-        isr = topic.partitions[index].isr
-        may_lack = self._is_suspect() or (topic.topic_id, index) in self._suspects
-        is_suspect = may_lack and log.flushed_offset < log.log_end_offset
-        if is_suspect and isr and self._node_id not in isr:
-            log.truncate_to(log.flushed_offset)  # others have it; see `Partition.suspect_from`
-            is_suspect = False
+        name = f"{topic.name}-{index}"
+        finding = NO_DOUBT
+        if topic.partitions[index].replicas == [self._node_id]:
+            accept_alone(
+                name, log, acknowledged, now_ms, was_there=was_there, power_lost=power_lost
+            )
+        else:
+            finding = examine(log, acknowledged, was_there=was_there, power_lost=power_lost)
+        log.configure(log_config)  # what was settled when it was written may be other now
         partition = Partition(topic.name, index, topic.topic_id, log, limits, self._host)
-        if is_suspect:
-            partition.suspect_from = log.flushed_offset
-        if may_lack:
-            partition.doubt = "the machine went down, and may have lost what was not synced"
-        if log.flush_required:
+        partition.doubt, partition.suspect_from = finding
+        if log.flush_required and log.flushed_offset < log.log_end_offset:
             log.flush()  # what a crash left in memory only is not to be shown yet
+        elif log.lacks_flush_mark and not partition.doubt:
+            self._host.on_append(partition)
         return partition
+
+    def _set_aside(self, partition: Partition) -> str:
+        """A new directory for what is cut off a partition's log; see `set_aside_directories`."""
+        return self._data.set_aside_path(partition.topic, partition.index, self._clock.now_ms())
 
     def reconfigure(self, topic: str) -> None:
         """Settings of the topic, or the defaults behind them, have changed."""
@@ -264,6 +289,7 @@ class Partitions:
         """Raises `StorageError` if the directory stays where it is; the replica is gone anyhow."""
         partition.retire(error)
         self.led.pop(partition, None)
+        self.high_watermarks.removed(partition.topic, partition.index)
         self._tell(partition)
         partition.log.abandon()
         self.run_later(self._data.delete_partition(partition.topic, partition.index))
@@ -280,6 +306,7 @@ class Partitions:
         the name of a partition, and holds something else than a log, is somebody else's. Replicas
         that have moved to another node are removed. The image must be the newest there is.
         """
+        self.high_watermarks.forget_unclaimed(self._is_kept_here)
         for topic, index in self._data.partitions():
             if topic in keep or self._is_kept_here(topic, index):
                 continue
@@ -334,6 +361,7 @@ class Partitions:
         for partition in self:
             with _logged(partition, failed):
                 partition.close()
+        self.high_watermarks.close()
         return not failed
 
     def _settings(self, configs: dict[str, str]) -> tuple[LogConfig, AppendLimits]:

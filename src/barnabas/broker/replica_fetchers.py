@@ -37,6 +37,8 @@ class ReplicaFetchers:
         leader_id = partition.leader_id
         if partition.deleted or partition.is_leader or leader_id < 0 or self._is_closed:
             return
+        if leader_id == self._host.node_id:
+            return  # it is in doubt, and somebody else is to lead
         fetcher = self._fetchers.get(leader_id)
         if fetcher is None:
             # It stays when it has nothing to do: the way to the leader is kept in order by it.

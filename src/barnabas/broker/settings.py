@@ -255,6 +255,38 @@ _OWN = (
         low=1,
     ),
     ConfigDef(
+        "replica.high.watermark.checkpoint.interval.ms",
+        _LONG,
+        "1000",
+        "How often the high watermarks are written down, with which the next start compares what "
+        "is on the disk",
+        low=1,
+    ),
+    ConfigDef(
+        "log.scrub.bytes.per.second",
+        _LONG,
+        "1048576",
+        "How fast stored segments are read to find damage before the records are needed; 0: never",
+        low=0,
+        dynamic=True,
+    ),
+    ConfigDef(
+        "log.scrub.interval.ms",
+        _LONG,
+        "604800000",
+        "How long after a segment was looked through that is done again",
+        low=1,
+        dynamic=True,
+    ),
+    ConfigDef(
+        "log.set.aside.retention.ms",
+        _LONG,
+        "604800000",
+        "How long something that was cut off a damaged log is kept in the directory set-aside",
+        low=0,
+        dynamic=True,
+    ),
+    ConfigDef(
         "producer.id.expiration.ms",
         _INT,
         "86400000",

@@ -9,12 +9,14 @@ from barnabas.broker.log_cleaner import LogCleaner
 from barnabas.broker.memory import FreeMemory
 from barnabas.broker.node import Node
 from barnabas.broker.partition import Partition
+from barnabas.broker.scrubber import Scrubber
 from barnabas.log import StorageError
 
 logger = logging.getLogger(__name__)
 
 _SWEEP_S = 1.0
 _GIVE_BACK_S = 10.0
+_SET_ASIDE_S = 600.0
 
 
 def upkeep(node: Node) -> list[Coroutine[Any, Any, None]]:
@@ -32,6 +34,9 @@ def upkeep(node: Node) -> list[Coroutine[Any, Any, None]]:
             lambda p: _checkpoint(node, p),
         ),
         LogCleaner(node).run(),
+        Scrubber(node).run(),
+        _write_high_watermarks(node),
+        _every(_SET_ASIDE_S, lambda: _remove_set_aside(node)),
     ]
 
 
@@ -53,6 +58,38 @@ async def _every_partition(node: Node, interval_ms: int, work: Callable[[Partiti
             except StorageError as error:
                 logger.error("%s-%d: %s", partition.topic, partition.index, error)
             await sleep(0)
+
+
+async def _write_high_watermarks(node: Node) -> None:
+    interval_ms = node.config.number("replica.high.watermark.checkpoint.interval.ms")
+    watermarks = node.partitions.high_watermarks
+    has_failed = False
+    while True:
+        await sleep(interval_ms / 1000)
+        write = watermarks.draft()
+        if write is None:
+            continue
+        error: OSError | None = None
+        try:
+            await node.loop.run_in_executor(node.executor, write)
+        except OSError as failure:
+            error = failure
+            if not has_failed:
+                logger.error("the high watermarks can't be written: %s", error)
+        has_failed = error is not None
+        watermarks.written(error)
+
+
+def _remove_set_aside(node: Node) -> None:
+    """What was cut off logs and nobody has asked for since."""
+    kept_ms = node.config.number("log.set.aside.retention.ms")
+    try:
+        job = node.data.expired_set_aside(node.clock.now_ms() - kept_ms)
+    except OSError as error:
+        logger.error("can't look for what was set aside: %s", error)
+        return
+    if job is not None:
+        node.partitions.run_later(job)
 
 
 def _retain(node: Node, partition: Partition) -> None:

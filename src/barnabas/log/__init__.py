@@ -16,19 +16,23 @@ from barnabas.log.errors import (
     DirectoryLocked,
     DirectoryMismatch,
     OffsetOutOfRange,
+    RecordsLost,
     StorageError,
 )
 from barnabas.log.fetched import checked_batches
-from barnabas.log.flush import FlushJob
+from barnabas.log.flush import FLUSH_MARK, FlushJob
 from barnabas.log.handles import OpenFiles
 from barnabas.log.log import Log
 from barnabas.log.lookup import TimestampOffset
+from barnabas.log.lost_ranges import LostRange
 from barnabas.log.recovery import RecoveryReport
+from barnabas.log.scrub import Rot, ScrubJob
 from barnabas.log.storage import Disk, File, OsDisk
 from barnabas.log.topic_id import METADATA_FILE, read_topic_id, write_topic_id
 from barnabas.log.transaction_index import AbortedTransaction
 
 __all__ = [
+    "FLUSH_MARK",
     "METADATA_FILE",
     "AbortedTransaction",
     "AppendInfo",
@@ -44,10 +48,14 @@ __all__ = [
     "FlushJob",
     "Log",
     "LogConfig",
+    "LostRange",
     "OffsetOutOfRange",
     "OpenFiles",
     "OsDisk",
+    "RecordsLost",
     "RecoveryReport",
+    "Rot",
+    "ScrubJob",
     "SegmentInfo",
     "StorageError",
     "Swap",

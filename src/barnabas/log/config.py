@@ -26,6 +26,8 @@ class LogConfig:
     max_compaction_lag_ms: int = _NEVER
     min_cleanable_dirty_ratio: float = 0.5
     producer_id_expiration_ms: int = _DAY_MS
+    skip_lost_records: bool = False
+    """Readers go on behind records that damage has taken away, and are not told."""
 
     @property
     def flushes_by_count(self) -> bool:

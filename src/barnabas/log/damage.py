@@ -8,11 +8,11 @@ like a torn append.
 """
 
 from barnabas.log.errors import StorageError, storage_errors
+from barnabas.log.salvage import find_batch
 from barnabas.log.scan import Flaw, scan_batches
 from barnabas.log.segment import LOG_SUFFIX, number_in, segment_path
 from barnabas.log.state import STATE_FILE, read_state
 from barnabas.log.storage import Disk, File
-from barnabas.records.batch import HEADER_SIZE, MAGIC, MAGIC_AT, compute_crc, parse_header
 
 
 def refuse_loss(disk: Disk, directory: str, start_offset: int, synced_offset: int) -> None:
@@ -100,7 +100,11 @@ def _damage(disk: Disk, path: str, size: int, synced: int, *, is_last: bool) -> 
         if flaw is None:
             short = size < synced
             return Flaw(size, f"the file ends, and had {synced} bytes") if short else None
-        torn = is_last and flaw.position >= synced and not _has_batch(file, flaw.position + 1, size)
+        torn = (
+            is_last
+            and flaw.position >= synced
+            and find_batch(file, flaw.position + 1, size) is None
+        )
         return None if torn else flaw
     finally:
         file.close()
@@ -113,19 +117,3 @@ def _first_flaw(file: File, size: int) -> Flaw | None:
         if found.flaw is not None:
             return Flaw(found.position, found.flaw)
     return None
-
-
-def _has_batch(file: File, position: int, size: int) -> bool:
-    """Whether a whole batch, its CRC right, starts anywhere from `position` on."""
-    data = memoryview(rest := file.read(size - position, position))
-    magic_at = rest.find(MAGIC, MAGIC_AT)
-    while magic_at >= 0:
-        at = magic_at - MAGIC_AT
-        if at + HEADER_SIZE > len(data):
-            return False
-        header = parse_header(data, at)
-        fits = HEADER_SIZE <= header.size <= len(data) - at
-        if fits and compute_crc(data[at : at + header.size]) == header.crc:
-            return True
-        magic_at = rest.find(MAGIC, magic_at + 1)
-    return False

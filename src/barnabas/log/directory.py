@@ -5,6 +5,7 @@ meta.properties       version, cluster.id (once it belongs to one), node.id, dir
 <topic>-<partition>/  one log each
 ….N-delete            a partition's directory between its deletion and its removal
 ….N-stray             one that belongs to no topic, set aside for people to look at
+set-aside/            a directory for each time that something was cut off a log which may be missed
 """
 
 import re
@@ -15,6 +16,7 @@ from barnabas.log.errors import DirectoryMismatch, StorageError
 from barnabas.log.storage import Disk, Lock
 
 META_FILE = "meta.properties"
+SET_ASIDE = "set-aside"
 _VERSION = "1"
 _DELETE_SUFFIX = "-delete"
 _STRAY_SUFFIX = "-stray"
@@ -111,6 +113,22 @@ class DataDirectory:
     def set_aside(self, topic: str, partition: int) -> str:
         """Rename the directory, so that it is gone as a partition; returns where it is now."""
         return self._rename(self.partition_path(topic, partition), _STRAY_SUFFIX)
+
+    def set_aside_path(self, topic: str, partition: int, now_ms: int) -> str:
+        """A directory for what is cut off a partition's log now; its name ends with the time."""
+        return f"{self.path}/{SET_ASIDE}/{topic[:_KEPT_NAME]}-{partition}.{now_ms}"
+
+    def expired_set_aside(self, before_ms: int) -> DeleteJob | None:
+        """The job that removes what was set aside before that time. Raises OSError."""
+        parent = f"{self.path}/{SET_ASIDE}"
+        if not self._disk.exists(parent):
+            return None
+        expired = []
+        for name in self._disk.list_directories(parent):
+            time = name.rpartition(".")[2]
+            if time.isdecimal() and time.isascii() and int(time) < before_ms:
+                expired.append(f"{parent}/{name}")
+        return DeleteJob(self._disk, [], directories=expired) if expired else None
 
     def _rename(self, path: str, suffix: str) -> str:
         name = path.rpartition("/")[2][:_KEPT_NAME]

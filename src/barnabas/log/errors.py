@@ -17,6 +17,10 @@ def storage_errors(what: str) -> Iterator[None]:
         raise StorageError(f"{what}: {error}") from error
 
 
+class RecordsLost(StorageError):  # noqa: N818 - reads as the fact it states
+    """The record at an offset was there, and damage to the disk has taken it away."""
+
+
 class OffsetOutOfRange(Exception):  # noqa: N818 - Kafka's own name of this outcome
     """An offset outside of [log_start_offset, log_end_offset]."""
 

@@ -5,15 +5,18 @@ from collections.abc import Sequence
 from barnabas.log.segment import Segment
 from barnabas.log.storage import Disk, File
 
+FLUSH_MARK = "acknowledged-when-flushed"
+"""A file in a log's directory; see `flushable_log`."""
+
 
 class FlushJob:
     """The syncs that make everything below `end_offset` durable.
 
     It holds its own handles, so segments may roll, be deleted or lose their handle meanwhile. Files
-    come first and the directories that name them after.
+    come first, then the file `mark`, if there is to be one, and the directories that name them.
     """
 
-    __slots__ = ("_directories", "_disk", "_files", "end_offset", "end_position", "error")
+    __slots__ = ("_directories", "_disk", "_files", "end_offset", "end_position", "error", "mark")
 
     def __init__(
         self,
@@ -22,6 +25,7 @@ class FlushJob:
         directories: list[str],
         end_offset: int,
         end_position: int,
+        mark: str = "",
     ) -> None:
         self._disk = disk
         self._files = files
@@ -29,6 +33,7 @@ class FlushJob:
         self.end_offset = end_offset
         self.end_position = end_position
         """Where `end_offset` is, if it is inside of the active segment."""
+        self.mark = mark
         self.error: OSError | None = None
 
     def run(self) -> None:
@@ -36,6 +41,8 @@ class FlushJob:
         try:
             for file in self._files:
                 file.sync()
+            if self.mark:
+                self._disk.open(self.mark, create=True).close()
             for directory in self._directories:
                 self._disk.sync_directory(directory)
         except OSError as error:
@@ -51,9 +58,10 @@ def flush_job(
     flushed_offset: int,
     end_offset: int,
     directories: list[str],
+    mark: str = "",
 ) -> FlushJob:
     """The job that syncs the segments from `flushed_offset` to `end_offset`. May raise OSError."""
-    active = segments[-1]
+    active = segments[-1] if segments else None
     files: list[File] = []
     try:
         for segment in segments:
@@ -69,4 +77,5 @@ def flush_job(
         for file in files:
             file.close()
         raise
-    return FlushJob(disk, files, directories, end_offset, active.size)
+    end_position = active.size if active is not None else 0
+    return FlushJob(disk, files, directories, end_offset, end_position, mark)

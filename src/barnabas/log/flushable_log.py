@@ -1,8 +1,15 @@
-"""Bringing a log to the disk: when that is due, and the jobs that do it."""
+"""Bringing a log to the disk: when that is due, and the jobs that do it.
+
+Where `flush.*` is set, nothing is acknowledged that is not on the disk. The file FLUSH_MARK in the
+log's directory says that this is so of everything in it, and has been since that file was made:
+then a loss of power takes away nothing that was acknowledged. The flush that makes the file covers
+all that there was before.
+"""
 
 from barnabas.log.appendable_log import AppendableLog
+from barnabas.log.config import LogConfig
 from barnabas.log.errors import StorageError, storage_errors
-from barnabas.log.flush import FlushJob, flush_job
+from barnabas.log.flush import FLUSH_MARK, FlushJob, flush_job
 
 
 class FlushableLog(AppendableLog):
@@ -40,22 +47,56 @@ class FlushableLog(AppendableLog):
         Without flush settings only finished segments are synced, unless `everything` is asked for.
         """
         active = self._active
-        if self._flushing is not None or self._failure is not None or active is None:
+        if self._flushing is not None or self._failure is not None:
             return None
+        mark = ""
+        if self.flush_required and not self.is_flush_marked:
+            mark = self._mark_path
         end = self.log_end_offset
-        if not (everything or self.flush_required):
+        if active is not None and not (everything or self.flush_required):
             end = active.base_offset
-        if end <= self.flushed_offset:
+        if end <= self.flushed_offset and not mark:
             return None
         directories = []
-        if not self._names_synced:
+        if mark or not self._names_synced:
             directories = [self.directory, self.directory.rpartition("/")[0] or "/"]
         with storage_errors(f"can not flush {self.directory}"):
-            job = flush_job(self._files.disk, self._segments, self.flushed_offset, end, directories)
+            job = flush_job(
+                self._files.disk, self._segments, self.flushed_offset, end, directories, mark
+            )
         self._names_synced = True
         self._prepared_offset = end
         self._flushing = job
         return job
+
+    @property
+    def lacks_flush_mark(self) -> bool:
+        """Whether a flush should be begun, if only to say that from now on all is flushed."""
+        return not self.is_flush_marked and self._flushing is None and self.flush_required
+
+    @property
+    def _mark_path(self) -> str:
+        return f"{self.directory}/{FLUSH_MARK}"
+
+    def configure(self, config: LogConfig) -> None:
+        """Obey other settings from now on. Raises `StorageError`."""
+        self.config = config
+        self._remove_mark_if_untrue()
+
+    def _remove_mark_if_untrue(self) -> None:
+        """Before anything is acknowledged that is not on the disk.
+
+        If it can't be removed, nothing is appended any more.
+        """
+        if not self.is_flush_marked or self.flush_required:
+            return
+        try:
+            self._files.disk.unlink(self._mark_path)
+            self._files.disk.sync_directory(self.directory)
+        except OSError as error:
+            self._failure = f"can not remove {self._mark_path}: {error}"
+            raise StorageError(self._failure) from error
+        self.is_flush_marked = False
 
     def flush(self) -> None:
         """Sync everything, here and now. StorageError if the disk fails to."""
@@ -74,6 +115,9 @@ class FlushableLog(AppendableLog):
         if job.error is not None:
             self._failure = f"{self.directory} could not be synced: {job.error}"
             raise StorageError(self._failure) from job.error
+        if job.mark:
+            self.is_flush_marked = True
+            self._remove_mark_if_untrue()
         if is_current:  # else truncation has taken away what was synced
             self.flushed_offset = job.end_offset
             if self._active is not None and self._active.base_offset < job.end_offset:

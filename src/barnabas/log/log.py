@@ -12,18 +12,18 @@ Invariants:
 No file is opened, and for a new log none is made, before the first append or read.
 
 Each step of the ladder that it stands on has one idea: `StoredLog`, `ReadableLog`, `AppendableLog`,
-`FlushableLog`, `ShrinkingLog`, `FollowingLog`.
+`FlushableLog`, `ShrinkingLog`, `FollowingLog`, `MendableLog`.
 """
 
 from barnabas.log.config import LogConfig
 from barnabas.log.errors import storage_errors
-from barnabas.log.following_log import FollowingLog
 from barnabas.log.handles import OpenFiles
+from barnabas.log.mendable_log import MendableLog
 from barnabas.log.recovery import recover
 from barnabas.log.storage import Disk
 
 
-class Log(FollowingLog):
+class Log(MendableLog):
     """One partition. Make it with `Log.open`."""
 
     __slots__ = ()
@@ -37,14 +37,19 @@ class Log(FollowingLog):
         now_ms: int,
         *,
         files: OpenFiles | None = None,
+        power_lost: bool = True,
     ) -> "Log":
-        """Open a partition's directory, making it if it is new and repairing it if it must be."""
+        """Open a partition's directory, making it if it is new and repairing it if it must be.
+
+        Unless `power_lost`, the machine has been running all the time: then nothing but the very
+        last append can be torn, and whatever else is not whole was damaged.
+        """
         if files is None:
             files = OpenFiles(disk)
         with storage_errors(f"can not open {directory}"):
             if not disk.exists(directory):
                 disk.make_directory(directory)
-            recovered = recover(files, directory, config.index_interval_bytes, now_ms)
+            recovered = recover(files, directory, config, now_ms, power_lost=power_lost)
         log = cls(files, directory, config, now_ms, recovered)
         if any(segment.aborted.is_lost for segment in recovered.segments):
             log._load_producers()

@@ -1,7 +1,7 @@
 """Reading a log: batches, offsets by time, epochs, and what is known of producers."""
 
 from barnabas.log.append import AppendInfo
-from barnabas.log.errors import OffsetOutOfRange, StorageError, storage_errors
+from barnabas.log.errors import OffsetOutOfRange, RecordsLost, StorageError, storage_errors
 from barnabas.log.lookup import TimestampOffset, first_at_or_after
 from barnabas.log.producers import ProducerTable
 from barnabas.log.stored_log import StoredLog
@@ -26,7 +26,8 @@ class ReadableLog(StoredLog):
         """Whole batches exactly as stored, from the one that holds `offset` on, of one segment.
 
         At most `max_bytes`, except that with `min_one` the first batch comes whole in any case.
-        Nothing at or behind `upto_offset`, which is a boundary between batches.
+        Nothing at or behind `upto_offset`, which is a boundary between batches. Raises
+        `RecordsLost` where damage has taken records away, unless they are to be skipped.
         """
         end = self.log_end_offset
         if not self.log_start_offset <= offset <= end:
@@ -36,6 +37,8 @@ class ReadableLog(StoredLog):
         segment = self._active
         if segment is None:
             return _EMPTY
+        if self.lost_ranges:
+            offset, upto_offset = self._around_lost(offset, upto_offset)
         if offset >= upto_offset:
             if offset == end:
                 segment.hint(end, segment.size)
@@ -46,6 +49,17 @@ class ReadableLog(StoredLog):
             return segment.read(offset, max_bytes, upto_offset, min_one=min_one)
         except OSError as error:
             raise StorageError(f"can not read {segment.log.path}: {error}") from error
+
+    def _around_lost(self, offset: int, upto_offset: int) -> tuple[int, int]:
+        """What can be read from `offset` on without passing over lost records."""
+        lost = self.lost_ranges.at(offset)
+        while lost is not None:
+            if not self.config.skip_lost_records or lost.end >= upto_offset:
+                raise RecordsLost(f"{self.directory} has lost {lost}")
+            offset = lost.end
+            lost = self.lost_ranges.at(offset)
+        start = self.lost_ranges.next_start(offset)
+        return offset, upto_offset if start is None else min(start, upto_offset)
 
     def expect_reader(self) -> None:
         """A reader waits at the end: remember its place, so that its read needs no search."""

@@ -1,10 +1,17 @@
 """Opening the directory of a partition, whatever is in it.
 
-Segments that `log.state` vouches for are taken as they are; every other one is scanned, cut back to
-its last valid batch, and gets new indexes. Behind a cut, further unvouched segments are dropped:
-what follows a lost record must not be served as if it followed the one before. A segment may also
-have lost its last batches without a trace, so the next one has to begin where it ends; except that
-a compaction leaves gaps, behind segments that `log.state` lists because they were on the disk.
+Segments that `log.state` vouches for are taken as they are; every other one is scanned, and gets
+new indexes. Where that finds something else than batches, it is one of two things:
+
+- **A torn tail.** A crash has cut off what was not synced: the last append, or after a loss of
+  power anything behind what was synced. The log is cut there, and what follows is dropped.
+- **Damage**: to something that was synced, or that a mere crash of the process can't have changed.
+  Nothing is dropped then. Whole batches behind it are kept (`salvage`), and the offsets that are
+  gone are reported, and remembered as `LostRanges`: what follows a lost record must not be served
+  as if it followed the one before.
+
+A segment may also be missing, or have lost its last batches without a trace, so the next one has to
+begin where it ends; except that a compaction leaves gaps (`_is_explained`).
 
 What interrupted work left behind is cleared away: `.deleted`, `.cleaned` and `.tmp` files, indexes
 without their log, and segments that a compaction had merged into their predecessor. (Compaction
@@ -12,13 +19,18 @@ replaces a segment by one atomic rename, so old and new never coexist under one 
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from barnabas.log.compaction_progress import Progress
+from barnabas.log.config import LogConfig
 from barnabas.log.deletion import DELETED_SUFFIX
 from barnabas.log.epochs import LeaderEpochs
+from barnabas.log.flush import FLUSH_MARK
 from barnabas.log.handles import Handle, OpenFiles
+from barnabas.log.lost_ranges import LostRange, LostRanges
 from barnabas.log.producer_snapshot import SNAPSHOT_SUFFIX
+from barnabas.log.salvage import CLEANED_SUFFIX, find_batch, move_out
 from barnabas.log.scan import Flaw, scan_batches
 from barnabas.log.segment import (
     INDEX_SUFFIX,
@@ -31,9 +43,9 @@ from barnabas.log.segments import Segments
 from barnabas.log.state import STATE_FILE, LogState, SegmentState, read_state
 from barnabas.log.transaction_index import ENTRY_SIZE, TRANSACTION_INDEX_SUFFIX
 
-CLEANED_SUFFIX = ".cleaned"
 _TMP_SUFFIX = ".tmp"
 _MAX_RELATIVE_OFFSET = 2**31 - 1
+_ANY_OFFSET = 2**63 - 1
 
 
 class RecoveryReport(NamedTuple):
@@ -45,6 +57,9 @@ class RecoveryReport(NamedTuple):
     flaw: str
     lost: str
     """Segments that `log.state` knows to be on the disk, and that are not."""
+    expected_end: int
+    """The log ended there, or behind, when its state was written. Its end is lost if that is behind
+    `log_end_offset` now."""
 
 
 class Recovered(NamedTuple):
@@ -59,13 +74,17 @@ class Recovered(NamedTuple):
     report: RecoveryReport | None
     committed_offset: int
     compaction: Progress
+    lost_ranges: LostRanges
+    is_flush_marked: bool = False
 
 
-def recover(files: OpenFiles, directory: str, index_interval_bytes: int, now_ms: int) -> Recovered:
+def recover(
+    files: OpenFiles, directory: str, config: LogConfig, now_ms: int, *, power_lost: bool
+) -> Recovered:
     """Read what is there; the directory must exist. OSError if the disk can not even be read."""
     listing = files.disk.list_files(directory)
     state = read_state(files.disk, directory) if STATE_FILE in listing else None
-    return _Recovery(files, directory, index_interval_bytes, now_ms, listing, state).run()
+    return _Recovery(files, directory, config, now_ms, listing, state, power_lost).run()
 
 
 class _Recovery:
@@ -75,24 +94,32 @@ class _Recovery:
         self,
         files: OpenFiles,
         directory: str,
-        index_interval_bytes: int,
+        config: LogConfig,
         now_ms: int,
         listing: dict[str, int],
         state: LogState | None,
+        power_lost: bool,
     ) -> None:
         self._files = files
         self._disk = files.disk
         self._directory = directory
-        self._index_interval_bytes = index_interval_bytes
+        self._index_interval_bytes = config.index_interval_bytes
         self._now_ms = now_ms
         self._listing = listing
-        numbers = (number_in(name, LOG_SUFFIX) for name in listing)
-        self._base_offsets = sorted(number for number in numbers if number is not None)
+        numbers = ((number_in(name, LOG_SUFFIX), size) for name, size in listing.items())
+        self._sizes = {number: size for number, size in numbers if number is not None}
+        self._base_offsets = sorted(self._sizes)
+        self._state = state
+        self._power_lost = power_lost
         self._vouched = state.segments if state else {}
+        self._last_vouched = max(filter(self._is_vouched, self._base_offsets), default=-1)
         self._epochs = LeaderEpochs(state.epochs if state else None)
         self._log_start_offset = state.log_start_offset if state else 0
-        self._committed_offset = state.committed_offset if state else 0
         self._compaction = state.compaction if state else Progress()
+        # Without a state nobody knows how far it was compacted.
+        is_compacted = state is None and "compact" in config.cleanup_policy
+        self._gaps_upto = _ANY_OFFSET if is_compacted else self._compaction.compacted_offset
+        self._lost = LostRanges(state.lost_ranges if state else ())
         self._first_scanned: int | None = None
         self._scanned_bytes = 0
         self._cut_bytes = 0
@@ -101,7 +128,8 @@ class _Recovery:
 
     def run(self) -> Recovered:
         if not self._listing:
-            return Recovered(Segments(), self._epochs, 0, 0, [], None, 0, Progress())
+            none = LostRanges()
+            return Recovered(Segments(), self._epochs, 0, 0, [], None, 0, Progress(), none)
         self._clear_leftovers()
         segments = self._load_segments()
         if segments and segments[-1].next_offset < self._log_start_offset:
@@ -114,20 +142,42 @@ class _Recovery:
             # Or a loss of power could bring them back, behind batches that took their offsets.
             self._disk.sync_directory(self._directory)
         end = segments[-1].next_offset if segments else self._log_start_offset
+        missing = list(self._missing())
+        self._find_lost(segments, missing)
+        self._lost.start_at(self._log_start_offset)
+        self._lost.cut_at(end)
         start = max(self._log_start_offset, segments[0].base_offset if segments else 0)
+        if self._lost and self._lost.first_offset is not None:
+            start = max(self._log_start_offset, min(start, self._lost.first_offset))
         self._epochs.truncate_from(end)
+        committed = self._state.committed_offset if self._state else 0
+        expected_end = max([committed, *(each.next_offset for each in missing), *self._shrunk()])
         report = None
-        lost = ", ".join(self._lost_segments())
-        if self._first_scanned is not None or self._dropped_segments or lost:
+        lost = ", ".join(map(_told, missing))
+        has_news = self._dropped_segments or lost or self._lost or expected_end > end
+        if self._first_scanned is not None or has_news:
             report = RecoveryReport(
-                self._scanned_bytes, self._cut_bytes, self._dropped_segments, self._flaw, lost
+                self._scanned_bytes,
+                self._cut_bytes,
+                self._dropped_segments,
+                self._flaw,
+                lost,
+                expected_end,
             )
         synced = end if self._first_scanned is None else min(self._first_scanned, end)
         snapshots = self._usable_snapshots(end)
-        committed = min(max(self._committed_offset, start), end)
         self._compaction.cut_at(end)
         return Recovered(
-            segments, self._epochs, start, synced, snapshots, report, committed, self._compaction
+            segments,
+            self._epochs,
+            start,
+            synced,
+            snapshots,
+            report,
+            min(max(committed, start), end),
+            self._compaction,
+            self._lost,
+            FLUSH_MARK in self._listing,
         )
 
     def _clear_leftovers(self) -> None:
@@ -144,7 +194,9 @@ class _Recovery:
     def _load_segments(self) -> Segments:
         segments = Segments()
         was_cut = False
-        for base_offset in self._base_offsets:
+        left = list(self._base_offsets)
+        while left:
+            base_offset = left.pop(0)
             segment = Segment(
                 self._files,
                 self._directory,
@@ -159,7 +211,14 @@ class _Recovery:
                 self._remove(segment, dropped=True)
                 continue
             else:
-                was_cut = self._scan(segment, self._listing[f"{base_offset:020d}{LOG_SUFFIX}"])
+                flaw = self._scan(segment, self._sizes[base_offset])
+                if flaw is not None and self._is_torn_tail(segment, flaw):
+                    was_cut = True
+                    self._cut(segment)
+                elif flaw is not None:
+                    self._salvage(segment, flaw, left)
+                else:
+                    self._note_shrunk(segment)
             if segments and segments[-1].next_offset > base_offset:
                 self._remove(segment, dropped=False)
                 continue
@@ -169,32 +228,100 @@ class _Recovery:
         return segments
 
     def _is_behind_a_loss(self, segments: Segments, base_offset: int) -> bool:
-        if not segments or segments[-1].base_offset in self._vouched:
+        """Whether a loss of power has taken away what came before this segment."""
+        if not segments or not self._power_lost or base_offset < self._last_vouched:
             return False
-        gap = base_offset - segments[-1].next_offset
-        # A follower begins a segment behind a gap only if that is wider than any segment.
-        if not 0 < gap <= _MAX_RELATIVE_OFFSET:
+        previous = segments[-1]
+        end = previous.next_offset
+        if self._is_explained(previous.base_offset, end, base_offset):
             return False
-        path = segments[-1].log.path
-        self._flaw = self._flaw or f"{path} ends at {segments[-1].next_offset}, not {base_offset}"
+        self._flaw = self._flaw or f"{previous.log.path} ends at {end}, not {base_offset}"
         return True
 
-    def _lost_segments(self) -> Iterator[str]:
-        """What the state vouches for and is missing.
+    def _is_explained(self, previous: int, end: int, base_offset: int) -> bool:
+        """Whether nothing is lost although a segment ends before the next one begins."""
+        # A follower begins a segment behind a gap only if that is wider than any segment.
+        if not 0 < base_offset - end <= _MAX_RELATIVE_OFFSET or previous < self._gaps_upto:
+            return True
+        listed = self._vouched.get(previous)
+        if listed is None:
+            return False
+        if listed.size < 0:
+            return True  # a compaction was putting another one in its place
+        # The gap was there when the state was written; what is missing since is found otherwise.
+        return self._is_vouched(previous) and base_offset in self._vouched
 
-        Retention may have gone on after the state was written: it takes the oldest segments and
-        leaves one, so those below the first are not missed.
+    # Damage
+
+    def _is_torn_tail(self, segment: Segment, flaw: Flaw) -> bool:
+        """Whether a crash can have left this flaw in what was not synced."""
+        base_offset = segment.base_offset
+        listed = self._vouched.get(base_offset)
+        if base_offset < self._last_vouched or (listed and flaw.position < listed.size):
+            return False
+        if self._power_lost:
+            return True
+        if any(size for later, size in self._sizes.items() if later > base_offset):
+            return False
+        size, file = self._sizes[base_offset], segment.log.file()
+        return find_batch(file, flaw.position + 1, size, segment.next_offset) is None
+
+    def _salvage(self, segment: Segment, flaw: Flaw, left: list[int]) -> None:
+        """Keep what is behind a flaw as a segment, which is scanned next."""
+        size = self._sizes[segment.base_offset]
+        file = segment.log.file()
+        behind = move_out(self._disk, self._directory, file, flaw, size, segment.next_offset)
+        self._cut(segment)
+        if behind is not None and behind not in self._sizes:
+            left.append(behind)
+            left.sort()
+            self._sizes[behind] = self._disk.list_files(self._directory)[_log_name(behind)]
+        end = min([*left, *([] if behind is None else [behind])], default=segment.next_offset)
+        self._lost.add(LostRange(segment.next_offset, end, flaw.reason))
+
+    def _note_shrunk(self, segment: Segment) -> None:
+        listed = self._vouched.get(segment.base_offset)
+        if listed is not None and segment.size < listed.size:
+            reason = f"{_log_name(segment.base_offset)} is shorter than it was"
+            self._lost.add(LostRange(segment.next_offset, listed.next_offset, reason))
+
+    def _find_lost(self, segments: Segments, missing: list[SegmentState]) -> None:
+        """Note the offsets between segments, and before the first, that ought to be there."""
+        for each in missing:
+            reason = f"{_log_name(each.base_offset)} is missing"
+            self._lost.add(LostRange(each.base_offset, each.next_offset, reason))
+        state = self._state
+        if segments and state is not None and state.is_start_exact and not self._power_lost:
+            first = segments[0].base_offset
+            reason = f"{_log_name(self._log_start_offset)} is missing"
+            self._lost.add(LostRange(self._log_start_offset, first, reason))
+        for previous, segment in pairwise(segments):
+            end = previous.next_offset
+            if not self._is_explained(previous.base_offset, end, segment.base_offset):
+                reason = f"{_log_name(previous.base_offset)} ends at {end}"
+                self._lost.add(LostRange(end, segment.base_offset, reason))
+
+    def _missing(self) -> Iterator[SegmentState]:
+        """What the state vouches for and is not there.
+
+        Retention may have gone on after a state of an earlier release, or one that a loss of power
+        brought back: it takes the oldest segments and leaves one.
         """
         first = self._base_offsets[0] if self._base_offsets else -1
         for base_offset, vouched in self._vouched.items():
             if base_offset > first and vouched.size > 0 and base_offset not in self._base_offsets:
-                offsets = f"offsets {base_offset} to {vouched.next_offset - 1}"
-                yield f"{base_offset:020d}{LOG_SUFFIX} ({offsets}, {vouched.size} bytes)"
+                yield vouched
+
+    def _shrunk(self) -> Iterator[int]:
+        """Where segments ended that are shorter now."""
+        for base_offset, size in self._sizes.items():
+            listed = self._vouched.get(base_offset)
+            if listed is not None and size < listed.size:
+                yield listed.next_offset
 
     def _is_vouched(self, base_offset: int) -> bool:
         vouched = self._vouched.get(base_offset)
-        size = self._listing[f"{base_offset:020d}{LOG_SUFFIX}"]
-        return vouched is not None and vouched.size == size
+        return vouched is not None and vouched.size == self._sizes[base_offset]
 
     def _adopt(self, segment: Segment, vouched: SegmentState) -> None:
         vouched.apply(segment)
@@ -212,8 +339,8 @@ class _Recovery:
     def _size_of(self, handle: Handle) -> int:
         return self._listing.get(handle.path.rpartition("/")[2], 0)
 
-    def _scan(self, segment: Segment, size: int) -> bool:
-        """Take in the valid batches of a segment and cut off the rest. True if there was a rest."""
+    def _scan(self, segment: Segment, size: int) -> Flaw | None:
+        """Take in the valid batches of a segment; what comes behind them, if they are not all."""
         if self._first_scanned is None:
             # From here on the headers say which epoch began where: the state may know of an epoch
             # whose first batches were lost and came again at other offsets.
@@ -234,14 +361,15 @@ class _Recovery:
             segment.note(found.position, header, header.base_offset, header.max_timestamp)
         self._scanned_bytes += size
         segment.spill_indexes()
-        if flaw is None:
-            return False
+        if flaw is not None:
+            where = f"{segment.log.path} at position {flaw.position}"
+            self._flaw = self._flaw or f"{where}: {flaw.reason}"
+        return flaw
+
+    def _cut(self, segment: Segment) -> None:
+        """Cut off what is behind the batches that were taken in."""
         segment.truncate(segment.size)
-        self._cut_bytes += size - segment.size
-        self._flaw = self._flaw or (
-            f"{segment.log.path} at position {flaw.position}: {flaw.reason}"
-        )
-        return True
+        self._cut_bytes += self._sizes[segment.base_offset] - segment.size
 
     def _remove(self, segment: Segment, *, dropped: bool) -> None:
         self._dropped_segments += dropped
@@ -260,3 +388,12 @@ class _Recovery:
             else:
                 self._disk.unlink(f"{self._directory}/{name}")
         return sorted(usable)
+
+
+def _log_name(base_offset: int) -> str:
+    return f"{base_offset:020d}{LOG_SUFFIX}"
+
+
+def _told(missing: SegmentState) -> str:
+    offsets = f"offsets {missing.base_offset} to {missing.next_offset - 1}"
+    return f"{_log_name(missing.base_offset)} ({offsets}, {missing.size} bytes)"

@@ -6,6 +6,7 @@ from operator import attrgetter
 
 from barnabas.log.deletion import DeleteJob, SegmentInfo, set_aside
 from barnabas.log.handles import OpenFiles
+from barnabas.log.kept import keep_segment
 from barnabas.log.segment import Segment
 from barnabas.log.transaction_index import AbortedTransaction
 
@@ -57,17 +58,22 @@ class Segments(list[Segment]):
         """How many begin before `offset`; the very first counts in any case."""
         return max(bisect_left(self, offset, key=_base_offset), 1)
 
-    def remove_from(self, offset: int, files: OpenFiles) -> None:
-        """Remove the segments that begin at or behind `offset`, all but the very first."""
-        self._remove_last(len(self) - self.count_below(offset), files)
+    def remove_from(self, offset: int, files: OpenFiles, keep: str = "") -> None:
+        """Remove the segments that begin at or behind `offset`, all but the very first.
 
-    def remove_all(self, files: OpenFiles) -> None:
-        self._remove_last(len(self), files)
+        They are moved to the directory `keep`, if one is given.
+        """
+        self._remove_last(len(self) - self.count_below(offset), files, keep)
 
-    def _remove_last(self, count: int, files: OpenFiles) -> None:
+    def remove_all(self, files: OpenFiles, keep: str = "") -> None:
+        self._remove_last(len(self), files, keep)
+
+    def _remove_last(self, count: int, files: OpenFiles, keep: str) -> None:
         """The last one first, so that there is no gap if the disk fails after some of them."""
         for _ in range(count):
             segment = self.pop()
             segment.close()
+            if keep and segment.size:
+                keep_segment(files.disk, segment, keep)
             for path in segment.paths():
                 files.disk.unlink(path)

@@ -17,6 +17,7 @@ from barnabas.log.compaction import (
 from barnabas.log.deletion import DeleteJob
 from barnabas.log.errors import OffsetOutOfRange, StorageError, storage_errors
 from barnabas.log.flushable_log import FlushableLog
+from barnabas.log.kept import keep_part
 from barnabas.log.producers import ProducerTable
 from barnabas.log.retention import expired_segments
 from barnabas.log.state import LogState, write_state
@@ -62,11 +63,20 @@ class ShrinkingLog(FlushableLog):
         if count == len(self._segments):
             # The new segment's name keeps the log's end while nothing else is there.
             self._roll(now_ms)
+        # First the state: segments that are missing above its log start offset were not deleted.
+        previous = self.log_start_offset
+        self.log_start_offset = max(previous, self._segments[count].base_offset)
+        try:
+            self.checkpoint()
+        except StorageError:
+            self.log_start_offset = previous
+            raise
         try:
             with storage_errors(f"can not remove segments of {self.directory}"):
                 return self._segments.remove_oldest(count, self._files)
         finally:
             self.log_start_offset = max(self.log_start_offset, self._segments[0].base_offset)
+            self.lost_ranges.start_at(self.log_start_offset)
             self._epochs.truncate_before(self.log_start_offset)
             self._snapshots.drop_below(self.log_start_offset)
 
@@ -154,17 +164,20 @@ class ShrinkingLog(FlushableLog):
 
     # Cutting
 
-    def truncate_to(self, offset: int) -> None:
+    def truncate_to(self, offset: int, *, keep: str = "") -> None:
         """Cut the log so that it ends at `offset`, a boundary between batches, or earlier.
 
-        A follower does that with what its new leader never had.
+        A follower does that with what its new leader never had. What is cut off goes to the
+        directory `keep`, if one is given.
         """
         if offset >= self.log_end_offset:
             # It may have begun an epoch in which it then appended nothing.
             self._epochs.truncate_from(self.log_end_offset)
             return
-        if not self._segments or offset < self._segments[0].base_offset:
-            self.truncate_fully_and_start_at(offset)
+        first = self._segments[0].base_offset if self._segments else self.log_end_offset
+        # To keep all of a segment, it is moved; a part of one is copied, which takes longer.
+        if offset < first or (keep and offset == first):
+            self.truncate_fully_and_start_at(offset, keep=keep)
             return
         self._compaction.truncated(offset)
         self._checkpointed = self._flushing = None
@@ -172,12 +185,17 @@ class ShrinkingLog(FlushableLog):
         self.flushed_offset = min(self.flushed_offset, kept.base_offset)
         self._prepared_offset = self.flushed_offset
         with storage_errors(f"can not truncate {self.directory}"):
+            if keep:
+                self._files.disk.make_directory(keep)
+                keep_part(self._files.disk, kept, kept.locate(offset), offset, keep)
             # First the state, which then vouches for nothing that is cut: this segment may grow to
             # its old size again. If the disk is full, it refuses here, and the log is as it was.
-            self._write_state(self._synced_segments(), sync=True)
+            self._write_state(self._synced_segments(), sync=True, end_offset=offset)
             with self._cutting(offset):
                 self._snapshots.drop_above(offset)
-                self._segments.remove_from(offset, self._files)
+                self._segments.remove_from(offset, self._files, keep)
+                if keep:
+                    self._files.disk.sync_directory(keep)
                 self._files.disk.sync_directory(self.directory)
                 kept.truncate(kept.locate(offset))
 
@@ -203,6 +221,7 @@ class ShrinkingLog(FlushableLog):
                 self.committed_offset = min(self.committed_offset, self.log_end_offset)
             else:
                 self.log_start_offset = self.log_end_offset = self.committed_offset = offset
+            self.lost_ranges.cut_at(self.log_end_offset)
             # Not earlier: without its epochs a log that still has its records passes for empty.
             self._epochs.truncate_from(self.log_end_offset if last is not None else -1)
             # Nobody says what time it is; what is replayed shall not count as heard of at opening.
@@ -210,10 +229,15 @@ class ShrinkingLog(FlushableLog):
                 self._opened_ms = max(self._opened_ms, self._producers.last_append_ms)
             self._producers = None
 
-    def truncate_fully_and_start_at(self, offset: int) -> None:
-        """Give up everything and begin anew at `offset`: the leader has nothing that is before."""
+    def truncate_fully_and_start_at(self, offset: int, *, keep: str = "") -> None:
+        """Give up everything and begin anew at `offset`: the leader has nothing that is before.
+
+        What there was goes to the directory `keep`, if one is given.
+        """
         self._checkpointed = self._flushing = None
         with storage_errors(f"can not truncate {self.directory}"):
+            if keep:
+                self._files.disk.make_directory(keep)
             # First the state, which then vouches for nothing: a crash leaves the old log, to be cut
             # again, or an empty one.
             state = LogState(offset, [], {}, offset, Progress())
@@ -221,9 +245,13 @@ class ShrinkingLog(FlushableLog):
             self.flushed_offset = self._prepared_offset = 0
             with self._cutting(offset):
                 self._snapshots.drop_above(-1)
-                self._segments.remove_all(self._files)
+                self._segments.remove_all(self._files, keep)
+                if keep:
+                    self._files.disk.sync_directory(keep)
                 self._files.disk.sync_directory(self.directory)
         self.flushed_offset = self._prepared_offset = offset
         self._compaction.truncated(0)
         self._torn = False
+        self._unvouched.clear()
+        self.lost_ranges.cut_at(-1)
         self._producers = ProducerTable()

@@ -4,6 +4,7 @@
     epochs             (leader epoch, start offset) pairs
     committed_offset   the high watermark of then; it may have gone on since
     compacted_offset   below it, no key of a compacted topic occurs twice
+    lost_ranges        offsets that damage has taken away, which nobody has accepted yet
     last_horizon_ms    when all tombstones and markers that compaction has left may go
     segments           the segments that are known to be whole on the disk, with their vital numbers
 
@@ -17,6 +18,7 @@ import json
 from typing import NamedTuple
 
 from barnabas.log.compaction_progress import Progress
+from barnabas.log.lost_ranges import LostRange
 from barnabas.log.segment import Segment
 from barnabas.log.storage import Disk
 
@@ -75,6 +77,9 @@ class LogState(NamedTuple):
     segments: dict[int, SegmentState]
     committed_offset: int
     compaction: Progress
+    lost_ranges: tuple[LostRange, ...] = ()
+    is_start_exact: bool = True
+    """Retention writes the state before it deletes; earlier releases did after."""
 
 
 def write_state(disk: Disk, directory: str, state: LogState, *, sync: bool = False) -> None:
@@ -85,6 +90,7 @@ def write_state(disk: Disk, directory: str, state: LogState, *, sync: bool = Fal
         "committed_offset": state.committed_offset,
         "compacted_offset": state.compaction.compacted_offset,
         "last_horizon_ms": state.compaction.last_horizon_ms,
+        "lost_ranges": state.lost_ranges,
         "segments": list(state.segments.values()),
     }
     data = json.dumps(content, separators=(",", ":")).encode()
@@ -106,6 +112,11 @@ def read_state(disk: Disk, directory: str) -> LogState | None:
             Progress(
                 int(content.get("compacted_offset", 0)), int(content.get("last_horizon_ms", -1))
             ),
+            tuple(
+                LostRange(int(start), int(end), str(reason))
+                for start, end, reason in content.get("lost_ranges", ())
+            ),
+            "lost_ranges" in content,
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -10,6 +10,7 @@ from barnabas.log.deletion import SegmentInfo
 from barnabas.log.errors import storage_errors
 from barnabas.log.flush import FlushJob
 from barnabas.log.handles import OpenFiles
+from barnabas.log.lost_ranges import LostRanges
 from barnabas.log.producers import ProducerTable
 from barnabas.log.recovery import Recovered
 from barnabas.log.segment import Segment
@@ -36,12 +37,15 @@ class StoredLog:
         "_segments",
         "_snapshots",
         "_torn",
+        "_unvouched",
         "committed_offset",
         "config",
         "directory",
         "flushed_offset",
+        "is_flush_marked",
         "log_end_offset",
         "log_start_offset",
+        "lost_ranges",
         "recovery",
     )
 
@@ -65,11 +69,16 @@ class StoredLog:
         self.flushed_offset = recovered.synced_offset
         self.committed_offset = recovered.committed_offset
         """The high watermark, as far as whoever keeps the log has said; it is kept for later."""
+        self.lost_ranges = recovered.lost_ranges
+        self.is_flush_marked = recovered.is_flush_marked
+        """See `FLUSH_MARK`."""
         self._epochs = recovered.epochs
         self._snapshots = Snapshots(files.disk, directory, recovered.snapshots)
         self._producers: ProducerTable | None = None
         """None until it is needed."""
         self._files = files
+        self._unvouched: set[int] = set()
+        """Segments that the next opening has to look into, by their base offset."""
         self._checkpointed = None if recovered.report else self._extent()
         """What the log extended over when its state was written; None if it is to be written."""
         self._compaction = recovered.compaction
@@ -111,7 +120,9 @@ class StoredLog:
         return [
             segment
             for segment in self._segments
-            if segment.next_offset <= self.flushed_offset and segment.has_spilled_indexes
+            if segment.next_offset <= self.flushed_offset
+            and segment.has_spilled_indexes
+            and segment.base_offset not in self._unvouched
         ]
 
     def checkpoint(self) -> None:
@@ -126,17 +137,29 @@ class StoredLog:
         self._checkpointed = self._extent()
 
     def _write_state(
-        self, vouched: list[Segment], replaced: Iterable[Source] = (), *, sync: bool = False
+        self,
+        vouched: list[Segment],
+        replaced: Iterable[Source] = (),
+        *,
+        sync: bool = False,
+        end_offset: int | None = None,
     ) -> None:
-        """`replaced` are on the disk, as are their successors, but are to be scanned."""
+        """`replaced` are on the disk, as are their successors, but are to be scanned.
+
+        With `end_offset`, the log is about to be cut there.
+        """
         segments = {segment.base_offset: SegmentState.of(segment) for segment in vouched}
         for source in replaced:
             segments[source.base_offset] = SegmentState.to_be_scanned(source.base_offset)
+        lost_ranges = LostRanges(self.lost_ranges)
+        if end_offset is not None:
+            lost_ranges.cut_at(end_offset)
         state = LogState(
             self.log_start_offset,
             self._epochs.entries(),
             segments,
-            self.committed_offset,
+            self.committed_offset if end_offset is None else min(self.committed_offset, end_offset),
             self._compaction,
+            tuple(lost_ranges),
         )
         write_state(self._files.disk, self.directory, state, sync=sync)

@@ -25,6 +25,14 @@ TOPIC_CONFIGS: dict[str, ConfigDef] = {
             synonym="compression.type",
         ),
         ConfigDef(
+            "damaged.records.skip",
+            ConfigType.BOOLEAN,
+            "false",
+            "Let consumers pass over records that damage to the disk has taken away, instead of "
+            "failing with CORRUPT_MESSAGE",
+            synonym="log.damaged.records.skip",
+        ),
+        ConfigDef(
             "delete.retention.ms",
             ConfigType.LONG,
             "86400000",

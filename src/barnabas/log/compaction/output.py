@@ -15,7 +15,7 @@ from barnabas.log.compaction.source import Source
 from barnabas.log.compaction.throttle import Throttle
 from barnabas.log.errors import StorageError
 from barnabas.log.handles import OpenFiles
-from barnabas.log.recovery import CLEANED_SUFFIX
+from barnabas.log.salvage import CLEANED_SUFFIX
 from barnabas.log.segment import MAX_OFFSETS, Segment
 from barnabas.log.state import SegmentState
 from barnabas.log.storage import Buffer, Disk

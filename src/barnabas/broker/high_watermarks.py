@@ -1,0 +1,118 @@
+"""`replication-offset-checkpoint`: what this node has acknowledged, for its next start to compare.
+
+A partition whose directory is gone, or whose log ends before its high watermark of then, has lost
+something that others count on. The file has Kafka's name and format: a version, the number of
+lines, and a line "topic partition offset" for each replica. It is not synced: a killed process
+loses nothing of it, and after a loss of power other rules apply anyhow (`replica_trust`).
+
+Only what has moved since the last time is looked at, so idle partitions cost nothing.
+"""
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+
+from barnabas.broker.partition import Partition
+from barnabas.log import Disk
+
+logger = logging.getLogger(__name__)
+
+_FILE = "replication-offset-checkpoint"
+_VERSION = 0
+
+Key = tuple[str, int]
+
+
+class HighWatermarks:
+    """The high watermarks of all replicas of this node, as they are written down."""
+
+    def __init__(self, disk: Disk, directory: str) -> None:
+        self._disk = disk
+        self._path = f"{directory}/{_FILE}"
+        self._offsets: dict[Key, int] = _read(disk, self._path)
+        self._unclaimed = set(self._offsets)
+        """Listed, and not opened yet."""
+        self.moved: set[Partition] = set()
+        """Those whose high watermark has moved since `draft`."""
+        self._has_changed = False
+        self._is_writing = False
+
+    def acknowledged(self, topic: str, index: int) -> int:
+        """What the replica had acknowledged when this was written; 0 if nothing is known of it."""
+        return self._offsets.get((topic, index), 0)
+
+    def opened(self, partition: Partition) -> None:
+        key = partition.topic, partition.index
+        self._unclaimed.discard(key)
+        if key not in self._offsets:
+            self._offsets[key] = partition.high_watermark
+            self._has_changed = True
+
+    def removed(self, topic: str, index: int) -> None:
+        """The replica is gone from this node, and nobody will miss it."""
+        self._unclaimed.discard((topic, index))
+        if self._offsets.pop((topic, index), None) is not None:
+            self._has_changed = True
+
+    def forget_unclaimed(self, is_kept: Callable[[str, int], bool]) -> None:
+        """Whatever has not been opened by now, and is not kept here, is no replica any more."""
+        for key in list(self._unclaimed):
+            if not is_kept(*key):
+                self.removed(*key)
+
+    def draft(self) -> "Callable[[], None] | None":
+        """A job for another thread that writes the file; None if nothing has changed.
+
+        Give it back with `written`. While a replica is in doubt, its line stays as it is: another
+        start has to come to the same conclusion.
+        """
+        if self._is_writing:
+            return None
+        for partition in tuple(self.moved):
+            if partition.doubt:
+                continue
+            self.moved.discard(partition)
+            if not partition.deleted:
+                self._offsets[partition.topic, partition.index] = partition.high_watermark
+                self._has_changed = True
+        if not self._has_changed:
+            return None
+        self._has_changed, self._is_writing = False, True
+        offsets = dict(self._offsets)
+        return lambda: self._disk.replace_file(self._path, encode(offsets))
+
+    def written(self, error: OSError | None) -> None:
+        self._is_writing = False
+        if error is not None:
+            self._has_changed = True
+
+    def close(self) -> None:
+        """Write it for the last time, if the disk lets us. No other thread writes any more."""
+        self._is_writing = False
+        write = self.draft()
+        if write is not None:
+            with suppress(OSError):
+                write()
+
+
+def encode(offsets: dict[Key, int]) -> bytes:
+    lines = [f"{topic} {index} {offset}\n" for (topic, index), offset in offsets.items()]
+    return f"{_VERSION}\n{len(lines)}\n{''.join(lines)}".encode()
+
+
+def _read(disk: Disk, path: str) -> dict[Key, int]:
+    """What was written; empty if there is no such file, or none that can be understood."""
+    if not disk.exists(path):
+        return {}
+    try:
+        version, count, *lines = disk.read_file(path).decode().splitlines()
+        if int(version) != _VERSION or int(count) != len(lines):
+            raise ValueError("it is not whole")
+        found = {}
+        for line in lines:
+            topic, index, offset = line.split(" ")
+            found[topic, int(index)] = int(offset)
+        return found
+    except (OSError, ValueError) as error:
+        logger.warning("%s can't be used: %s; replicas are not compared with it", path, error)
+        return {}

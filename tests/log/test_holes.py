@@ -1,0 +1,358 @@
+"""Damage in the middle of a log: nothing that is whole goes, and nothing is skipped in silence."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from barnabas.log import Log, LogConfig, RecordsLost
+from barnabas.log.state import SegmentState, read_state
+from barnabas.records.batch import HEADER_SIZE
+from tests.log.batches import put, readable
+from tests.log.compacting import compacted
+from tests.log.memory_disk import MemoryDisk
+
+CONFIG = LogConfig(segment_bytes=500, index_interval_bytes=100)
+DIRECTORY = "data/t-0"
+COUNT = 20
+
+
+def opened(disk: MemoryDisk, *, power_lost: bool = False, config: LogConfig = CONFIG) -> Log:
+    return Log.open(disk, DIRECTORY, config, 0, power_lost=power_lost)
+
+
+def value(number: int) -> bytes:
+    return b"%04d" % number * 20
+
+
+def filled(disk: MemoryDisk, *, vouched: bool, count: int = COUNT) -> None:
+    log = opened(disk)
+    for number in range(count):
+        put(log, value(number), timestamp=number, epoch=number // 8)
+    if vouched:
+        log.close()
+    else:
+        log.abandon()
+
+
+def segments(disk: MemoryDisk) -> list[str]:
+    return sorted(path for path in disk.nodes if path.endswith(".log"))
+
+
+def base_of(path: str) -> int:
+    return int(path.rpartition("/")[2][:20])
+
+
+def truncate(disk: MemoryDisk, path: str) -> None:
+    del disk.nodes[path].data[-150:]
+
+
+def delete(disk: MemoryDisk, path: str) -> None:
+    disk.unlink(path)
+
+
+def flip(disk: MemoryDisk, path: str) -> None:
+    """The CRC of a batch is wrong; its length is right."""
+    disk.nodes[path].data[HEADER_SIZE + 10] ^= 4
+
+
+def flip_length(disk: MemoryDisk, path: str) -> None:
+    """Nothing tells where the next batch begins."""
+    disk.nodes[path].data[11] ^= 1
+
+
+def unvouch(disk: MemoryDisk, path: str) -> None:
+    """Make the size differ from the one that the state has, so that the segment is looked into."""
+    disk.nodes[path].data += b"\0"
+
+
+DAMAGES = [truncate, delete, flip, flip_length]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("vouched", [True, False])
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_hole_is_reported_and_nothing_else_goes(
+    damage: Callable[[MemoryDisk, str], None], vouched: bool, number: int
+) -> None:
+    disk = MemoryDisk()
+    filled(disk, vouched=vouched)
+    path, following = segments(disk)[number : number + 2]
+    damage(disk, path)
+    if vouched and damage in (flip, flip_length):
+        unvouch(disk, path)
+    log = opened(disk)
+    found = readable(log)
+    missing = set(range(COUNT)) - found.keys()
+    assert all(found[offset] == value(offset) for offset in found)
+    assert missing
+    assert missing <= set(range(base_of(path), base_of(following)))
+    lost = {offset for each in log.lost_ranges for offset in range(each.start, each.end)}
+    assert lost == missing
+    assert log.log_end_offset == COUNT
+    assert log.recovery is not None
+    if damage in (flip, flip_length):
+        assert len(missing) == 1, "only what is damaged"
+    with pytest.raises(RecordsLost, match=f"offsets {min(missing)} to {max(missing)}"):
+        log.read(max(missing), 1000)
+    before = log.read(min(missing) - 1, 1 << 20)
+    assert len(before) < 200, "a read ends where the hole begins"
+    # It is known until it is mended, whatever is done to the log meanwhile.
+    assert put(log, b"more").base_offset == COUNT
+    log.close()
+    log = opened(disk)
+    assert {o for each in log.lost_ranges for o in range(each.start, each.end)} == missing
+    assert readable(log) == {**found, COUNT: b"more"}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_what_is_lost_can_be_skipped_by_a_setting(
+    damage: Callable[[MemoryDisk, str], None],
+) -> None:
+    disk = MemoryDisk()
+    filled(disk, vouched=False)
+    damage(disk, segments(disk)[1])
+    config = LogConfig(segment_bytes=500, index_interval_bytes=100, skip_lost_records=True)
+    log = opened(disk, config=config)
+    lost = next(iter(log.lost_ranges))
+    assert log.read(lost.start, 1000) == log.read(lost.end, 1000)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_an_accepted_loss_is_passed_over(
+    damage: Callable[[MemoryDisk, str], None], number: int
+) -> None:
+    disk = MemoryDisk()
+    filled(disk, vouched=True)
+    path = segments(disk)[number]
+    damage(disk, path)
+    if damage in (flip, flip_length):
+        unvouch(disk, path)
+    log = opened(disk)
+    found = readable(log)
+    accepted = log.accept_loss()
+    assert sum(each.end - each.start for each in accepted) == COUNT - len(found)
+    assert not log.lost_ranges
+    assert readable(log) == found
+    offset = 0
+    while offset < COUNT:  # as a consumer goes: a batch behind the other
+        data = log.read(offset, 1)
+        assert data
+        last = int.from_bytes(data[:8], "big") + int.from_bytes(data[23:27], "big")
+        assert last >= offset
+        offset = last + 1
+    log.abandon()
+    log = opened(disk, power_lost=True)
+    assert not log.lost_ranges
+    assert readable(log) == found
+    log.close()
+    assert readable(opened(disk)) == found
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_cut_at_the_first_bad_offset_mends_it(
+    damage: Callable[[MemoryDisk, str], None], number: int
+) -> None:
+    disk = MemoryDisk()
+    filled(disk, vouched=True)
+    path = segments(disk)[number]
+    damage(disk, path)
+    if damage in (flip, flip_length):
+        unvouch(disk, path)
+    log = opened(disk)
+    found = readable(log)
+    first = log.lost_ranges.first_offset
+    assert first is not None
+    log.truncate_to(first, keep="data/set-aside/t-0.1")
+    assert not log.lost_ranges
+    assert log.log_end_offset == first
+    assert readable(log) == {offset: value(offset) for offset in range(first)}
+    aside = Log.open(disk, "data/set-aside/t-0.1", CONFIG, 0)
+    kept = {offset: found[offset] for offset in found if offset > first}
+    assert readable(aside) == kept
+    for offset in range(first, COUNT):
+        put(log, value(offset))
+    assert readable(log) == {offset: value(offset) for offset in range(COUNT)}
+    log.abandon()
+    assert not opened(disk).lost_ranges
+
+
+def test_what_is_cut_off_is_kept() -> None:
+    disk = MemoryDisk()
+    filled(disk, vouched=False)
+    log = opened(disk)
+    log.truncate_to(7, keep="data/set-aside/t-0.1")
+    assert readable(log) == {offset: value(offset) for offset in range(7)}
+    aside = Log.open(disk, "data/set-aside/t-0.1", CONFIG, 0)
+    assert readable(aside) == {offset: value(offset) for offset in range(7, COUNT)}
+    log.truncate_fully_and_start_at(3, keep="data/set-aside/t-0.2")
+    aside = Log.open(disk, "data/set-aside/t-0.2", CONFIG, 0)
+    assert readable(aside) == {offset: value(offset) for offset in range(7)}
+
+
+def test_a_torn_last_append_is_no_damage() -> None:
+    for size in range(1, 100, 7):
+        disk = MemoryDisk()
+        filled(disk, vouched=False)
+        last = segments(disk)[-1]
+        del disk.nodes[last].data[-size:]
+        log = opened(disk)
+        assert not log.lost_ranges
+        assert readable(log) == {offset: value(offset) for offset in range(COUNT - 1)}
+        assert log.recovery is not None
+        assert log.recovery.expected_end <= COUNT - 1
+
+
+@pytest.mark.parametrize("vouched", [True, False])
+def test_a_lost_end_that_was_synced_is_noticed(vouched: bool) -> None:
+    disk = MemoryDisk()
+    filled(disk, vouched=vouched)
+    disk.unlink(segments(disk)[-1])
+    log = opened(disk)
+    assert log.recovery is not None
+    assert (log.recovery.expected_end == COUNT) == vouched
+    end = log.log_end_offset
+    log.lose_end(COUNT, "its end is gone", 0)
+    assert [tuple(each) for each in log.lost_ranges] == [(end, COUNT, "its end is gone")]
+    assert put(log, b"more").base_offset == COUNT
+    log.abandon()
+    log = opened(disk)
+    assert readable(log) == {**{o: value(o) for o in range(end)}, COUNT: b"more"}
+    assert [each[:2] for each in log.lost_ranges] == [(end, COUNT)]
+
+
+def test_a_log_that_is_gone_goes_on_where_it_ended() -> None:
+    disk = MemoryDisk()
+    log = opened(disk)
+    log.lose_end(50, "its directory is gone", 0)
+    assert (log.log_start_offset, log.log_end_offset) == (0, 50)
+    with pytest.raises(RecordsLost):
+        log.read(0, 100)
+    log.abandon()
+    log = opened(disk)
+    assert (log.log_start_offset, log.log_end_offset) == (0, 50)
+    assert put(log, b"a").base_offset == 50
+    log.accept_loss()
+    assert readable(log) == {50: b"a"}
+
+
+def test_retention_leaves_no_hole() -> None:
+    disk = MemoryDisk()
+    filled(disk, vouched=True)
+    log = opened(disk, config=LogConfig(segment_bytes=500, retention_bytes=1000))
+    assert log.apply_retention(0) is not None
+    start = log.log_start_offset
+    assert start > 0
+    log.abandon()
+    log = opened(disk)
+    assert not log.lost_ranges
+    assert log.log_start_offset == start
+    assert log.delete_records_before(start + 1) is None
+    log.abandon()
+    assert not opened(disk).lost_ranges
+
+
+def test_a_missing_first_segment_is_a_hole_and_no_retention() -> None:
+    disk = MemoryDisk()
+    filled(disk, vouched=True)
+    first, second = segments(disk)[:2]
+    disk.unlink(first)
+    log = opened(disk)
+    assert log.log_start_offset == 0
+    assert [each[:2] for each in log.lost_ranges] == [(0, base_of(second))]
+
+
+@pytest.mark.parametrize("has_state", [True, False])
+def test_compaction_leaves_no_hole(has_state: bool) -> None:
+    from tests.log.batches import batch
+
+    config = LogConfig(segment_bytes=300, cleanup_policy=frozenset({"compact"}))
+    disk = MemoryDisk()
+    log = opened(disk, config=config)
+    for number in range(12):
+        log.append(*batch([(number, b"%d" % (number % 2), value(number))]), 0, 0)
+    log.flush()
+    assert compacted(log, disk, 0)
+    found = readable(log)
+    assert len(found) < 12
+    log.close() if has_state else log.abandon()
+    if not has_state:
+        disk.unlink(f"{DIRECTORY}/log.state")
+    for policy in ({"compact"}, {"delete"}) if has_state else ({"compact"},):
+        again = opened(disk, config=LogConfig(segment_bytes=300, cleanup_policy=frozenset(policy)))
+        assert not again.lost_ranges
+        assert readable(again) == found
+        again.abandon()
+
+
+DAMAGE = st.tuples(
+    st.sampled_from(["truncate", "delete", "flip"]), st.integers(0, 5), st.integers(0, 499)
+)
+
+
+@given(
+    synced=st.integers(0, COUNT),
+    damages=st.lists(DAMAGE, min_size=1, max_size=3),
+    reopenings=st.integers(1, 2),
+)
+@settings(max_examples=300, deadline=None)
+def test_no_silent_gap(synced: int, damages: list[tuple[str, int, int]], reopenings: int) -> None:
+    """Whatever happens to the files: a record is read as it was, or is known to be lost."""
+    disk = MemoryDisk()
+    log = opened(disk)
+    places: dict[int, tuple[str, int, int]] = {}
+    for number in range(COUNT):
+        put(log, value(number))
+        segment = log.segments[-1]
+        path = f"{DIRECTORY}/{segment.base_offset:020d}.log"
+        places[number] = (path, segment.size_bytes, segment.size_bytes)
+        if number + 1 == synced:
+            log.flush()
+            log.checkpoint()
+    size = places[0][2]
+    places = {n: (path, end - size, end) for n, (path, _, end) in places.items()}
+    vouched = {
+        f"{DIRECTORY}/{base:020d}.log": state.size for base, state in (_state(disk) or {}).items()
+    }
+    log.abandon()
+    whole = dict(places)
+    for kind, number, at in damages:
+        paths = segments(disk)
+        path = paths[number % len(paths)]
+        data = disk.nodes[path].data
+        if kind == "delete" and len(paths) > 1:
+            disk.unlink(path)
+            whole = {n: place for n, place in whole.items() if place[0] != path}
+        elif kind == "truncate" and data:
+            del data[at % len(data) :]
+            end = len(data)
+            whole = {n: p for n, p in whole.items() if p[0] != path or p[2] <= end}
+        elif data and at < len(data):
+            in_batch = at % size
+            is_checked = in_batch >= 21 or 8 <= in_batch < 12 or 16 <= in_batch < 21
+            if not is_checked or vouched.get(path) == len(data):
+                continue
+            data[at] ^= 1
+            whole = {n: p for n, p in whole.items() if p[0] != path or not p[1] <= at < p[2]}
+    for _ in range(reopenings):
+        log = opened(disk)
+        found = readable(log)
+        lost = {offset for each in log.lost_ranges for offset in range(each.start, each.end)}
+        assert found.keys() >= whole.keys(), "nothing that is whole goes"
+        assert all(found[offset] == value(offset) for offset in found)
+        has = range(log.log_start_offset, log.log_end_offset)
+        assert {offset for offset in has if offset not in found} == lost
+        log.abandon()
+    log = opened(disk)
+    expected = log.recovery.expected_end if log.recovery else 0
+    assert max(expected, log.log_end_offset) >= max(
+        (n + 1 for n, place in places.items() if place[2] <= vouched.get(place[0], 0)), default=0
+    )
+
+
+def _state(disk: MemoryDisk) -> dict[int, SegmentState] | None:
+    state = read_state(disk, DIRECTORY)
+    return state.segments if state else None
