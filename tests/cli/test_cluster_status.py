@@ -129,6 +129,43 @@ def test_what_a_majority_lacks(voters: set[int], answering: set[int], said: str)
     assert explain(voters, answering) == said
 
 
+NEEDED = "of 3 voters answer, 2 are needed"
+EMPTY = "came back with an empty directory, which can't vote"
+BOTH_EMPTY = "came back with empty directories, which can't vote"
+RESTORE = "restore the data of"
+SEE = "see docs/cluster.md"
+
+
+@pytest.mark.parametrize(
+    ("answering", "forgetful", "said"),
+    [
+        ({1}, {2}, f"1 {NEEDED}; node 2 {EMPTY}; start node 3"),
+        ({1}, {2, 3}, f"1 {NEEDED}; nodes 2 and 3 {BOTH_EMPTY}; {RESTORE} node 2 or 3, {SEE}"),
+        (
+            set(),
+            {1, 2},
+            f"0 {NEEDED}; nodes 1 and 2 {BOTH_EMPTY}; start node 3; {RESTORE} node 1 or 2, {SEE}",
+        ),
+        ({1, 3}, {2}, "2 of 3 voters answer and have not elected one yet"),
+    ],
+)
+def test_a_node_that_lost_its_disk_answers_and_does_not_vote(
+    answering: set[int], forgetful: set[int], said: str
+) -> None:
+    assert explain({1, 2, 3}, answering, forgetful) == said
+
+
+def test_a_voter_whose_node_came_back_with_another_disk_is_a_problem(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = quorum(1, 2, 3)
+    found.observers.append(QuorumReplica(2, b"new" + bytes(13), 50, 5_000, -1))
+    seen = status({}, quorum=found)
+    assert seen.problems == ["voter 2 came back with an empty directory, which has no vote yet"]
+    print_status(seen, as_json=False)
+    assert "empty directory\n" in capsys.readouterr().out
+
+
 def test_a_voter_that_has_long_been_behind_is_a_problem() -> None:
     late = quorum(1, 2)
     late.voters[1] = late.voters[1]._replace(last_caught_up_timestamp=1, last_fetch_timestamp=1)

@@ -56,6 +56,8 @@ class VoterStatus:
     node_id: int
     lag: int | None
     behind_ms: int | None
+    has_lost_disk: bool = False
+    """Whether its node is there with another disk, which has no vote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +245,8 @@ def _voter(voter: QuorumReplica, quorum: QuorumDescription, now: int) -> VoterSt
         return VoterStatus(voter.node_id, 0, 0)
     caught_up = voter.last_caught_up_timestamp
     behind_ms = max(now - caught_up, 0) if now >= 0 and caught_up >= 0 else None
-    return VoterStatus(voter.node_id, lag, behind_ms)
+    came_back_empty = any(each.node_id == voter.node_id for each in quorum.observers)
+    return VoterStatus(voter.node_id, lag, behind_ms, came_back_empty)
 
 
 def _problems(status: ClusterStatus, quorum_problem: str | None) -> list[str]:
@@ -256,6 +259,11 @@ def _problems(status: ClusterStatus, quorum_problem: str | None) -> list[str]:
             f"voter {voter.node_id} is {voter.behind_ms // 1000} s behind"
             for voter in status.quorum.voters
             if voter.behind_ms is not None and voter.behind_ms >= _SILENT_MS
+        ]
+        problems += [
+            f"voter {voter.node_id} came back with an empty directory, which has no vote yet"
+            for voter in status.quorum.voters
+            if voter.has_lost_disk
         ]
     counted = [
         (len(status.offline), "not available"),

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection
 
 from barnabas.client.cluster import Cluster
-from barnabas.client.quorum import voters_known_to
+from barnabas.client.quorum import KnownVoters, voters_known_to
 from barnabas.errors import BarnabasError
 
 _ANSWER_MS = 1_000
@@ -13,30 +13,64 @@ _ANSWER_MS = 1_000
 async def why_no_controller(cluster: Cluster, unreachable: Collection[int]) -> str | None:
     """Hold those who vote against those who answer; None if nobody tells who votes."""
 
-    async def ask(node_id: int) -> set[int]:
+    async def ask(node_id: int) -> KnownVoters:
         try:
             return await voters_known_to(await cluster.connection(node_id), _ANSWER_MS)
         except BarnabasError:
-            return set()
+            return KnownVoters(set(), None)
 
     answering = [node for node in cluster.brokers if node not in unreachable]
+    answers = await asyncio.gather(*map(ask, answering))
     # A node that has missed a change knows fewer or other voters; the most is the safest guess.
-    voters = max(await asyncio.gather(*map(ask, answering)), key=len, default=set())
-    return explain(voters, voters & set(answering)) if voters else None
+    voters = max((each.voters for each in answers), key=len, default=set())
+    if not voters:
+        return None
+    disks = dict(voters)
+    forgetful = {
+        each.itself[0]
+        for each in answers
+        if each.itself is not None and disks.get(each.itself[0], each.itself[1]) != each.itself[1]
+    }
+    return explain(disks.keys(), disks.keys() & set(answering) - forgetful, forgetful)
 
 
-def explain(voters: Collection[int], answering: Collection[int]) -> str:
-    """What is missing for a majority."""
+def explain(
+    voters: Collection[int], answering: Collection[int], forgetful: Collection[int] = ()
+) -> str:
+    """What is missing for a majority. The `forgetful` answer too, but not with the disk that votes:
+    they don't know what they have promised before."""
     needed = len(voters) // 2 + 1
     counted = f"{len(answering)} of {len(voters)} voters answer"
     lacking = needed - len(answering)
     if lacking <= 0:
         return f"{counted} and have not elected one yet"
-    away = [str(node) for node in sorted(set(voters) - set(answering))]
-    if lacking == len(away):
-        start = f"start node{'s' * (lacking > 1)} {', '.join(away)}"
-    elif lacking == 1:
-        start = f"start node {', '.join(away[:-1])} or {away[-1]}"
-    else:
-        start = f"start {lacking} of the nodes {', '.join(away)}"
-    return f"{counted}, {needed} are needed; {start}"
+    parts = [f"{counted}, {needed} are needed"]
+    lost = sorted(forgetful)
+    if lost:
+        one = len(lost) == 1
+        parts.append(
+            f"node{'s' * (not one)} {_listed(lost, 'and')} came back with "
+            f"{'an empty directory' if one else 'empty directories'}, which can't vote"
+        )
+    away = sorted(set(voters) - set(answering) - set(forgetful))
+    if away:
+        parts.append(f"start {_some_of(away, min(lacking, len(away)))}")
+    if lacking > len(away):
+        count = lacking - len(away)
+        parts.append(f"restore the data of {_some_of(lost, count)}, see docs/cluster.md")
+    return "; ".join(parts)
+
+
+def _some_of(nodes: list[int], count: int) -> str:
+    if count == len(nodes):
+        return f"node{'s' * (count > 1)} {_listed(nodes, ',')}"
+    if count == 1:
+        return f"node {_listed(nodes, 'or')}"
+    return f"{count} of the nodes {_listed(nodes, ',')}"
+
+
+def _listed(nodes: list[int], last: str) -> str:
+    names = [str(node) for node in nodes]
+    if last == "," or len(names) == 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:-1])} {last} {names[-1]}"

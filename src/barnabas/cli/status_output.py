@@ -83,7 +83,11 @@ def print_status(status: ClusterStatus, *, as_json: bool) -> None:
                 (
                     voter.node_id,
                     voter.lag,
-                    None if voter.behind_ms is None else f"{voter.behind_ms} ms",
+                    "empty directory"
+                    if voter.has_lost_disk
+                    else None
+                    if voter.behind_ms is None
+                    else f"{voter.behind_ms} ms",
                 )
                 for voter in quorum.voters
             ],
@@ -170,7 +174,12 @@ def _as_json(status: ClusterStatus) -> dict[str, object]:
             "epoch": quorum.epoch,
             "high_watermark": quorum.high_watermark,
             "voters": [
-                {"node": voter.node_id, "lag": voter.lag, "behind_ms": voter.behind_ms}
+                {
+                    "node": voter.node_id,
+                    "lag": voter.lag,
+                    "behind_ms": voter.behind_ms,
+                    "has_lost_disk": voter.has_lost_disk,
+                }
                 for voter in quorum.voters
             ],
         },

@@ -69,10 +69,31 @@ async def describe_quorum(cluster: Cluster) -> QuorumDescription:
     return await cluster.retrying(attempt)
 
 
-async def voters_known_to(connection: Connection, timeout_ms: int) -> set[int]:
-    """Who votes, as far as a broker knows that has no controller: maybe nobody."""
+class KnownVoters(NamedTuple):
+    """What a broker that has no controller tells of those who vote: each a node and its disk."""
+
+    voters: set[tuple[int, bytes]]
+    """Maybe nobody, if it knows none."""
+    itself: tuple[int, bytes] | None
+    """None if it does not tell."""
+
+
+async def voters_known_to(connection: Connection, timeout_ms: int) -> KnownVoters:
+    """Ask one broker, whichever it is."""
     answer = await _ask(connection, timeout_ms)
-    return {voter.replica_id for voter in answer.current_voters}
+    voters = {_key_of(state) for state in answer.current_voters}
+    if answer.error_code == ErrorCode.BROKER_NOT_AVAILABLE:  # in no cluster: it names itself
+        return KnownVoters(set(), next(iter(voters), None))
+    for state in (*answer.current_voters, *answer.observers):
+        # Of the others it does not know how far they are, unless it leads.
+        is_leader = not answer.error_code and state.replica_id == answer.leader_id
+        if is_leader or (answer.error_code and state.log_end_offset >= 0):
+            return KnownVoters(voters, _key_of(state))
+    return KnownVoters(voters, None)
+
+
+def _key_of(state: ReplicaState) -> tuple[int, bytes]:
+    return state.replica_id, bytes(state.replica_directory_id)
 
 
 async def _ask(connection: Connection, timeout_ms: int) -> PartitionResult:
