@@ -1,10 +1,19 @@
 """A broker's settings: three sources, one value."""
 
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+import barnabas
 from barnabas.broker.config import BrokerConfig, ConfigError
+from barnabas.broker.node import Node
 from barnabas.broker.settings import BROKER_CONFIGS
+from barnabas.controller.controller_config import ControllerConfig
 from barnabas.log import LogConfig
+from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.topic_configs import TOPIC_CONFIGS
 
 
@@ -48,6 +57,35 @@ def test_every_setting_of_a_topic_has_a_value(name: str) -> None:
     default = TOPIC_CONFIGS[name].default
     assert default is not None
     assert config.topic_value({name: default}, name) == config.topic_value({}, name)
+
+
+def test_no_setting_is_documented_and_never_read() -> None:
+    root = Path(barnabas.__file__).parent
+    code = "".join(
+        path.read_text() for path in sorted(root.rglob("*.py")) if path.name != "settings.py"
+    )
+    assert 'f"{prefix}.replication.factor"' in code
+    made_up = {"offsets.topic.replication.factor", "transaction.state.log.replication.factor"}
+    unread = {name for name in BROKER_CONFIGS if f'"{name}"' not in code}
+    assert unread == made_up
+
+
+def test_the_controller_is_as_patient_as_the_settings_say() -> None:
+    settings = {
+        "broker.session.timeout.ms": "1234",
+        "auto.leader.rebalance.enable": "false",
+        "leader.imbalance.check.interval.seconds": "7",
+        "leader.imbalance.per.broker.percentage": "37",
+    }
+    node: Any = SimpleNamespace(
+        config=BrokerConfig(settings), image=MetadataImage(), random=Random(1)
+    )
+    assert Node._new_controller(node, 0)._config == ControllerConfig(
+        session_timeout_ms=1234,
+        auto_leader_rebalance=False,
+        leader_imbalance_check_interval_ms=7000,
+        leader_imbalance_percentage=37,
+    )
 
 
 @pytest.mark.parametrize("name", ["num.partition", "log.dir", "listener"])

@@ -250,6 +250,7 @@ class Node:
                 auto_leader_rebalance=config.flag("auto.leader.rebalance.enable"),
                 leader_imbalance_check_interval_ms=1000
                 * config.number("leader.imbalance.check.interval.seconds"),
+                leader_imbalance_percentage=config.number("leader.imbalance.per.broker.percentage"),
             ),
             settings=config.settings,
             new_uuid=lambda: self.random.randbytes(16),

@@ -103,14 +103,15 @@ _OWN = (
         "leader.imbalance.check.interval.seconds",
         _LONG,
         "300",
-        "How often that is looked at",
+        "How often leader imbalance is checked",
         low=1,
     ),
     ConfigDef(
         "leader.imbalance.per.broker.percentage",
         _INT,
         "10",
-        "How much of what a node should lead may be led by others before it is brought back",
+        "Leader imbalance of a node that is tolerated: the percentage of the partitions that it "
+        "should lead and does not. Above it, leadership goes back to the node",
         low=0,
         high=100,
     ),
