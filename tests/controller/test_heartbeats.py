@@ -30,6 +30,35 @@ def test_silence_ends_a_session() -> None:
     assert cluster.state() == (2, [2])
 
 
+def test_silence_while_the_controller_stood_still_does_not_count() -> None:
+    cluster = SmallCluster(1)
+    cluster.controller.stalled(2 * SESSION_MS)
+    cluster.now_ms = 3 * SESSION_MS - 1
+    cluster.tick()
+    assert not cluster.agreed.brokers[1].fenced
+    cluster.tick(1)
+    assert cluster.agreed.brokers[1].fenced
+    cluster.controller.stalled(SESSION_MS)  # fenced anyway
+
+
+def test_a_controller_that_stands_still_again_and_again_notices_silence_in_the_end() -> None:
+    cluster = SmallCluster(1)
+    for _ in range(10):
+        cluster.controller.stalled(SESSION_MS)
+    cluster.now_ms = 3 * SESSION_MS
+    cluster.tick()
+    assert cluster.agreed.brokers[1].fenced
+
+
+def test_a_heartbeat_begins_the_count_anew() -> None:
+    cluster = SmallCluster(1)
+    cluster.controller.stalled(10 * SESSION_MS)
+    cluster.now_ms = 2 * SESSION_MS
+    cluster.beat(1)
+    cluster.controller.stalled(SESSION_MS)
+    assert cluster.controller.next_deadline_ms() == 4 * SESSION_MS
+
+
 def test_a_broken_connection_shortens_it() -> None:
     cluster = SmallCluster(2)
     cluster.controller.disconnected(1, 0)

@@ -57,7 +57,9 @@ class ActiveController:
         quorum: Quorum,
         new_controller: Callable[[int], Controller],
         replica_ends: ReplicaEndsOf,
+        stalled_ms: Callable[[], int] = lambda: 0,
     ) -> None:
+        """`stalled_ms` tells how long the event loop has stood still, in all."""
         self._loop = loop
         self._clock = clock
         self._quorum = quorum
@@ -66,6 +68,8 @@ class ActiveController:
         self._recovering: dict[tuple[bytes, int], None] = {}
         """Partitions that are to be led uncleanly, as soon as their replicas have been asked."""
         self._recovery: Task[None] | None = None
+        self._total_stalled_ms = stalled_ms
+        self._stalled_ms = 0
         self._controller: Controller | None = None
         self._timer: TimerHandle | None = None
         self._connections: dict[int, Connection] = {}
@@ -82,6 +86,7 @@ class ActiveController:
         """
         now_ms = self._clock.steady_ms()
         self._controller = self._new_controller(now_ms)
+        self._stalled_ms = self._total_stalled_ms()
         self._connections.clear()
         for node_id in silent:
             self._controller.disconnected(node_id, now_ms)
@@ -158,6 +163,9 @@ class ActiveController:
         self, controller: Controller, decide: Callable[[Controller, int], Decision[AnswerT]]
     ) -> "tuple[Decision[AnswerT], Future[None]]":
         """Decide and propose, both or neither."""
+        stalled_ms, self._stalled_ms = self._stalled_ms, self._total_stalled_ms()
+        if self._stalled_ms > stalled_ms:
+            controller.stalled(self._stalled_ms - stalled_ms)
         is_whole = False
         try:
             decision = decide(controller, self._clock.steady_ms())

@@ -137,6 +137,7 @@ class Node:
             self.quorum,
             self._new_controller,
             self._replica_ends,
+            self.quorum.stalls.total_ms,
         )
         self.calls = ControllerCalls(
             self.node_id,

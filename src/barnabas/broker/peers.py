@@ -22,6 +22,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from barnabas.broker.clock import Clock
+from barnabas.broker.loop_stalls import NOTICED_MS
 from barnabas.broker.net.request_order import PEER_CLIENT_ID
 from barnabas.broker.peer_connection import Call, PeerConnection, PeerTimedOut, PeerUnavailable
 from barnabas.wire.message import Request, Response
@@ -32,6 +33,7 @@ ResponseT = TypeVar("ResponseT", bound=Response)
 
 _CONNECT_TIMEOUT_MS = 1_000
 """A lost packet of a handshake is sent again after a second, then after two more: rather anew."""
+_HEAR_FIRST_S = 0.01
 _FIRST_BACKOFF_MS = 20
 _MAX_BACKOFF_MS = 500
 
@@ -85,10 +87,18 @@ class Peers:
         if found is None:
             found = self._lanes[node_id, lane] = _Lane(self, node_id)
         call = Call(request, version, answer)
-        timer = self.loop.call_later(timeout_ms / 1000, found.timed_out, call)
+        due = self.loop.time() + timeout_ms / 1000
+        timer = self.loop.call_at(due, self._time_is_up, found, call, due)
         answer.add_done_callback(lambda _: timer.cancel())
         found.send(call)
         return answer
+
+    def _time_is_up(self, lane: "_Lane", call: "Call[Any]", due: float) -> None:
+        now = self.loop.time()
+        if now < due + NOTICED_MS / 1000:
+            lane.timed_out(call)
+        else:  # this node stood still, and timers come before sockets: the answer may be there
+            self.loop.call_at(now + _HEAR_FIRST_S, lane.timed_out, call)
 
     def is_connected(self, node_id: int) -> bool:
         return any(

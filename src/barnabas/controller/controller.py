@@ -137,6 +137,10 @@ class Controller:
         """A broker's connection has broken: it has to be back soon."""
         self._sessions.shorten(node_id, now_ms)
 
+    def stalled(self, stalled_ms: int) -> None:
+        """The controller stood still for so long: nobody is blamed for silence meanwhile."""
+        self._sessions.forgive(stalled_ms)
+
     def tick(self, now_ms: int) -> Decision[None]:
         """Do what is due: fence the silent, bring leadership back to where it belongs."""
         self._balance.now_ms = now_ms

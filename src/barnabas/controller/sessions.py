@@ -7,6 +7,8 @@ from barnabas.controller.controller_config import ControllerConfig
 from barnabas.metadata.image import MetadataImage
 
 NOTHING_READ = -1
+_MOST_FORGIVEN = 2
+"""How many sessions' worth of silence the controller leaves out because it stood still itself."""
 
 
 @dataclass(slots=True)
@@ -15,6 +17,8 @@ class Session:
 
     deadline_ms: int | None
     """When it is fenced unless it is heard of; None while it is fenced anyway."""
+    forgiven_ms: int = 0
+    """How much of its silence counts for nothing, as the controller stood still itself."""
     metadata_offset: int = NOTHING_READ
     """How much of the metadata it has replayed."""
     caught_up_offset: int | None = None
@@ -44,8 +48,9 @@ class Sessions:
 
     def keep(self, broker_id: int, now_ms: int, *, fenced: bool) -> None:
         """It is well until its time is up, or fenced and not waited for."""
-        deadline_ms = None if fenced else now_ms + self._config.session_timeout_ms
-        self._sessions[broker_id].deadline_ms = deadline_ms
+        session = self._sessions[broker_id]
+        session.deadline_ms = None if fenced else now_ms + self._config.session_timeout_ms
+        session.forgiven_ms = 0
 
     def shorten(self, broker_id: int, now_ms: int) -> None:
         """Its connection has broken."""
@@ -53,6 +58,19 @@ class Sessions:
         if session is not None and session.deadline_ms is not None:
             grace_ends_ms = now_ms + self._config.disconnect_grace_ms
             session.deadline_ms = min(session.deadline_ms, grace_ends_ms)
+
+    def forgive(self, stalled_ms: int) -> None:
+        """The controller stood still for so long, and could not have heard of anybody.
+
+        Up to a limit: a controller that is always slow still notices that a broker is gone. That
+        a broker is fenced later than it thinks is safe: it stops leading by its own clock.
+        """
+        for session in self._sessions.values():
+            if session.deadline_ms is not None:
+                limit_ms = _MOST_FORGIVEN * self._config.session_timeout_ms
+                forgiven_ms = min(stalled_ms, limit_ms - session.forgiven_ms)
+                session.forgiven_ms += forgiven_ms
+                session.deadline_ms += forgiven_ms
 
     def end(self, broker_id: int) -> None:
         self._sessions.pop(broker_id, None)

@@ -33,6 +33,11 @@ class RaftConfig:
         return self.fetch_timeout_ms * 3 // 2
 
     @property
+    def max_forgiven_ms(self) -> int:
+        """How much of a leader's silence a follower that stood still itself leaves out at most."""
+        return self.fetch_timeout_ms * 4
+
+    @property
     def leader_check_ms(self) -> int:
         """How often a leader looks for voters that are silent."""
         return self.fetch_timeout_ms // 4

@@ -27,6 +27,26 @@ def pass_time(state: RaftState, now_ms: int) -> None:
                 begin_pre_vote(state, now_ms)
 
 
+def forgive_stall(state: RaftState, stalled_ms: int) -> None:
+    """This node stood still for so long, and could not have heard its leader.
+
+    A follower waits that much longer, up to a limit: one that is always slow still notices that
+    its leader is gone. A leader gets no more time: it may have been replaced meanwhile, and its
+    node would go on believing that it is heard of.
+    """
+    role = state.role
+    if not isinstance(role, Follower) or role.leader_id is None:
+        return
+    forgiven_ms = min(stalled_ms, state.config.max_forgiven_ms - role.forgiven_ms)
+    role.forgiven_ms += forgiven_ms
+    role.deadline_ms += forgiven_ms
+    if role.lease_end_ms is not None:
+        role.lease_end_ms += forgiven_ms
+    if role.in_flight is not None:
+        later_ms = role.in_flight.give_up_ms + forgiven_ms
+        role.in_flight = role.in_flight._replace(give_up_ms=later_ms)
+
+
 def next_deadline_ms(state: RaftState) -> int:
     """When to call `tick`, at the latest."""
     match state.role:

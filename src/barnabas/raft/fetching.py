@@ -33,7 +33,7 @@ def fetch(state: RaftState, role: Follower, now_ms: int) -> None:
                 last_fetched_epoch=state.log.last_epoch,
                 high_watermark=state.high_watermark,
                 max_bytes=state.config.fetch_max_bytes,
-                max_wait_ms=state.config.fetch_max_wait_ms,
+                max_wait_ms=0 if role.is_in_doubt else state.config.fetch_max_wait_ms,
             ),
         )
     role.in_flight = InFlight(correlation_id, receiver, now_ms + state.config.request_timeout_ms)
@@ -63,6 +63,7 @@ def _somebody(state: RaftState) -> int:
 def give_up_fetch(state: RaftState, role: Follower, now_ms: int) -> None:
     if role.in_flight is not None and role.in_flight.give_up_ms <= now_ms:
         role.in_flight = None
+        role.is_in_doubt = True
         fetch(state, role, now_ms)
 
 
@@ -75,6 +76,7 @@ def forget_fetch(state: RaftState, correlation_id: int, now_ms: int) -> None:
         and role.in_flight.correlation_id == correlation_id
     ):
         role.in_flight = None
+        role.is_in_doubt = True
         role.fetch_after_ms = now_ms + state.config.retry_backoff_ms
 
 
@@ -96,6 +98,7 @@ def take_answer(
         state.observe(answer_epoch, answer_leader_id, now_ms)
         return None
     role.in_flight = None
+    role.is_in_doubt = False
     state.observe(answer_epoch, answer_leader_id, now_ms)
     if state.role is not role:
         return None  # it has told of a leader, or of an epoch
@@ -106,6 +109,7 @@ def take_answer(
             role.fetch_after_ms = now_ms + state.config.retry_backoff_ms
         return None
     role.deadline_ms = state.fetch_deadline_ms(now_ms)
+    role.forgiven_ms = 0
     role.lease_end_ms = now_ms + state.config.fetch_timeout_ms
     return role
 

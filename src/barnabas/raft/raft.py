@@ -29,7 +29,7 @@ from barnabas.raft import (
     transfer,
 )
 from barnabas.raft.config import RaftConfig
-from barnabas.raft.deadlines import next_deadline_ms, pass_time
+from barnabas.raft.deadlines import forgive_stall, next_deadline_ms, pass_time
 from barnabas.raft.entry import Batch
 from barnabas.raft.messages import (
     BeginQuorumEpochRequest,
@@ -120,6 +120,11 @@ class Raft:
     def tick(self, now_ms: int) -> None:
         pass_time(self._state, now_ms)
         self._settle(now_ms)
+
+    def stalled(self, stalled_ms: int) -> None:
+        """Nothing was heard for so long because this node stood still; to be called before what
+        comes next, so that nobody is blamed for it."""
+        forgive_stall(self._state, stalled_ms)
 
     def persisted(self, sequence: int, now_ms: int) -> None:
         """Every write up to this one is durable."""

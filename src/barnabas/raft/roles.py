@@ -40,6 +40,10 @@ class Follower:
     """Until then it would vote for nobody else, as the leader itself was heard of."""
     in_flight: InFlight | None = None
     fetch_after_ms: int = 0
+    is_in_doubt: bool = False
+    """Whether its last fetch was not answered: the next asks the leader not to wait with it."""
+    forgiven_ms: int = 0
+    """How much of the leader's silence counts for nothing, as this node stood still itself."""
     download: Download | None = None
 
 

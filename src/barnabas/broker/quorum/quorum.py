@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from random import Random
 
 from barnabas.broker.clock import Clock
+from barnabas.broker.loop_stalls import LoopStalls
 from barnabas.broker.peers import Peers
 from barnabas.broker.quorum.addresses import Addresses, NamedVoter
 from barnabas.broker.quorum.checkpoint import check_checkpoint
@@ -68,6 +69,7 @@ class Quorum:
         """
         self.loop = loop
         self.clock = clock
+        self.stalls = LoopStalls(loop, clock)
         self.peers = peers
         self.me = ReplicaKey(node_id, data.directory_id)
         self._data = data
@@ -147,11 +149,13 @@ class Quorum:
             storage=self._storage,
             peers=self.peers,
             config=self._config,
+            stalls=self.stalls,
             callbacks=self._callbacks,
             snapshot_records=self._snapshot_records,
             on_tick=self._on_tick,
             on_endpoint=self._addresses.hear,
         )
+        self.stalls.start()
         self._shell.run()
         named = next((voter for voter in self._named if voter.node_id == self.me.node_id), None)
         Joining(self._shell, self.me, named, self.cluster_id, self.peers, self.loop).begin()
@@ -162,6 +166,7 @@ class Quorum:
 
     async def close(self) -> None:
         """Stop, after handing leadership over if there is somebody to have it."""
+        self.stalls.stop()
         if self._shell is None:
             # Behind what the start may have under way there.
             await self.loop.run_in_executor(self._executor, self._storage.abandon)

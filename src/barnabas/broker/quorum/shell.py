@@ -13,6 +13,7 @@ from concurrent.futures import Executor
 from typing import Any, TypeVar
 
 from barnabas.broker.clock import Clock
+from barnabas.broker.loop_stalls import NOTICED_MS, LoopStalls
 from barnabas.broker.peers import Peers, PeerTimedOut, PeerUnavailable
 from barnabas.broker.quorum.messages import decode_response, encode_request, is_of_another_cluster
 from barnabas.broker.quorum.outcome import NotLeader, OutcomeUnknown, QuorumStopped
@@ -38,6 +39,7 @@ _LANE = "raft"
 _FETCH_LANE = "raft-fetch"
 """Fetches are kept waiting: votes must not wait behind them."""
 _HAND_OVER_TIMEOUT_MS = 500
+_HEAR_FIRST_S = 0.01
 
 
 class RaftShell:
@@ -53,6 +55,7 @@ class RaftShell:
         storage: QuorumStorage,
         peers: Peers,
         config: RaftConfig,
+        stalls: LoopStalls,
         callbacks: Callbacks,
         snapshot_records: int,
         on_tick: Callable[[], None],
@@ -67,6 +70,8 @@ class RaftShell:
         self._clock = clock
         self._peers = peers
         self._config = config
+        self._stalls = stalls
+        self._stalled_ms = stalls.total_ms()
         self._callbacks = callbacks
         self._on_tick = on_tick
         self._on_endpoint = on_endpoint
@@ -82,6 +87,7 @@ class RaftShell:
         """Announcements of the end of this node's leadership that are under way."""
         self._timer: TimerHandle | None = None
         self._timer_ms = 0
+        self._has_heard_first = False
         self._now_ms = 0
         self._pumping = False
         self._pump_again = False
@@ -108,6 +114,9 @@ class RaftShell:
         """Have something done, and see to what follows. Raises `QuorumStopped`."""
         if self.is_stopped:
             raise QuorumStopped("the quorum has stopped")
+        stalled_ms, self._stalled_ms = self._stalled_ms, self._stalls.total_ms()
+        if self._stalled_ms > stalled_ms:
+            self.raft.stalled(self._stalled_ms - stalled_ms)
         try:
             result = action(self.raft, self.steady_ms())
         except BrokenInvariant as error:
@@ -309,6 +318,12 @@ class RaftShell:
         self._timer = self._loop.call_at(self._loop.time() + wait_ms / 1000, self._tick)
 
     def _tick(self) -> None:
+        if not self._has_heard_first and self.steady_ms() >= self._timer_ms + NOTICED_MS:
+            # Timers come before sockets: whoever is missed may have sent something meanwhile.
+            self._has_heard_first = True
+            self._timer = self._loop.call_at(self._loop.time() + _HEAR_FIRST_S, self._tick)
+            return
+        self._has_heard_first = False
         self._timer = None
         self.step(lambda raft, now_ms: raft.tick(now_ms))
         if not self.is_stopped:
