@@ -1,50 +1,14 @@
 """Nodes that stood still do not depose, or fence, those that work; the dead are still noticed."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-
 import pytest
 
 from barnabas.raft import RaftConfig
-from barnabas.sim.cluster import Cluster, overheard
+from barnabas.sim.cluster import Cluster
 from barnabas.sim.machine import Machine
-from barnabas.sim.profile import draw_profile
-from barnabas.sim.simulator import Simulator
+from tests.sim.calm_cluster import SESSION_US, running
 
 SEEDS = range(5)
-SESSION_US = 600_000
 PATIENCE_US = RaftConfig().fetch_timeout_ms * 1000
-LONG_US = 60_000_000
-
-
-@contextmanager
-def running(seed: int) -> Iterator[tuple[Cluster, Machine]]:
-    """Three nodes without faults but those of the test, and their controller."""
-    drawn = draw_profile(Simulator(seed).source("profile"), "pauses")
-    profile = replace(
-        drawn,
-        nodes=3,
-        voters=3,
-        delays_us=(100, 1_000),
-        rates=(1.0,),
-        settings={"broker.session.timeout.ms": str(SESSION_US // 1000)},
-    )
-    cluster = Cluster(seed, profile)
-    simulator = cluster.simulator
-    machines = cluster.machines.values()
-    try:
-        with overheard(simulator):
-            for machine in machines:
-                machine.start()
-            ready = lambda: all(machine.is_ready for machine in machines)  # noqa: E731
-            simulator.run_until_true(ready, LONG_US, "all nodes are ready")
-            simulator.run_until(simulator.now_us + 2_000_000 + seed * 77_777)
-            controller = cluster.controller()
-            assert controller is not None
-            yield cluster, controller
-    finally:
-        cluster.end()
 
 
 def stand_still(cluster: Cluster, machines: list[Machine], for_us: int) -> None:
