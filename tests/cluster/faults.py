@@ -1,8 +1,12 @@
 """What can happen to a node, as context managers: it is hurt inside, and mended at the end."""
 
 import contextlib
+import os
+import shutil
 import time
 from collections.abc import Iterator
+from pathlib import Path
+from random import Random
 
 from tests.support.cluster import ClusterProcesses, NodeProcess, SmallDisk
 from tests.support.network import CLIENTS, Network
@@ -23,6 +27,62 @@ def wiped(cluster: ClusterProcesses, node: NodeProcess) -> Iterator[None]:
     with killed(cluster, node):
         node.wipe()
         yield
+
+
+@contextlib.contextmanager
+def lost_directory(
+    cluster: ClusterProcesses, node: NodeProcess, topic: str, random: Random
+) -> Iterator[None]:
+    """All are killed, and one directory of a partition is gone when they are started again."""
+    with killed(cluster, *cluster.nodes.values()):
+        directories = sorted(node.data.glob(f"{topic}-[0-9]"))
+        if directories:
+            shutil.rmtree(random.choice(directories))
+        yield
+
+
+@contextlib.contextmanager
+def shortened(
+    cluster: ClusterProcesses, node: NodeProcess, topic: str, random: Random
+) -> Iterator[None]:
+    """All are killed, and the last segment of a partition has lost a part of its end."""
+    with killed(cluster, *cluster.nodes.values()):
+        place = _place(node, topic, random)
+        if place is not None:
+            os.truncate(*place)
+        yield
+
+
+@contextlib.contextmanager
+def rotten(
+    cluster: ClusterProcesses, node: NodeProcess, topic: str, random: Random
+) -> Iterator[None]:
+    """All are killed, and a byte of a partition's log has changed."""
+    with killed(cluster, *cluster.nodes.values()):
+        place = _place(node, topic, random)
+        if place is not None:
+            path, at = place
+            with path.open("r+b") as file:
+                file.seek(at)
+                (byte,) = file.read(1)
+                file.seek(at)
+                file.write(bytes([byte ^ (1 << random.randrange(8))]))
+        yield
+
+
+_NOT_WRITTEN_DOWN_BYTES = 60_000
+"""More than is written in the time until the high watermark is written down. What a replica lacks
+of that nobody can know; see `replica.high.watermark.checkpoint.interval.ms`."""
+
+
+def _place(node: NodeProcess, topic: str, random: Random) -> tuple[Path, int] | None:
+    """A segment of the topic, and a position in it that was acknowledged for sure."""
+    sizes = {path: path.stat().st_size for path in node.data.glob(f"{topic}-[0-9]/*.log")}
+    large = sorted(path for path, size in sizes.items() if size > _NOT_WRITTEN_DOWN_BYTES)
+    if not large:
+        return None
+    path = random.choice(large)
+    return path, random.randrange(sizes[path] - _NOT_WRITTEN_DOWN_BYTES)
 
 
 @contextlib.contextmanager

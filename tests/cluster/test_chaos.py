@@ -59,6 +59,9 @@ class Chaos:
             self._cut_between_two,
             self._fill,
             self._wipe,
+            self._lose_a_directory,
+            self._shorten,
+            self._rot,
             self._roll,
         ]
         ends = time.monotonic() + 60 * minutes
@@ -121,6 +124,18 @@ class Chaos:
 
     def _wipe(self, victim: NodeProcess) -> contextlib.AbstractContextManager[None]:
         return faults.wiped(self._cluster, victim)
+
+    def _lose_a_directory(self, victim: NodeProcess) -> contextlib.AbstractContextManager[None]:
+        return faults.lost_directory(self._cluster, victim, self._topic(), self._random)
+
+    def _shorten(self, victim: NodeProcess) -> contextlib.AbstractContextManager[None]:
+        return faults.shortened(self._cluster, victim, self._topic(), self._random)
+
+    def _rot(self, victim: NodeProcess) -> contextlib.AbstractContextManager[None]:
+        return faults.rotten(self._cluster, victim, self._topic(), self._random)
+
+    def _topic(self) -> str:
+        return self._random.choice(self._topics)
 
     @contextlib.contextmanager
     def _roll(self, _victim: NodeProcess) -> Iterator[None]:
