@@ -40,6 +40,7 @@ COMMANDS = [
     "configs set",
     "configs unset",
     "log dump",
+    "log repair",
     "pipeline run",
     "pipeline list",
     "pipeline status",

@@ -10,7 +10,8 @@ from asyncio import sleep
 
 from barnabas.broker.node import Node
 from barnabas.broker.partition import Partition
-from barnabas.log import CompactionLimits, StorageError, Swap, compact
+from barnabas.log import CompactionLimits, CompactionResult, StorageError, Swap, compact
+from barnabas.log.unreadable import CURE
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +24,8 @@ class LogCleaner:
         self._label = f".{node.random.randbytes(6).hex()}"
         self._resting: dict[Partition, int] = {}
         """What failed, and until when it is left alone."""
+        self._told: dict[Partition, set[int]] = {}
+        """Offsets of batches that nobody can read, and that the log has been told of."""
 
     async def run(self) -> None:
         """Until it is cancelled."""
@@ -85,6 +88,7 @@ class LogCleaner:
         result = await run(node.compactor, compact, job, node.environment.disk)
         if partition.deleted:
             return
+        self._tell_unreadable(partition, result)
         await self._swap_in(partition, log.begin_swap(job, result))
         logger.info(
             "%s-%d is compacted up to offset %d: %d keys, %.1f of %.1f MB went",
@@ -95,6 +99,23 @@ class LogCleaner:
             result.freed_bytes / 1e6,
             sum(source.size for source in job.sources) / 1e6,
         )
+
+    def _tell_unreadable(self, partition: Partition, result: CompactionResult) -> None:
+        """Once for each batch: it is there until somebody takes it out."""
+        if not result.unreadable:
+            self._told.pop(partition, None)
+            return
+        told = self._told.setdefault(partition, set())
+        for offset, why in result.unreadable:
+            if offset not in told:
+                told.add(offset)
+                logger.error(
+                    "%s-%d: %s; compaction leaves it as it is; to take it out, %s",
+                    partition.topic,
+                    partition.index,
+                    why,
+                    CURE,
+                )
 
     async def _swap_in(self, partition: Partition, swap: Swap) -> None:
         node = self._node

@@ -1,11 +1,11 @@
-"""`barnabas log`: look inside the files of a broker."""
+"""`barnabas log`: look inside the files of a broker, and repair them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from barnabas.cli import exit_codes
+from barnabas.cli import exit_codes, log_repair
 from barnabas.cli.command import (
     AsJson,
     CommandError,
@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     from barnabas.log.dump import DumpedBatch
     from barnabas.records.record import Record
 
-app = typer.Typer(no_args_is_help=True, help="Look inside the files of a broker.")
+app = typer.Typer(no_args_is_help=True, help="Look inside the files of a broker, and repair them.")
 
 
 @app.callback()
 def log() -> None:
-    """Look inside the files of a broker."""
+    """Look inside the files of a broker, and repair them."""
+
+
+app.command("repair", epilog=log_repair.EPILOG)(log_repair.repair)
 
 
 @app.command(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from barnabas.log.compaction.key_map import KeyMap
 from barnabas.log.compaction.output import Output, OutputWriter, output_suffix
 from barnabas.log.compaction.producers import LastOfProducer
-from barnabas.log.compaction.raw_records import payload_of, raw_records
+from barnabas.log.compaction.raw_records import read_records
 from barnabas.log.compaction.retained import Retained
 from barnabas.log.compaction.source import Source
 from barnabas.log.compaction.throttle import UNLIMITED, Throttle
@@ -22,6 +22,9 @@ from barnabas.log.errors import StorageError
 from barnabas.log.scan import Flaw, ScannedBatch, scan_batches
 from barnabas.log.storage import Disk
 from barnabas.log.transaction_index import AbortedTransaction
+from barnabas.log.unreadable import UnreadableBatch
+
+_MOST_UNREADABLE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,8 @@ class CompactionResult:
     keys: int = 0
     moved_bytes: int = 0
     """Read and written."""
+    unreadable: list[tuple[int, str]] = field(default_factory=list)
+    """The first offsets of batches that stay as they are, since nobody can read them; and why."""
     error: str | None = None
 
     @property
@@ -92,6 +97,7 @@ class _Pass:
         self._throttle = Throttle(job.limits.bytes_per_second)
         self._aborted = AbortedRanges(job.aborted)
         self._outputs: list[Output] = []
+        self._unreadable: list[tuple[int, str]] = []
         self._writer: OutputWriter | None = None
 
     def run(self) -> CompactionResult:
@@ -111,6 +117,7 @@ class _Pass:
             retained.last_horizon_ms,
             latest.count,
             self._throttle.total_bytes,
+            unreadable=self._unreadable[:_MOST_UNREADABLE],
         )
 
     def give_up(self) -> None:
@@ -155,7 +162,10 @@ class _Pass:
                         return latest, header.base_offset
                     latest = KeyMap(header.base_offset, max(capacity, header.record_count))
                 if not header.is_control and not self._aborted.has(header):
-                    latest.put(raw_records(header, payload_of(batch)), header.base_offset)
+                    try:
+                        latest.put(read_records(batch)[1], header.base_offset)
+                    except UnreadableBatch as error:
+                        self._unreadable.append((header.base_offset, str(error)))
         return latest, max(job.dirty_offset, job.sources[-1].next_offset)
 
     def _batches(self, source: Source) -> Iterator[ScannedBatch]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from barnabas.log.errors import StorageError
 from barnabas.log.scan import ScannedBatch
+from barnabas.log.unreadable import readable_payload
 from barnabas.records.batch import (
     COMPRESSION_MASK,
     CONTROL,
@@ -16,9 +17,8 @@ from barnabas.records.batch import (
     compute_crc,
     pack_header,
 )
-from barnabas.records.compression import Compression, compress, decompress
-from barnabas.records.decode import DEFAULT_MAX_DECOMPRESSED_BYTES
-from barnabas.records.errors import CorruptBatch, RecordsError
+from barnabas.records.compression import Compression, compress
+from barnabas.records.errors import DecompressionBomb
 from barnabas.records.record import NO_TIMESTAMP
 from barnabas.records.varint import decode_varint, encode_varint
 
@@ -29,29 +29,25 @@ Batch = tuple[BatchHeader, bytes | memoryview]
 """A header and the whole batch that it stands in front of."""
 
 
-def payload_of(batch: ScannedBatch) -> bytes:
-    """The records of a batch, uncompressed. Raises `StorageError`."""
-    data = batch.data[HEADER_SIZE:]
-    try:
-        return bytes(decompress(batch.header.compression, data, DEFAULT_MAX_DECOMPRESSED_BYTES))
-    except RecordsError as error:
-        raise StorageError(f"the batch at offset {batch.header.base_offset}: {error}") from error
+def read_records(batch: ScannedBatch) -> tuple[bytes, list[RawRecord]]:
+    """The records of a batch, uncompressed, and where each of them is.
 
-
-def raw_records(header: BatchHeader, payload: bytes) -> list[RawRecord]:
-    """Every record's place, and what decides about it. Raises `StorageError`."""
+    Raises `UnreadableBatch` or, for a batch that takes too much memory, `StorageError`.
+    """
+    header = batch.header
     try:
-        return _walk(header.record_count, payload)
-    except (IndexError, CorruptBatch) as error:
-        raise StorageError(
-            f"the batch at offset {header.base_offset} holds a record that is cut off"
-        ) from error
+        payload = readable_payload(header, batch.data)
+    except DecompressionBomb as error:
+        raise StorageError(f"the batch at offset {header.base_offset}: {error}") from error
+    return payload, _walk(header.record_count, payload)
 
 
 def _walk(count: int, payload: bytes) -> list[RawRecord]:
-    """A varint of one byte or two, the usual case, is unfolded on the spot: a call costs more."""
+    """Every record's place, and what decides about it; all are known to be well-formed.
+
+    A varint of one byte or two, the usual case, is unfolded on the spot: a call costs more.
+    """
     records: list[RawRecord] = []
-    size = len(payload)
     at = 0
     for _ in range(count):
         start = at
@@ -95,8 +91,6 @@ def _walk(count: int, payload: bytes) -> list[RawRecord]:
             at += length
         # Of the value's length only the sign counts, and that is the lowest bit.
         is_tombstone = payload[at] & 1 == 1
-        if at >= end or end > size:
-            raise CorruptBatch("a record is longer than its batch")
         records.append((start, end, timestamp_delta, offset_delta, key, is_tombstone))
         at = end
     return records

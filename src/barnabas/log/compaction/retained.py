@@ -12,6 +12,8 @@ The last batch of a producer that is still remembered stays, without its records
 the sequence that the producer goes on from, should the rest of the memory be lost, or another
 replica know nothing but what it has copied. If all that is there is a marker, it has the epoch, and
 stays for that.
+
+A batch whose records can't be read stays as it is: `barnabas log repair` is for that.
 """
 
 from typing import TYPE_CHECKING
@@ -21,12 +23,12 @@ from barnabas.log.compaction.raw_records import (
     Batch,
     emptied,
     filtered,
-    payload_of,
-    raw_records,
+    read_records,
     with_horizon,
 )
 from barnabas.log.compaction.transactions import AbortedRanges
 from barnabas.log.scan import ScannedBatch
+from barnabas.log.unreadable import UnreadableBatch
 from barnabas.records.batch import BatchHeader
 
 if TYPE_CHECKING:
@@ -69,8 +71,10 @@ class Retained:
             return None
         if header.base_offset >= self._end_offset:
             return header, batch.data
-        payload = payload_of(batch)
-        records = raw_records(header, payload)
+        try:
+            payload, records = read_records(batch)
+        except UnreadableBatch:
+            return header, batch.data
         horizon_ms = header.delete_horizon_ms
         is_over = horizon_ms is not None and horizon_ms <= self._now_ms
         kept = self._latest.unreplaced(records, header.base_offset)
@@ -95,9 +99,12 @@ class Retained:
             return header, batch.data
         horizon_ms = header.delete_horizon_ms
         if horizon_ms is None:
+            try:
+                payload, records = read_records(batch)
+            except UnreadableBatch:
+                return header, batch.data
             self._awaits(None)
-            payload = payload_of(batch)
-            return with_horizon(header, payload, raw_records(header, payload), self._horizon_ms)
+            return with_horizon(header, payload, records, self._horizon_ms)
         if horizon_ms > self._now_ms:
             self._awaits(horizon_ms)
             return header, batch.data

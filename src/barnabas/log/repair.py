@@ -1,0 +1,214 @@
+"""Taking batches that nobody can read out of a log that is not in use: `barnabas log repair`.
+
+Such a batch (see `unreadable`) is copied into a directory beside the logs,
+
+    recovered/<topic>-<partition>/<first offset>-<last offset>.batch
+
+and a batch without records takes its place, as compaction leaves them: offsets, leader epoch and
+producer stay, so that consumers go past it, followers can copy it, and the producer's sequence goes
+on. What is left depends on the batch alone, so all replicas become the same again when each of them
+is repaired.
+
+A segment is written anew under another name, and renamed over the old one: a crash leaves the one
+or the other. Before, `log.state` is told not to vouch for it. Bytes that are no whole batch, or
+that have a wrong CRC, are copied as they are: they are a matter of recovery.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from barnabas.log.compaction.raw_records import emptied
+from barnabas.log.config import LogConfig
+from barnabas.log.errors import StorageError, storage_errors
+from barnabas.log.handles import OpenFiles
+from barnabas.log.recovery import CLEANED_SUFFIX
+from barnabas.log.scan import Flaw, ScannedBatch, scan_batches
+from barnabas.log.segment import LOG_SUFFIX, Segment, number_in, segment_path
+from barnabas.log.state import SegmentState, read_state, write_state
+from barnabas.log.storage import Disk
+from barnabas.log.unreadable import UnreadableBatch, readable_payload
+from barnabas.records.batch import BatchHeader
+from barnabas.records.errors import DecompressionBomb
+
+RECOVERED_DIRECTORY = "recovered"
+_COPIED_BYTES = 1024 * 1024
+
+
+class FoundBatch(NamedTuple):
+    """A batch that nobody can read, and why; where a copy of it is once it was taken out."""
+
+    segment: str
+    position: int
+    header: BatchHeader
+    reason: str
+    copied_to: str | None = None
+
+
+class FoundDamage(NamedTuple):
+    """Bytes with a wrong CRC or no batch at all: nothing that is repaired here."""
+
+    segment: str
+    position: int
+    reason: str
+
+
+def examine_log(disk: Disk, directory: str) -> Iterator[FoundBatch | FoundDamage]:
+    """What is wrong with a log. Only reads. Raises `StorageError`."""
+    with storage_errors(f"can not read {directory}"):
+        for base_offset in _base_offsets(disk, directory):
+            yield from _examine(disk, segment_path(directory, base_offset))
+
+
+def repair_log(
+    disk: Disk, directory: str, recovered_directory: str
+) -> Iterator[FoundBatch | FoundDamage]:
+    """Take out what can't be read, segment by segment; what was done is told after each.
+
+    The caller holds the lock of the data directory. Raises `StorageError`; then the segment at
+    hand is as it was.
+    """
+    with storage_errors(f"can not repair {directory}"):
+        for base_offset in _base_offsets(disk, directory):
+            found = list(_examine(disk, segment_path(directory, base_offset)))
+            copies = [
+                each._replace(copied_to=_copy_out(disk, each, recovered_directory))
+                for each in found
+                if isinstance(each, FoundBatch)
+            ]
+            if copies:
+                for parent in (recovered_directory, recovered_directory.rpartition("/")[0]):
+                    disk.sync_directory(parent.rpartition("/")[0])
+                _Rewriting(disk, directory, base_offset).run()
+            yield from copies
+            yield from (each for each in found if isinstance(each, FoundDamage))
+
+
+def _base_offsets(disk: Disk, directory: str) -> list[int]:
+    numbers = (number_in(name, LOG_SUFFIX) for name in disk.list_files(directory))
+    return sorted(number for number in numbers if number is not None)
+
+
+def _examine(disk: Disk, path: str) -> Iterator[FoundBatch | FoundDamage]:
+    file = disk.open(path)
+    try:
+        for found in scan_batches(file, file.size()):
+            if isinstance(found, Flaw):
+                yield FoundDamage(path, found.position, found.reason)
+            elif found.flaw is not None:
+                yield FoundDamage(path, found.position, found.flaw)
+            elif (reason := _reason(found)) is not None:
+                yield FoundBatch(path, found.position, found.header, reason)
+    finally:
+        file.close()
+
+
+def _reason(batch: ScannedBatch) -> str | None:
+    """Why the records of a batch, whose CRC is right, can't be read; None if they can."""
+    try:
+        readable_payload(batch.header, batch.data)
+    except UnreadableBatch as error:
+        return error.reason
+    except DecompressionBomb:
+        return None
+    return None
+
+
+def _copy_out(disk: Disk, batch: FoundBatch, directory: str) -> str:
+    """Copy a batch as it is; a file that has something else is left alone."""
+    file = disk.open(batch.segment)
+    try:
+        data = file.read(batch.header.size, batch.position)
+    finally:
+        file.close()
+    disk.make_directory(directory)
+    stem = f"{directory}/{batch.header.base_offset:020d}-{batch.header.last_offset:020d}"
+    path, number = f"{stem}.batch", 0
+    while disk.exists(path) and disk.read_file(path) != data:
+        number += 1
+        path = f"{stem}.{number}.batch"
+    disk.replace_file(path, data, sync=True)
+    return path
+
+
+class _Rewriting:
+    """One segment, written anew."""
+
+    def __init__(self, disk: Disk, directory: str, base_offset: int) -> None:
+        self._disk = disk
+        self._directory = directory
+        self._old = Segment(OpenFiles(disk), directory, base_offset, _index_interval(), 0)
+        self._new = Segment(
+            OpenFiles(disk), directory, base_offset, _index_interval(), 0, CLEANED_SUFFIX
+        )
+        self._is_whole = True
+        self._written = 0
+
+    def run(self) -> None:
+        base_offset = self._old.base_offset
+        state = read_state(self._disk, self._directory)
+        vouched = None if state is None else state.segments.get(base_offset)
+        size = self._disk.list_files(self._directory)[f"{base_offset:020d}{LOG_SUFFIX}"]
+        self._write(size)
+        is_vouched = vouched is not None and vouched.size == size
+        if is_vouched and not self._is_whole:
+            self._abandon()
+            raise StorageError(
+                f"{self._old.log.path} was whole on the disk and is damaged now; "
+                "restore it from another replica or a backup first"
+            )
+        if state is not None and vouched is not None and vouched.size in (size, self._written):
+            state.segments[base_offset] = SegmentState.to_be_scanned(base_offset)
+            write_state(self._disk, self._directory, state, sync=True)
+        self._rename()
+        if state is not None and vouched is not None and is_vouched:
+            written = SegmentState.of(self._new)
+            state.segments[base_offset] = written._replace(
+                aborted_transactions=vouched.aborted_transactions
+            )
+            write_state(self._disk, self._directory, state, sync=True)
+
+    def _write(self, size: int) -> None:
+        source, target = self._old.log.file(), self._new.log.create()
+        target.truncate(0)
+        read = 0
+        for found in scan_batches(source, size):
+            if isinstance(found, Flaw):
+                self._is_whole = False
+                break
+            header, data = found.header, found.data
+            if found.flaw is not None:
+                self._is_whole = False
+            elif _reason(found) is not None:
+                header, data = emptied(header)
+            target.write(data, self._written)
+            self._new.note(self._written, header, header.base_offset, header.max_timestamp)
+            self._written += len(data)
+            read = found.position + found.header.size
+        while read < size:
+            rest = source.read(min(_COPIED_BYTES, size - read), read)
+            if not rest:
+                raise StorageError(f"{self._old.log.path} is shorter than it was")
+            target.write(rest, self._written)
+            self._written += len(rest)
+            read += len(rest)
+        if not self._new.spill_indexes():
+            raise StorageError(f"can not write the indexes of {self._old.log.path}")
+        for handle in (self._new.log, self._new.offsets.handle, self._new.times.handle):
+            handle.create().sync()
+        self._new.close()
+        self._old.close()
+
+    def _abandon(self) -> None:
+        for path in self._new.paths():
+            self._disk.unlink(path)
+
+    def _rename(self) -> None:
+        """The log comes last: an index that does not fit it is made anew when it is opened."""
+        for old, new in zip(self._old.paths()[1:3], self._new.paths()[1:3], strict=True):
+            self._disk.rename(new, old)
+        self._disk.rename(self._new.log.path, self._old.log.path)
+        self._disk.sync_directory(self._directory)
+
+
+def _index_interval() -> int:
+    return LogConfig().index_interval_bytes
