@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from barnabas.embedded.ports import Ports
+from barnabas.records.batch import HEADER_SIZE, batch_size, patch_crc
 from tests.cli.conftest import Cli, interrupt
 from tests.support.broker import wait_until
 
@@ -224,3 +225,53 @@ def test_a_segment_file_can_be_looked_into(server: Server, tmp_path: Path) -> No
     assert b"DAMAGED" in done.stdout
     assert b"is damaged" in done.stderr
     assert "No such file" in cli.fails(1, "log", "dump", str(tmp_path / "missing.log"))
+
+
+def test_a_batch_that_cannot_be_read_is_taken_out(server: Server, tmp_path: Path) -> None:
+    cli = Cli(server.start("--listen", "127.0.0.1:0", "--data", "data"))
+    cli.ok("topics", "create", "t")
+    for line in ("one", "two", "three"):
+        cli.ok("produce", "t", stdin=f"{line}\n")
+    data = tmp_path / "data"
+    refused = cli.fails(1, "log", "repair", str(data))
+    assert "is in use by process" in refused
+    assert "stop that server first" in refused
+    assert server.stop() == 0
+    assert cli.run("log", "repair", str(data)).returncode == 0
+
+    (segment,) = (data / "t-0").glob("*.log")
+    stored = bytearray(segment.read_bytes())
+    size = batch_size(stored)
+    second = bytearray(stored[size : size + batch_size(stored, size)])
+    second[HEADER_SIZE:] = b"\xff" * (len(second) - HEADER_SIZE)
+    patch_crc(second)
+    stored[size : size + len(second)] = second
+    segment.write_bytes(stored)
+
+    cli = Cli(server.start("--listen", "127.0.0.1:0", "--data", "data"))
+    failed = cli.fails(1, "consume", "t", "--from-beginning", "--no-follow")
+    assert "partition t-0: the batch at offset 1 is damaged" in failed
+    assert "go on at offset 2" in failed
+    assert "barnabas log repair" in failed
+    skipped = cli.ok("consume", "t", "--partition", "0", "--offset", "2", "--no-follow")
+    assert skipped.splitlines() == ["three"]
+    assert server.stop() == 0
+
+    looked = cli.run("log", "repair", str(data))
+    assert looked.returncode == 1
+    assert b"position" in looked.stdout
+    assert b"offsets 1-1" in looked.stdout
+    assert b"nothing was changed" in looked.stderr
+    assert segment.read_bytes() == stored
+    assert "no partition 'u-0'" in cli.fails(2, "log", "repair", str(data), "--partition", "u-0")
+    done = cli.ok("log", "repair", str(data), "--partition", "t-0", "--execute", "--json")
+    repaired = json.loads(done)
+    assert Path(repaired["copied_to"]).read_bytes() == second
+    assert "no data directory" in cli.fails(1, "log", "repair", str(tmp_path))
+
+    cli = Cli(server.start("--listen", "127.0.0.1:0", "--data", "data"))
+    lines = cli.ok("consume", "t", "--from-beginning", "--no-follow").splitlines()
+    assert lines == ["one", "three"]
+    cli.ok("produce", "t", stdin="four\n")
+    lines = cli.ok("consume", "t", "--from-beginning", "--no-follow").splitlines()
+    assert lines == ["one", "three", "four"]

@@ -156,7 +156,25 @@ class ChunkReader:
 
 
 def damaged(chunk: Chunk, offset: int, error: RecordsError) -> CorruptRecords:
-    """What to say of it."""
-    return CorruptRecords(
+    """What to say of it, and how to go past it."""
+    message = (
         f"partition {chunk.reading.partition}: the batch at offset {offset} is damaged ({error})"
     )
+    behind = _behind(chunk, offset)
+    if behind is not None:
+        message += (
+            f"; to skip it, go on at offset {behind} (seek, or `barnabas consume --offset`); "
+            "to take it out of the log, `barnabas log repair` on its nodes"
+        )
+    return CorruptRecords(message)
+
+
+def _behind(chunk: Chunk, offset: int) -> int | None:
+    """The offset behind the batch that holds `offset`; None if the batch is not to be seen."""
+    try:
+        for header, _ in iter_batches(chunk.data):
+            if header.next_offset > offset:
+                return header.next_offset
+    except RecordsError:
+        return None
+    return None

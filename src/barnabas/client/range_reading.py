@@ -265,7 +265,8 @@ class RangeReading:
             except RecordsError as error:
                 raise CorruptRecords(
                     f"partition {each.range.partition}: a batch after offset {each.start} is "
-                    f"damaged ({error})"
+                    f"damaged ({error}); `barnabas log repair` on its nodes takes a batch that "
+                    "can't be read out of the log"
                 ) from error
 
     def rest(self) -> Iterator[pa.Table]:

@@ -17,7 +17,7 @@ that have a wrong CRC, are copied as they are: they are a matter of recovery.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from barnabas.log.compaction.raw_records import emptied
+from barnabas.log.compaction.raw_records import Batch, emptied
 from barnabas.log.config import LogConfig
 from barnabas.log.errors import StorageError, storage_errors
 from barnabas.log.handles import OpenFiles
@@ -175,11 +175,7 @@ class _Rewriting:
             if isinstance(found, Flaw):
                 self._is_whole = False
                 break
-            header, data = found.header, found.data
-            if found.flaw is not None:
-                self._is_whole = False
-            elif _reason(found) is not None:
-                header, data = emptied(header)
+            header, data = self._kept(found)
             target.write(data, self._written)
             self._new.note(self._written, header, header.base_offset, header.max_timestamp)
             self._written += len(data)
@@ -197,6 +193,13 @@ class _Rewriting:
             handle.create().sync()
         self._new.close()
         self._old.close()
+
+    def _kept(self, found: ScannedBatch) -> Batch:
+        if found.flaw is not None:
+            self._is_whole = False
+        elif _reason(found) is not None:
+            return emptied(found.header)
+        return found.header, found.data
 
     def _abandon(self) -> None:
         for path in self._new.paths():
