@@ -6,11 +6,12 @@ table, so nothing is advertised that is not served.
 
 import logging
 from asyncio import AbstractEventLoop, Future, get_running_loop
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from barnabas.broker.net.connection import Answer, Connection
+from barnabas.broker.slices import Slices, awaited
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.framing import (
     RequestHeader,
@@ -41,8 +42,15 @@ class Later:
     respond: Callable[[], Response]
 
 
-Outcome = Response | Future[Any] | Coroutine[Any, Any, Response] | Later | None
-"""A response, one that will come, or none (a produce that wants no acknowledgement)."""
+Outcome = Response | Future[Any] | Coroutine[Any, Any, Response] | Slices[Response] | Later | None
+"""A response, one that will come, one that is made in slices, or none (a produce that wants no
+acknowledgement)."""
+
+MAX_ELEMENTS = 100_000
+"""Array elements in one request: decoding them takes a tenth of a second, and nothing is done
+meanwhile. Ten thousand topics with some settings each are below that."""
+MAX_BYTES = 16 << 20
+"""The size of a request that carries no records."""
 
 
 @dataclass(slots=True)
@@ -81,6 +89,8 @@ class Route:
     handle_in_place: "Callable[[Any, memoryview], Answer | Future[Answer]] | None" = None
     """A short cut for the API's simplest and most frequent requests: it answers a frame, or
     returns None, with nothing done, to have it handled the ordinary way."""
+    max_bytes: int = MAX_BYTES
+    max_elements: int = MAX_ELEMENTS
 
     @property
     def api_key(self) -> int:
@@ -104,7 +114,14 @@ class Dispatcher(Generic[NodeT]):
             route.api_key: route.handle_in_place for route in routes if route.handle_in_place
         }
         self._routes = {
-            route.api_key: (route.request_type, route.handle, route.min_version, route.max_version)
+            route.api_key: (
+                route.request_type,
+                route.handle,
+                route.min_version,
+                route.max_version,
+                route.max_bytes,
+                route.max_elements,
+            )
             for route in routes
         }
 
@@ -131,9 +148,13 @@ class Dispatcher(Generic[NodeT]):
         route = self._routes.get(header.api_key)
         if route is None:
             raise WireError(f"API {header.api_key} is not served")
-        request_type, handle, min_version, max_version = route
+        request_type, handle, min_version, max_version, max_bytes, r.elements_left = route
         if not min_version <= version <= max_version:
             return self._unsupported_version(header, request_type)
+        if r.end > max_bytes:
+            raise WireError(
+                f"{request_type.__name__} has {r.end} bytes, at most {max_bytes} are taken"
+            )
         request = decode_request(r, request_type, version)
         outcome = handle(self._node, request, RequestContext(header, connection))
         if outcome is None:
@@ -143,6 +164,12 @@ class Dispatcher(Generic[NodeT]):
         if isinstance(outcome, Later):
             respond = outcome.respond
             return _encoded_later(outcome.wait, lambda _: respond(), header)
+        if isinstance(outcome, Generator):
+            try:
+                next(outcome)
+            except StopIteration as made:
+                return encode_response(made.value, version, header.correlation_id)
+            outcome = awaited(outcome)
         if isinstance(outcome, Coroutine):
             outcome = get_running_loop().create_task(outcome)
         return _encoded_later(outcome, lambda response: response, header)

@@ -148,7 +148,7 @@ class Node:
             lambda: self.quorum.leader_id,
             lambda: self.quorum.log_end_offset,
         )
-        self.topic_creation = TopicCreation(loop, self.calls, self.image, self.follower)
+        self.topic_creation = TopicCreation(loop, self.calls, self.image, self.follower, config)
         self.producer_ids = ProducerIds(
             loop, self.node_id, self.calls, lambda: self.lifecycle.epoch
         )

@@ -96,12 +96,17 @@ from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
 from barnabas.wire.messages.vote import VoteRequest
 from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 
+_RECORDS_BYTES = 2**31
+"""For requests with records, which `socket.request.max.bytes` limits already."""
+_OF_MANY_PARTITIONS = 1_000_000
+"""Elements of requests in which a node tells of all partitions that it has."""
+
 
 def routes() -> list[Route]:
     """All routes; ApiVersions answers from this very list."""
     table = [
-        Route(ProduceRequest, produce.handle, produce_single.handle),
-        Route(FetchRequest, fetch.handle),
+        Route(ProduceRequest, produce.handle, produce_single.handle, max_bytes=_RECORDS_BYTES),
+        Route(FetchRequest, fetch.handle, max_elements=_OF_MANY_PARTITIONS),
         Route(ListOffsetsRequest, list_offsets.handle),
         Route(MetadataRequest, metadata.handle),
         Route(OffsetCommitRequest, offset_commit.handle),
@@ -139,10 +144,10 @@ def routes() -> list[Route]:
         Route(DescribeTransactionsRequest, describe_transactions.handle),
         Route(EndTxnRequest, end_txn.handle),
         Route(ListTransactionsRequest, list_transactions.handle),
-        Route(WriteTxnMarkersRequest, write_txn_markers.handle),
+        Route(WriteTxnMarkersRequest, write_txn_markers.handle, max_elements=_OF_MANY_PARTITIONS),
         Route(AddRaftVoterRequest, add_raft_voter.handle),
         Route(RemoveRaftVoterRequest, remove_raft_voter.handle),
-        Route(AlterPartitionRequest, for_controller.handle),
+        Route(AlterPartitionRequest, for_controller.handle, max_elements=_OF_MANY_PARTITIONS),
         Route(BrokerRegistrationRequest, for_controller.handle),
         Route(BrokerHeartbeatRequest, for_controller.handle),
         Route(UnregisterBrokerRequest, for_controller.handle),

@@ -147,6 +147,31 @@ _OWN = (
         dynamic=True,
     ),
     ConfigDef(
+        "auto.create.topics.max.per.request",
+        _INT,
+        "100",
+        "Topics that one Metadata request has created; clients ask again for the others",
+        low=1,
+        dynamic=True,
+    ),
+    ConfigDef(
+        "auto.create.topics.max.per.second",
+        _INT,
+        "100",
+        "Topics that are created each second, by this node, because clients asked for them; "
+        "clients ask again for the others",
+        low=1,
+        dynamic=True,
+    ),
+    ConfigDef(
+        "max.broker.partitions",
+        _INT,
+        "50000",
+        "Replicas that each broker may have; topics that would need more are refused",
+        low=1,
+        dynamic=True,
+    ),
+    ConfigDef(
         "delete.topic.enable", _BOOLEAN, "true", "Whether topics can be deleted", dynamic=True
     ),
     ConfigDef(

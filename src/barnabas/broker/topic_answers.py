@@ -82,6 +82,10 @@ class TopicAnswers:
         self._outdated: dict[str, EncodedTopic] = {}
         self._offline: frozenset[int] = frozenset()
 
+    def is_known(self, topic: TopicImage) -> bool:
+        """Whether the answer has been made already."""
+        return topic.name in self._answers
+
     def of(self, topic: TopicImage) -> EncodedTopic:
         answer = self._answers.get(topic.name)
         if answer is None:

@@ -2,7 +2,9 @@
 
 from asyncio import AbstractEventLoop, sleep
 
+from barnabas.broker.config import BrokerConfig
 from barnabas.broker.controller_calls import ControllerCalls, ControllerUnavailable
+from barnabas.broker.creation_rate import CreationRate
 from barnabas.broker.metadata_follower import MetadataFollower
 from barnabas.metadata.image import INTERNAL_TOPICS, MetadataImage
 from barnabas.wire.errors import ErrorCode
@@ -19,11 +21,24 @@ class TopicCreation:
         calls: ControllerCalls,
         image: MetadataImage,
         follower: MetadataFollower,
+        config: BrokerConfig,
     ) -> None:
+        self._config = config
+        self._rate = CreationRate(loop.time)
         self._loop = loop
         self._calls = calls
         self._image = image
         self._follower = follower
+
+    async def create_for_client(self, names: list[str]) -> dict[str, int]:
+        """As `create`, but only so many at a time; the client is to ask again for the others."""
+        allowed = self._rate.allowed(
+            len(names),
+            self._config.number("auto.create.topics.max.per.request"),
+            self._config.number("auto.create.topics.max.per.second"),
+        )
+        later = dict.fromkeys(names[allowed:], int(ErrorCode.LEADER_NOT_AVAILABLE))
+        return later | await self.create(names[:allowed])
 
     async def create(self, names: list[str]) -> dict[str, int]:
         """Create topics with the settings they have by default; the error code of each."""

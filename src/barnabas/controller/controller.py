@@ -228,7 +228,8 @@ class Controller:
     def create_partitions(
         self, request: CreatePartitionsRequest
     ) -> Decision[CreatePartitionsResponse]:
-        return self._replayed(create_partitions(self.image, request))
+        limit = self._settings.number(self.image, "max.broker.partitions")
+        return self._replayed(create_partitions(self.image, request, limit))
 
     def delete_topics(self, request: DeleteTopicsRequest) -> Decision[DeleteTopicsResponse]:
         return self._replayed(delete_topics(self.image, request, self._policy()))
@@ -267,6 +268,7 @@ class Controller:
             self._settings.flag(self.image, "delete.topic.enable"),
             self._new_uuid,
             self._settings.number(self.image, "default.replication.factor"),
+            self._settings.number(self.image, "max.broker.partitions"),
         )
 
     def _allows_unclean_election(self, topic: str) -> bool:

@@ -4,7 +4,11 @@ from collections import Counter
 
 from barnabas.controller.decision import Decision, Refusal
 from barnabas.controller.placement import Placement, assigned_partitions, new_partition
-from barnabas.controller.topics import MAX_PARTITIONS_PER_TOPIC
+from barnabas.controller.topics import (
+    MAX_PARTITIONS_PER_REQUEST,
+    MAX_PARTITIONS_PER_TOPIC,
+    too_many_partitions,
+)
 from barnabas.metadata.image import INTERNAL_TOPICS, MetadataImage
 from barnabas.metadata.records import MetadataRecord
 from barnabas.wire.errors import ErrorCode
@@ -18,15 +22,20 @@ from barnabas.wire.messages.metadata_records import PartitionRecord
 
 
 def create_partitions(
-    image: MetadataImage, request: CreatePartitionsRequest
+    image: MetadataImage,
+    request: CreatePartitionsRequest,
+    max_broker_partitions: int | None = None,
 ) -> Decision[CreatePartitionsResponse]:
     """Grow topics; they never shrink."""
     records: list[MetadataRecord] = []
     results: list[CreatePartitionsTopicResult] = []
     asked = Counter(topic.name for topic in request.topics)
-    placement = Placement(image)
+    placement = Placement(image, max_broker_partitions)
+    new = sum(_growth(image, topic) for topic in request.topics)
     for topic in {topic.name: topic for topic in request.topics}.values():
         try:
+            if new > MAX_PARTITIONS_PER_REQUEST:
+                raise too_many_partitions(new)
             if asked[topic.name] > 1:
                 raise Refusal(
                     ErrorCode.INVALID_REQUEST, f"{topic.name!r} stands twice in the request"
@@ -39,6 +48,12 @@ def create_partitions(
             continue
         results.append(CreatePartitionsTopicResult(topic.name))
     return Decision([] if request.validate_only else records, CreatePartitionsResponse(0, results))
+
+
+def _growth(image: MetadataImage, topic: CreatePartitionsTopic) -> int:
+    """By how many partitions a topic that exists would grow."""
+    current = image.topics.get(topic.name)
+    return 0 if current is None else max(0, topic.count - len(current.partitions))
 
 
 def _grow(
@@ -73,14 +88,10 @@ def _grow(
                 f"{topic.count - have} partitions are new, "
                 f"but {len(topic.assignments)} are assigned",
             )
-        return assigned_partitions(
-            image,
-            current.topic_id,
-            have,
-            [assignment.broker_ids for assignment in topic.assignments],
-            factor,
-        )
-    placement.check(factor)
+        assigned = [assignment.broker_ids for assignment in topic.assignments]
+        placement.check_room_for(assigned)
+        return assigned_partitions(image, current.topic_id, have, assigned, factor)
+    placement.check(factor, topic.count - have)
     placement.begin_topic(current.partitions)
     return [
         new_partition(image, current.topic_id, index, placement.place(factor))

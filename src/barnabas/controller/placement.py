@@ -76,7 +76,9 @@ def assigned_partitions(
 class Placement:
     """Places partitions one after the other, all that there are counting."""
 
-    def __init__(self, image: MetadataImage) -> None:
+    def __init__(self, image: MetadataImage, max_broker_partitions: int | None = None) -> None:
+        """No broker gets more replicas than `max_broker_partitions`."""
+        self._max_per_broker = max_broker_partitions
         brokers = image.brokers.values()
         self._inactive = {broker.id: not broker.is_active for broker in brokers}
         self._racks = {broker.id: broker.rack for broker in brokers}
@@ -109,8 +111,8 @@ class Placement:
         self._topic_leaders = self._counts(replicas[0] for replicas in placed)
         self._topic_replicas = self._counts(chain.from_iterable(placed))
 
-    def check(self, replication_factor: int) -> None:
-        """Raise unless so many replicas can be placed."""
+    def check(self, replication_factor: int, count: int) -> None:
+        """Raise unless `count` partitions with so many replicas can be placed."""
         if not 1 <= replication_factor <= self.broker_count:
             raise Refusal(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
@@ -121,6 +123,27 @@ class Placement:
             raise Refusal(
                 ErrorCode.INVALID_REPLICATION_FACTOR, "no broker is there to lead the partitions"
             )
+        if self._max_per_broker is not None:
+            have = sum(self._replicas.values())
+            if have + count * replication_factor > self.broker_count * self._max_per_broker:
+                raise self._no_room(have, count * replication_factor)
+
+    def check_room_for(self, assignments: list[list[int]]) -> None:
+        """Raise unless the brokers can take these replicas too; then they count as placed."""
+        more = Counter(chain.from_iterable(assignments))
+        for broker_id, count in more.items():
+            have = self._replicas.get(broker_id, 0)
+            if self._max_per_broker is not None and have + count > self._max_per_broker:
+                raise self._no_room(have, count)
+        for broker_id, count in more.items():
+            self._replicas[broker_id] = self._replicas.get(broker_id, 0) + count
+
+    def _no_room(self, have: int, more: int) -> Refusal:
+        return Refusal(
+            ErrorCode.POLICY_VIOLATION,
+            f"the brokers have {have} replicas, {more} more are too many: max.broker.partitions "
+            f"is {self._max_per_broker} for each broker; delete topics, add brokers or raise it",
+        )
 
     def place(self, replication_factor: int) -> list[int]:
         """The replicas of one more partition, the preferred leader first."""

@@ -39,6 +39,8 @@ from barnabas.wire.primitives import ZERO_UUID
 
 MAX_NAME_LENGTH = 249
 MAX_PARTITIONS_PER_TOPIC = 100_000
+MAX_PARTITIONS_PER_REQUEST = 10_000
+"""As in Kafka: deciding on so many takes a good part of a second, in one go."""
 DEFAULT_REPLICATION_FACTOR = 3
 
 _LEGAL_NAME = re.compile(r"[A-Za-z0-9._-]+")
@@ -55,6 +57,8 @@ class TopicPolicy:
     new_topic_id: Callable[[], bytes]
     default_replication_factor: int = -1
     """-1: 3, or as many as there are brokers."""
+    max_broker_partitions: int = 2**31 - 1
+    """Replicas that one broker may have."""
 
 
 def check_name(name: str) -> None:
@@ -69,6 +73,24 @@ def check_name(name: str) -> None:
             ErrorCode.INVALID_TOPIC_EXCEPTION,
             f"topic name {name!r} may only hold letters, digits, '.', '_' and '-'",
         )
+
+
+def partitions_asked_for(request: CreateTopicsRequest, num_partitions: int) -> int:
+    """How many the request would create, `num_partitions` where it gives no number."""
+    return sum(
+        len(topic.assignments)
+        or (num_partitions if topic.num_partitions == -1 else max(0, topic.num_partitions))
+        for topic in request.topics
+    )
+
+
+def too_many_partitions(count: int) -> Refusal:
+    """Why a request for so many is refused, as a whole."""
+    return Refusal(
+        ErrorCode.POLICY_VIOLATION,
+        f"{count} partitions in one request, at most {MAX_PARTITIONS_PER_REQUEST} are possible: "
+        f"ask for them in several requests",
+    )
 
 
 def create_topics(
@@ -86,9 +108,12 @@ def create_topics(
     results: list[CreatableTopicResult] = []
     asked = Counter(topic.name for topic in request.topics)
     twins = {_twin(name): name for name in (*RESERVED_NAMES, *image.topics)}
-    placement = Placement(image)
+    placement = Placement(image, None if internal else policy.max_broker_partitions)
+    count = partitions_asked_for(request, policy.num_partitions)
     for topic in {topic.name: topic for topic in request.topics}.values():
         try:
+            if count > MAX_PARTITIONS_PER_REQUEST:
+                raise too_many_partitions(count)
             if asked[topic.name] > 1:
                 raise Refusal(
                     ErrorCode.INVALID_REQUEST, f"{topic.name!r} stands twice in the request"
@@ -168,7 +193,9 @@ def _new_partitions(
     placement: Placement,
 ) -> list[PartitionRecord]:
     if topic.assignments:
-        return assigned_partitions(image, topic_id, 0, _assignments(topic))
+        assigned = _assignments(topic)
+        placement.check_room_for(assigned)
+        return assigned_partitions(image, topic_id, 0, assigned)
     count = policy.num_partitions if topic.num_partitions == -1 else topic.num_partitions
     if not 1 <= count <= MAX_PARTITIONS_PER_TOPIC:
         raise Refusal(
@@ -181,7 +208,7 @@ def _new_partitions(
     if factor == -1:
         # Who is down for a while counts: it gets its replicas when it is back.
         factor = min(DEFAULT_REPLICATION_FACTOR, max(1, placement.broker_count))
-    placement.check(factor)
+    placement.check(factor, count)
     placement.begin_topic()
     return [
         new_partition(image, topic_id, index, placement.place(factor)) for index in range(count)

@@ -187,7 +187,7 @@ class Reader:
             raise WireError(f"{count} array elements promised in {self.remaining} bytes")
         self.elements_left -= count
         if self.elements_left < 0:
-            raise WireError("the message holds too many array elements")
+            raise WireError("the message holds too many array elements or tagged fields")
         return count
 
     def array(self) -> int:
@@ -222,7 +222,8 @@ class Reader:
     # -- tagged fields -----------------------------------------------------------------------------
 
     def tag(self) -> tuple[int, int]:
-        """The next tagged field: its tag, and where it ends."""
+        """The next tagged field: its tag, and where it ends. It counts as an element."""
+        self._count(1)
         tag = self.uvarint()
         size = self.uvarint()
         stop = self.position + size

@@ -10,6 +10,7 @@ from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.leadership import leader_error
 from barnabas.broker.node import Node
 from barnabas.broker.partition import Partition
+from barnabas.broker.slices import Slicer
 from barnabas.log import OffsetOutOfRange, StorageError
 from barnabas.metadata.image import INTERNAL_TOPICS
 from barnabas.wire.errors import ErrorCode
@@ -23,19 +24,23 @@ from barnabas.wire.messages.delete_records import (
 
 _TO_THE_END = -1
 _LOOK_EVERY_S = 0.01
+_WEIGHT = 20
 
 
 async def handle(
-    node: Node, request: DeleteRecordsRequest, _: RequestContext
+    node: Node, request: DeleteRecordsRequest, context: RequestContext
 ) -> DeleteRecordsResponse:
     waiting: list[tuple[Partition, DeleteRecordsPartitionResult]] = []
     response = DeleteRecordsResponse()
+    slicer = Slicer(context.version)
     for topic in request.topics:
         results = []
         for asked in topic.partitions:
             found = node.partitions.find(topic.name, asked.partition_index)
             result = _delete(node, found, asked)
             results.append(result)
+            if slicer.is_due(_WEIGHT):
+                await sleep(0)
             if isinstance(found, Partition) and not result.error_code:
                 waiting.append((found, result))
         response.topics.append(DeleteRecordsTopicResult(topic.name, results))

@@ -3,12 +3,14 @@
 What a broker was started with is known to that broker alone, so it is asked.
 """
 
+from asyncio import sleep
 from collections.abc import Iterable
 
 from barnabas.broker.controller_calls import LANE
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
 from barnabas.broker.peers import PeerUnavailable, is_peer
+from barnabas.broker.slices import Slicer
 from barnabas.controller.configs import (
     DescribedConfig,
     TopicDefaults,
@@ -28,20 +30,29 @@ from barnabas.wire.messages.describe_configs import (
 )
 
 _ASK_TIMEOUT_MS = 3_000
+_WEIGHT = 100
+"""A topic has some dozen settings."""
 
 
 async def handle(
     node: Node, request: DescribeConfigsRequest, context: RequestContext
 ) -> DescribeConfigsResponse:
     is_sent_on = is_peer(context.client_id)
-    return DescribeConfigsResponse(
-        results=[
+    slicer = Slicer(context.version)
+    response = DescribeConfigsResponse()
+    # Once each, however often one is named: a name takes a few bytes, its settings some thousand.
+    asked = {(one.resource_type, one.resource_name): one for one in request.resources}
+    for resource in asked.values():
+        other = None if is_sent_on else _other_broker(node, resource)
+        result = (
             _describe(node, resource, request)
-            if is_sent_on or (other := _other_broker(node, resource)) is None
+            if other is None
             else await _ask(node, other, resource, request)
-            for resource in request.resources
-        ]
-    )
+        )
+        response.results.append(slicer.part(result))
+        if slicer.is_due(_WEIGHT):
+            await sleep(0)
+    return response
 
 
 def _other_broker(node: Node, resource: DescribeConfigsResource) -> int | None:
@@ -80,7 +91,7 @@ def _describe(
         result.error_code = refusal.error_code
         result.error_message = refusal.message
         return result
-    wanted = resource.configuration_keys
+    wanted = frozenset(resource.configuration_keys or ())
     result.configs = [
         _entry(config, request) for config in configs if not wanted or config.name in wanted
     ]

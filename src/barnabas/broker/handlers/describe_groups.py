@@ -1,8 +1,9 @@
-"""DescribeGroups, versions 0-6."""
+"""DescribeGroups, versions 0-6. A group that is asked for twice is described once."""
 
 from barnabas.broker.authorized_operations import ON_GROUP
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
+from barnabas.broker.slices import Slicer, Slices
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_groups import (
     DescribedGroup,
@@ -13,12 +14,16 @@ from barnabas.wire.messages.describe_groups import (
 
 def handle(
     node: Node, request: DescribeGroupsRequest, context: RequestContext
-) -> DescribeGroupsResponse:
-    described = [_describe(node, group_id, context.version) for group_id in request.groups]
-    if request.include_authorized_operations:
-        for group in described:
-            group.authorized_operations = ON_GROUP
-    return DescribeGroupsResponse(groups=described)
+) -> Slices[DescribeGroupsResponse]:
+    def describe(group_id: str) -> DescribedGroup:
+        described = _describe(node, group_id, context.version)
+        if request.include_authorized_operations:
+            described.authorized_operations = ON_GROUP
+        return described
+
+    asked = dict.fromkeys(request.groups)
+    groups = yield from Slicer(context.version).each(asked, describe, weight=5)
+    return DescribeGroupsResponse(groups=groups)
 
 
 def _describe(node: Node, group_id: str, api_version: int) -> DescribedGroup:

@@ -25,14 +25,14 @@ def handle(
             for name, partitions in by_name.items()
         }
     else:
-        asked = {
-            topic.topic: [
+        asked = {}
+        for topic in request.topics:
+            indexes = frozenset(topic.partitions)
+            asked[topic.topic] = [
                 partition
                 for partition in by_name.get(topic.topic, ())
-                if partition is not None and partition.index in set(topic.partitions)
+                if partition is not None and partition.index in indexes
             ]
-            for topic in request.topics
-        }
     path = node.data.path
     try:
         room = os.statvfs(path)

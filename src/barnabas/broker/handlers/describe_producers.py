@@ -6,6 +6,7 @@ have been idle for `producer.id.expiration.ms` are forgotten and not listed.
 
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
+from barnabas.broker.slices import Slicer, Slices
 from barnabas.log import StorageError
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_producers import (
@@ -18,16 +19,23 @@ from barnabas.wire.messages.describe_producers import (
 
 
 def handle(
-    node: Node, request: DescribeProducersRequest, _: RequestContext
-) -> DescribeProducersResponse:
-    return DescribeProducersResponse(
-        topics=[
-            TopicResponse(
-                topic.name, [_answer(node, topic.name, index) for index in topic.partition_indexes]
-            )
-            for topic in request.topics
-        ]
-    )
+    node: Node, request: DescribeProducersRequest, context: RequestContext
+) -> Slices[DescribeProducersResponse]:
+    slicer = Slicer(context.version)
+    response = DescribeProducersResponse()
+    # Once each, however often one is named: it may have many producers.
+    asked: dict[str, dict[int, None]] = {}
+    for topic in request.topics:
+        asked.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
+    for name, indexes in asked.items():
+        answered = TopicResponse(name)
+        for index in indexes:
+            part = _answer(node, name, index)
+            answered.partitions.append(slicer.part(part))
+            if slicer.is_due(2 + len(part.active_producers)):
+                yield
+        response.topics.append(answered)
+    return response
 
 
 def _answer(node: Node, topic: str, index: int) -> PartitionResponse:

@@ -3,6 +3,7 @@
 from barnabas.broker.authorized_operations import ON_TOPIC
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
+from barnabas.broker.slices import Slicer, Slices
 from barnabas.metadata.image import PartitionImage, TopicImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_topic_partitions import (
@@ -17,8 +18,8 @@ _MAX_PARTITIONS = 2000
 
 
 def handle(
-    node: Node, request: DescribeTopicPartitionsRequest, _: RequestContext
-) -> DescribeTopicPartitionsResponse:
+    node: Node, request: DescribeTopicPartitionsRequest, context: RequestContext
+) -> Slices[DescribeTopicPartitionsResponse]:
     names = sorted({topic.name for topic in request.topics} or node.image.topics)
     first_partition = 0
     cursor = request.cursor
@@ -27,13 +28,17 @@ def handle(
         if names and names[0] == cursor.topic_name:
             first_partition = max(0, cursor.partition_index)
     response = DescribeTopicPartitionsResponse()
+    slicer = Slicer(context.version)
     left = min(max(1, request.response_partition_limit), _MAX_PARTITIONS)
     for name in names:
+        if slicer.is_due(2):
+            yield
         topic = node.image.topics.get(name)
         if topic is None:
-            response.topics.append(
-                DescribeTopicPartitionsResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
+            unknown = DescribeTopicPartitionsResponseTopic(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name
             )
+            response.topics.append(slicer.part(unknown))
             continue
         if left == 0:
             response.next_cursor = Cursor(name, first_partition)

@@ -2,6 +2,7 @@
 
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
+from barnabas.broker.slices import Slicer, Slices
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -11,11 +12,14 @@ from barnabas.wire.messages.describe_transactions import (
 
 
 def handle(
-    node: Node, request: DescribeTransactionsRequest, _: RequestContext
-) -> DescribeTransactionsResponse:
-    return DescribeTransactionsResponse(
-        transaction_states=[_describe(node, each) for each in request.transactional_ids]
+    node: Node, request: DescribeTransactionsRequest, context: RequestContext
+) -> Slices[DescribeTransactionsResponse]:
+    # Once each, however often one is named: it may have many partitions.
+    asked = dict.fromkeys(request.transactional_ids)
+    states = yield from Slicer(context.version).each(
+        asked, lambda transactional_id: _describe(node, transactional_id), weight=10
     )
+    return DescribeTransactionsResponse(transaction_states=states)
 
 
 def _describe(node: Node, transactional_id: str) -> TransactionState:

@@ -5,6 +5,7 @@ Any node answers, from what it knows of the cluster. The first one asked has the
 
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
+from barnabas.broker.slices import Slicer, awaited
 from barnabas.coordination.partitioning import partition_of
 from barnabas.log import StorageError
 from barnabas.metadata.image import CONSUMER_OFFSETS, TRANSACTION_STATE
@@ -28,12 +29,17 @@ async def handle(
     if node.lifecycle.is_cut_off:
         error, message = ErrorCode.COORDINATOR_NOT_AVAILABLE, "no controller can be reached"
         context.send_away(node.loop)
-    coordinators = [
-        _refused(key, error, message)
-        if error
-        else _coordinator(node, _TOPICS[request.key_type], key, context)
-        for key in keys
-    ]
+    coordinators = await awaited(
+        Slicer(context.version).each(
+            keys,
+            lambda key: (
+                _refused(key, error, message)
+                if error
+                else _coordinator(node, _TOPICS[request.key_type], key, context)
+            ),
+            weight=10,
+        )
+    )
     if context.version >= _SEVERAL_KEYS:
         return FindCoordinatorResponse(coordinators=coordinators)
     (found,) = coordinators

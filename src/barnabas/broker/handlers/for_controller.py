@@ -3,7 +3,8 @@
 Any node takes such a request and sends it on to the controller. One that comes from a node is not
 sent on again: two nodes that each take the other for the controller would pass it back and forth.
 
-- CreateTopics, versions 2-7; DeleteTopics, versions 1-6; CreatePartitions, versions 0-3;
+- CreateTopics, versions 2-7 (many topics: a few at a time); DeleteTopics, versions 1-6;
+- CreatePartitions, versions 0-3;
 - AlterConfigs, versions 0-2; IncrementalAlterConfigs, versions 0-1;
 - AlterPartition, versions 0-3; ElectLeaders, versions 0-2;
 - AlterPartitionReassignments, versions 0-1; ListPartitionReassignments, version 0;
@@ -20,12 +21,24 @@ from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
 from barnabas.broker.peers import is_peer
 from barnabas.broker.quorum.catch_up import catch_up
+from barnabas.controller.topics import (
+    MAX_PARTITIONS_PER_REQUEST,
+    partitions_asked_for,
+    too_many_partitions,
+)
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request, Response
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
-from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from barnabas.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+
+_TOPICS_AT_A_TIME = 100
 
 
 async def handle(node: Node, request: Request[Any], context: RequestContext) -> Response:
@@ -39,10 +52,11 @@ async def handle(node: Node, request: Request[Any], context: RequestContext) -> 
                 node.controller.heard_from(request.broker_id, context.connection)
         else:
             timeout_ms = getattr(request, "timeout_ms", DEFAULT_TIMEOUT_MS)
-            response = await node.calls.call(
-                _in_newest_shape(request),
-                timeout_ms=max(1_000, min(timeout_ms, DEFAULT_TIMEOUT_MS)),
-            )
+            timeout_ms = max(1_000, min(timeout_ms, DEFAULT_TIMEOUT_MS))
+            if isinstance(request, CreateTopicsRequest) and len(request.topics) > _TOPICS_AT_A_TIME:
+                response = await _create_by_and_by(node, request, timeout_ms)
+            else:
+                response = await node.calls.call(_in_newest_shape(request), timeout_ms=timeout_ms)
             await catch_up(node.quorum)
             if isinstance(response, CreateTopicsResponse):
                 await node.topic_creation.seen(_created(request, response))
@@ -60,6 +74,41 @@ def _in_newest_shape(request: Request[Any]) -> Request[Any]:
         topics = [DeleteTopicState(name) for name in request.topic_names]
         return DeleteTopicsRequest(topics, timeout_ms=request.timeout_ms)
     return request
+
+
+async def _create_by_and_by(
+    node: Node, request: CreateTopicsRequest, timeout_ms: int
+) -> CreateTopicsResponse:
+    """Have many topics created a few at a time: each few are one decision, made in one go."""
+    count = partitions_asked_for(request, node.config.number("num.partitions"))
+    if count > MAX_PARTITIONS_PER_REQUEST:
+        refusal = too_many_partitions(count)
+        return _refused(request.topics, refusal.error_code, refusal.message)
+    left = sorted(request.topics, key=lambda topic: topic.name)
+    response = CreateTopicsResponse()
+    while left:
+        end = _TOPICS_AT_A_TIME
+        while end < len(left) and left[end].name == left[end - 1].name:
+            end += 1  # topics that stand twice in the request are refused, if seen together
+        few, left = left[:end], left[end:]
+        part = CreateTopicsRequest(few, request.timeout_ms, request.validate_only)
+        try:
+            answer = await node.calls.call(part, timeout_ms=timeout_ms)
+        except ControllerUnavailable as error:
+            answer = _refused(few + left, ErrorCode.REQUEST_TIMED_OUT, str(error))
+            left = []
+        response.topics += answer.topics
+    return response
+
+
+def _refused(topics: list[CreatableTopic], error: int, message: str) -> CreateTopicsResponse:
+    return CreateTopicsResponse(
+        0,
+        [
+            CreatableTopicResult(name, error_code=error, error_message=message)
+            for name in dict.fromkeys(topic.name for topic in topics)
+        ],
+    )
 
 
 def _created(request: Request[Any], response: CreateTopicsResponse) -> list[str]:

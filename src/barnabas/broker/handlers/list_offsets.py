@@ -14,6 +14,7 @@ from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.leadership import leader_error
 from barnabas.broker.node import Node
 from barnabas.broker.partition import Partition
+from barnabas.broker.slices import Slicer, Slices
 from barnabas.log import StorageError
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.list_offsets import (
@@ -35,32 +36,38 @@ EARLIEST_PENDING_UPLOAD = -6
 _OFFSET_NOT_AVAILABLE_FROM = 5
 _READ_COMMITTED = 1
 ANY_REPLICA = -2
+_WEIGHT = 20
+"""A timestamp is looked up in files."""
 
 
-def handle(node: Node, request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
+def handle(
+    node: Node, request: ListOffsetsRequest, context: RequestContext
+) -> Slices[ListOffsetsResponse]:
     not_available = (
         ErrorCode.OFFSET_NOT_AVAILABLE
         if context.version >= _OFFSET_NOT_AVAILABLE_FROM
         else ErrorCode.LEADER_NOT_AVAILABLE
     )
-    return ListOffsetsResponse(
-        topics=[
-            ListOffsetsTopicResponse(
-                topic.name,
-                [
-                    _answer(
-                        node.partitions.find(topic.name, asked.partition_index),
-                        asked,
-                        not_available,
-                        committed_only=request.isolation_level == _READ_COMMITTED,
-                        any_replica=request.replica_id == ANY_REPLICA,
-                    )
-                    for asked in topic.partitions
-                ],
+    committed_only = request.isolation_level == _READ_COMMITTED
+    slicer = Slicer(context.version)
+    response = ListOffsetsResponse()
+    for topic in request.topics:
+        answered = ListOffsetsTopicResponse(topic.name)
+        for asked in topic.partitions:
+            found = node.partitions.find(topic.name, asked.partition_index)
+            part = _answer(
+                found,
+                asked,
+                not_available,
+                committed_only=committed_only,
+                any_replica=request.replica_id == ANY_REPLICA,
             )
-            for topic in request.topics
-        ]
-    )
+            answered.partitions.append(slicer.part(part))
+            is_lookup = asked.timestamp >= 0 or asked.timestamp == MAX_TIMESTAMP
+            if slicer.is_due(_WEIGHT if is_lookup else 2):
+                yield
+        response.topics.append(answered)
+    return response
 
 
 def _answer(

@@ -1,16 +1,18 @@
 """Metadata, versions 0-13: the brokers, and topics with their partitions.
 
 Topics are asked for by name or (version 12 on) by id; none named means all. A topic asked for by
-name is created when both client and broker allow it. Answers of topics are kept encoded.
+name is created when both client and broker allow it. Answers of topics are kept encoded. A topic
+that is asked for twice is answered once.
 """
 
 from asyncio import Future
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from barnabas.broker.authorized_operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
+from barnabas.broker.slices import Slicer, Slices, awaited
 from barnabas.controller.decision import Refusal
 from barnabas.controller.topics import check_name
 from barnabas.metadata.image import TopicImage
@@ -27,7 +29,7 @@ from barnabas.wire.primitives import ZERO_UUID
 
 def handle(
     node: Node, request: MetadataRequest, context: RequestContext
-) -> "MetadataResponse | Coroutine[Any, Any, MetadataResponse]":
+) -> "Slices[MetadataResponse] | Coroutine[Any, Any, MetadataResponse]":
     missing = _missing(node, request)
     settled = node.departures.settled(context.connection.age_s)
     if missing or settled is not None:
@@ -42,15 +44,16 @@ async def _answer_later(
     missing: list[str],
     settled: "Future[None] | None",
 ) -> MetadataResponse:
-    created = await node.topic_creation.create(missing) if missing else {}
+    created = await node.topic_creation.create_for_client(missing) if missing else {}
     if settled is not None:
         await settled
-    return _answer(node, request, context, created)
+    return await awaited(_answer(node, request, context, created))
 
 
 def _answer(
     node: Node, request: MetadataRequest, context: RequestContext, created: dict[str, int]
-) -> MetadataResponse:
+) -> Slices[MetadataResponse]:
+    topics = yield from _topics(node, request, context.version, created)
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(broker.id, address.host, address.port, broker.rack)
@@ -58,7 +61,7 @@ def _answer(
         ],
         cluster_id=node.cluster_id,
         controller_id=node.cluster.controller_id,
-        topics=_topics(node, request, context.version, created),
+        topics=topics,
         cluster_authorized_operations=(
             ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
         ),
@@ -67,30 +70,44 @@ def _answer(
 
 def _topics(
     node: Node, request: MetadataRequest, version: int, created: dict[str, int]
-) -> list[MetadataResponseTopic]:
+) -> Slices[list[MetadataResponseTopic]]:
     with_operations = request.include_topic_authorized_operations
+    slicer = Slicer(version)
     # Version 0 has no null: there an empty list asks for all.
     if request.topics is None or (version == 0 and not request.topics):
-        return [
-            _describe(node, topic, with_operations=with_operations)
-            for topic in node.image.topics.values()
-        ]
-    return [
-        _asked(node, asked, created, with_operations=with_operations) for asked in request.topics
-    ]
+        topics = []
+        for topic in tuple(node.image.topics.values()):
+            is_known = node.topic_answers.is_known(topic)
+            topics += yield from slicer.each(
+                (topic,),
+                lambda topic: _describe(node, topic, with_operations=with_operations),
+                weight=1 if is_known else 1 + len(topic.partitions),
+            )
+        return topics
+    return (
+        yield from slicer.each(
+            _distinct(request.topics),
+            lambda asked: _asked(node, asked, created, with_operations=with_operations),
+        )
+    )
+
+
+def _distinct(asked: Sequence[MetadataRequestTopic]) -> list[MetadataRequestTopic]:
+    """A topic may have many partitions: naming it over and over must not multiply them."""
+    return list({(topic.name, topic.topic_id): topic for topic in asked}.values())
 
 
 def _missing(node: Node, request: MetadataRequest) -> list[str]:
     """Topics that are asked for by name, are not there, and are to be created."""
     if not request.allow_auto_topic_creation or not node.config.flag("auto.create.topics.enable"):
         return []
-    return list(
-        dict.fromkeys(
-            asked.name
-            for asked in request.topics or ()
-            if asked.name is not None and asked.name not in node.image.topics
-        )
-    )
+    return [
+        name
+        for name in dict.fromkeys(asked.name for asked in request.topics or ())
+        if name is not None
+        and name not in node.image.topics
+        and _unknown(name) is not ErrorCode.INVALID_TOPIC_EXCEPTION
+    ]
 
 
 def _asked(

@@ -6,6 +6,7 @@ a transaction that goes on has committed some.
 
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
+from barnabas.broker.slices import Slicer, Slices
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -23,15 +24,18 @@ _SEVERAL_GROUPS = 8
 _BY_ID = 10
 
 
-def handle(node: Node, request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:
+def handle(
+    node: Node, request: OffsetFetchRequest, context: RequestContext
+) -> Slices[OffsetFetchResponse]:
     if context.version >= _SEVERAL_GROUPS:
         by_id = context.version >= _BY_ID
-        return OffsetFetchResponse(
-            groups=[
-                _fetch(node, group, by_id=by_id, require_stable=request.require_stable)
-                for group in request.groups
-            ]
+        groups = yield from Slicer(context.version).each(
+            # A group may have many offsets: naming it over and over must not multiply them.
+            {group.group_id: group for group in request.groups}.values(),
+            lambda group: _fetch(node, group, by_id=by_id, require_stable=request.require_stable),
+            weight=10,
         )
+        return OffsetFetchResponse(groups=groups)
     topics = request.topics
     group = OffsetFetchRequestGroup(
         request.group_id,

@@ -4,6 +4,7 @@ from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.leadership import leader_error
 from barnabas.broker.node import Node
 from barnabas.broker.partition import Partition
+from barnabas.broker.slices import Slicer, Slices
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -15,20 +16,19 @@ from barnabas.wire.messages.offset_for_leader_epoch import (
 
 
 def handle(
-    node: Node, request: OffsetForLeaderEpochRequest, _: RequestContext
-) -> OffsetForLeaderEpochResponse:
-    return OffsetForLeaderEpochResponse(
-        topics=[
-            OffsetForLeaderTopicResult(
-                topic.topic,
-                [
-                    _answer(node.partitions.find(topic.topic, asked.partition), asked)
-                    for asked in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
+    node: Node, request: OffsetForLeaderEpochRequest, context: RequestContext
+) -> Slices[OffsetForLeaderEpochResponse]:
+    slicer = Slicer(context.version)
+    response = OffsetForLeaderEpochResponse()
+    for topic in request.topics:
+        answered = OffsetForLeaderTopicResult(topic.topic)
+        for asked in topic.partitions:
+            found = node.partitions.find(topic.topic, asked.partition)
+            answered.partitions.append(slicer.part(_answer(found, asked)))
+            if slicer.is_due(2):
+                yield
+        response.topics.append(answered)
+    return response
 
 
 def _answer(found: Partition | ErrorCode, asked: OffsetForLeaderPartition) -> EpochEndOffset:

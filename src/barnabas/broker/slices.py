@@ -1,0 +1,85 @@
+"""Long answers are made a slice at a time, and everybody else is served in between.
+
+A handler that may have much to say is a generator: it yields between slices and returns the
+response. Most never yield, as what they are asked for fits into one slice; they are answered on the
+spot. What is made after the first slice is also encoded at once, else all of it would be encoded in
+one go at the end.
+"""
+
+from asyncio import sleep
+from collections.abc import Callable, Generator, Iterable
+from typing import TypeVar, cast
+
+from barnabas.wire.message import Struct
+from barnabas.wire.primitives import Writer
+
+ItemT = TypeVar("ItemT")
+PartT = TypeVar("PartT", bound=Struct)
+ResultT = TypeVar("ResultT")
+
+Slices = Generator[None, None, ResultT]
+"""Something that is made in slices."""
+
+SLICE = 1000
+"""How much is done at a time: so many elements that cost a few microseconds each."""
+
+
+class EncodedPart(Struct):
+    """A part of a response that is encoded already."""
+
+    __slots__ = ("encoded",)
+
+    def __init__(self, encoded: bytes) -> None:
+        self.encoded = encoded
+
+    def encode(self, w: Writer, version: int) -> None:
+        del version
+        w.buffer += self.encoded
+
+
+class Slicer:
+    """Makes the parts of one response of one version."""
+
+    def __init__(self, version: int) -> None:
+        self._version = version
+        self._left = SLICE
+        self._is_long = False
+        """Whether the first slice is full: what comes now is encoded at once."""
+
+    def each(
+        self, items: Iterable[ItemT], make: Callable[[ItemT], PartT], weight: int = 1
+    ) -> Slices[list[PartT]]:
+        """A part for each item; one costs as much as `weight` small elements."""
+        parts: list[PartT] = []
+        for item in items:
+            parts.append(self.part(make(item)))
+            if self.is_due(weight):
+                yield
+        return parts
+
+    def is_due(self, weight: int = 1) -> bool:
+        """Whether it is time to yield, after having done something."""
+        self._left -= weight
+        if self._left > 0:
+            return False
+        self._left = SLICE
+        self._is_long = True
+        return True
+
+    def part(self, part: PartT) -> PartT:
+        """The part as it goes into the response: after the first slice, encoded."""
+        if not self._is_long:
+            return part
+        w = Writer()
+        part.encode(w, self._version)
+        return cast("PartT", EncodedPart(w.getvalue()))
+
+
+async def awaited(slices: Slices[ResultT]) -> ResultT:
+    """Have the slices made in turns of the event loop."""
+    while True:
+        try:
+            next(slices)
+        except StopIteration as made:
+            return cast("ResultT", made.value)
+        await sleep(0)
