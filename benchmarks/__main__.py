@@ -14,6 +14,7 @@ transactions    throughput, latency and CPU with idempotence and transactions, b
 read_committed  consumer throughput and broker CPU of read_committed, beside without
 failover        kill -9 of a leader until the next acknowledged write and the next consumed record
 replication     acks=all throughput and latency, three replicas beside one
+offset_commits  committed offsets a second, flushed before they are acknowledged beside not
 catch_up        how fast a returning follower gets what it missed, beside a consumer
 controller      10,000 partitions: created, and failover with them
 idle_cluster    CPU and memory of three nodes at rest
@@ -63,7 +64,14 @@ MEASUREMENTS = (
     "compaction",
 )
 OF_TRANSACTIONS = ("transactions", "read_committed")
-OF_CLUSTERS = ("failover", "replication", "catch_up", "controller", "idle_cluster")
+OF_CLUSTERS = (
+    "failover",
+    "replication",
+    "offset_commits",
+    "catch_up",
+    "controller",
+    "idle_cluster",
+)
 OF_CLIENTS = ("clients",)
 OF_RECORDS = ("columns",)
 OF_SPARK = ("spark_reads", "spark_writes")

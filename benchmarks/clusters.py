@@ -14,12 +14,18 @@ NODES = 3
 
 
 @contextmanager
-def three_nodes(settings: Mapping[str, str] | None = None) -> Iterator[ClusterProcesses]:
+def cluster_of(nodes: int, settings: Mapping[str, str] | None = None) -> Iterator[ClusterProcesses]:
     """A fresh cluster with default settings, but for those given."""
     with (
         tempfile.TemporaryDirectory(prefix="barnabas-bench-", ignore_cleanup_errors=True) as path,
-        ClusterProcesses(Path(path), NODES, settings) as cluster,
+        ClusterProcesses(Path(path), nodes, settings) as cluster,
     ):
+        yield cluster
+
+
+@contextmanager
+def three_nodes(settings: Mapping[str, str] | None = None) -> Iterator[ClusterProcesses]:
+    with cluster_of(NODES, settings) as cluster:
         yield cluster
 
 

@@ -23,6 +23,7 @@ from tests.broker.verbs import (
     alter,
     create_topic,
     delete_topic,
+    find_coordinator,
     produce,
     produced,
 )
@@ -229,3 +230,16 @@ def test_changes_survive_a_restart(node: BrokerProcess, topic: str, kill: bool) 
         assert client.ask(request).topics[0].num_partitions == 3
         assert alter(client, BROKER_1, ("num.partitions", DELETE, None))[0] == 0
         assert value(client, BROKER_1, "num.partitions") == ("4", STATIC)
+
+
+def test_internal_topics_are_flushed_unless_somebody_says_otherwise(client: RawClient) -> None:
+    find_coordinator(client, "g")
+    offsets = (TOPIC, "__consumer_offsets")
+    assert value(client, offsets, "flush.messages") == ("1", DEFAULT)
+    alter(client, offsets, ("flush.ms", SET, "1000"))
+    assert value(client, offsets, "flush.messages") == (str(2**63 - 1), DEFAULT)
+    alter(client, offsets, ("flush.ms", DELETE, None))
+    assert value(client, offsets, "flush.messages") == ("1", DEFAULT)
+    alter(client, offsets, ("flush.messages", SET, "7"))
+    assert value(client, offsets, "flush.messages") == ("7", OF_TOPIC)
+    alter(client, offsets, ("flush.messages", DELETE, None))

@@ -133,7 +133,7 @@ def test_a_setting_that_stands_twice(image: MetadataImage) -> None:
 
 def test_where_a_topics_value_comes_from(image: MetadataImage) -> None:
     def chain(name: str) -> list[tuple[str | None, int]]:
-        described = described_configs(image.topic_configs("t"), TopicDefaults(image, BROKER))
+        described = described_configs("t", image.topic_configs("t"), TopicDefaults(image, BROKER))
         (config,) = [config for config in described if config.name == name]
         assert (config.value, config.source) == (
             config.synonyms[0].value,

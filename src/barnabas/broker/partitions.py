@@ -33,6 +33,7 @@ from barnabas.log import (
     write_topic_id,
 )
 from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
+from barnabas.metadata.topic_configs import own_defaults
 from barnabas.wire.errors import ErrorCode
 
 logger = logging.getLogger(__name__)
@@ -160,7 +161,7 @@ class Partitions:
 
         A replica that the disk does not let be opened, or removed, is tried again later.
         """
-        settings = self._settings(self.image.topic_configs(topic.name))
+        settings = self._settings(topic.name)
         partitions = self.by_id.get(topic.topic_id)
         if partitions is None:
             partitions = self.by_id[topic.topic_id] = []
@@ -265,7 +266,7 @@ class Partitions:
 
     def reconfigure(self, topic: str) -> None:
         """Settings of the topic, or the defaults behind them, have changed."""
-        log_config, limits = self._settings(self.image.topic_configs(topic))
+        log_config, limits = self._settings(topic)
         for partition in self.by_name.get(topic, ()):
             if partition is not None:
                 partition.configure(log_config, limits)
@@ -364,9 +365,11 @@ class Partitions:
         self.high_watermarks.close()
         return not failed
 
-    def _settings(self, configs: dict[str, str]) -> tuple[LogConfig, AppendLimits]:
-        """What a topic that sets `configs` obeys."""
+    def _settings(self, topic: str) -> tuple[LogConfig, AppendLimits]:
+        """What a topic obeys."""
         config = self._config
+        configs = self.image.topic_configs(topic)
+        configs = {**own_defaults(topic, configs), **configs}
         limits = AppendLimits(
             config.topic_number(configs, "max.message.bytes"),
             config.number("max.decompressed.batch.bytes"),

@@ -78,8 +78,7 @@ def accept_alone(
     if log.lost_ranges:
         logger.error(
             "%s has lost %s. It has no other replica. Readers get CORRUPT_MESSAGE there; restore "
-            "the files from a backup, let readers skip with damaged.records.skip=true, or accept "
-            "the loss with `barnabas log repair --accept-loss`",
+            "the files from a backup, or let readers skip with damaged.records.skip=true",
             name,
             log.lost_ranges,
         )

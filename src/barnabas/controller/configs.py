@@ -13,7 +13,7 @@ from barnabas.metadata.config_values import (
 )
 from barnabas.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
 from barnabas.metadata.records import MetadataRecord
-from barnabas.metadata.topic_configs import TOPIC_CONFIGS
+from barnabas.metadata.topic_configs import TOPIC_CONFIGS, own_defaults
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.metadata_records import ConfigRecord
 
@@ -140,15 +140,18 @@ def _checked(config: ConfigDef, value: str | None) -> str:
 
 
 def described_configs(
-    configs: Mapping[str, str], defaults: TopicDefaults
+    topic: str, configs: Mapping[str, str], defaults: TopicDefaults
 ) -> Iterable[DescribedConfig]:
     """Every setting of a topic for which `configs` were set."""
+    own_default = own_defaults(topic, configs)
     for config in TOPIC_CONFIGS.values():
         own = (
             [Synonym(config.name, configs[config.name], SOURCE_TOPIC)]
             if config.name in configs
             else []
         )
+        if config.name in own_default:
+            own = [Synonym(config.name, own_default[config.name], SOURCE_DEFAULT)]
         yield DescribedConfig(config, False, own + defaults.synonyms(config))
 
 

@@ -165,7 +165,7 @@ def _create_topic(
         replication_factor=len(partitions[0].replicas),
         configs=[
             CreatableTopicConfigs(entry.name, entry.value, False, entry.source, False)
-            for entry in described_configs(configs, policy.defaults)
+            for entry in described_configs(topic.name, configs, policy.defaults)
         ],
     )
     return records, result

@@ -1,8 +1,25 @@
 """Every setting a topic has. The default of each comes from the broker's setting of `synonym`."""
 
+from collections.abc import Mapping
+
 from barnabas.metadata.config_values import ConfigDef, ConfigType
+from barnabas.metadata.image import INTERNAL_TOPICS
 
 LONG_MAX = 2**63 - 1
+
+_FLUSHES = ("flush.messages", "flush.ms")
+_INTERNAL_DEFAULTS = {"flush.messages": "1"}
+
+
+def own_defaults(topic: str, configs: Mapping[str, str]) -> Mapping[str, str]:
+    """Defaults that hold for this topic, whatever the brokers' are.
+
+    Committed offsets and the states of transactions are acknowledged when they are on the disk, or
+    a loss of power would take them away; unless somebody has set when they are flushed.
+    """
+    is_internal = topic in INTERNAL_TOPICS and not any(name in configs for name in _FLUSHES)
+    return _INTERNAL_DEFAULTS if is_internal else {}
+
 
 TOPIC_CONFIGS: dict[str, ConfigDef] = {
     config.name: config

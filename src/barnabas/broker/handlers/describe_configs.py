@@ -105,7 +105,7 @@ def _configs(node: Node, resource: DescribeConfigsResource) -> Iterable[Describe
         if name not in node.image.topics:
             raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
         return described_configs(
-            node.image.topic_configs(name), TopicDefaults(node.image, settings)
+            name, node.image.topic_configs(name), TopicDefaults(node.image, settings)
         )
     if resource.resource_type == BROKER_RESOURCE:
         if name not in ("", str(node.node_id)):

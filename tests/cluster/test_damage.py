@@ -1,0 +1,244 @@
+"""Damage to single partitions: nothing acknowledged is lost while one good copy exists."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+
+from tests.cluster.conftest import TOPIC
+from tests.support.broker import wait_until
+from tests.support.cluster import ClusterProcesses, NodeProcess
+
+COUNT = 1_000
+VALUES = [b"%06d" % number * 20 for number in range(COUNT)]
+
+
+def fill(cluster: ClusterProcesses, **configs: str) -> None:
+    """Records that every replica has acknowledged, in many segments, and all nodes know that."""
+    cluster.create_topic(TOPIC, segment_bytes="16384", **configs)
+    cluster.wait_until_in_sync()
+    produce(cluster)
+    for node in cluster.nodes.values():
+        wait_until(lambda node=node: acknowledged(node) >= COUNT, 30, "no high watermark")
+
+
+def produce(cluster: ClusterProcesses) -> None:
+    producer = Producer(
+        {"bootstrap.servers": cluster.bootstrap, "batch.num.messages": 10, "acks": "all"}
+    )
+    failures = []
+    for number, value in enumerate(VALUES):
+        producer.produce(
+            TOPIC, value, on_delivery=lambda error, _: failures.append(error) if error else None
+        )
+        if number % 10 == 9:
+            producer.flush(30)
+    assert producer.flush(30) == 0
+    assert not failures
+
+
+def acknowledged(node: NodeProcess) -> int:
+    """What a node has written down to have acknowledged."""
+    try:
+        lines = (node.data / "replication-offset-checkpoint").read_text().splitlines()
+    except FileNotFoundError:
+        return 0
+    return max(
+        (int(line.split()[2]) for line in lines[2:] if line.startswith(f"{TOPIC} 0 ")), default=0
+    )
+
+
+def consumed(cluster: ClusterProcesses) -> tuple[list[bytes], KafkaError | None]:
+    """All that a consumer gets from the beginning on, and the error that it then gets."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": cluster.bootstrap,
+            "group.id": "none",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+        }
+    )
+    consumer.assign([TopicPartition(TOPIC, 0, 0)])
+    values = []
+    try:
+        while len(values) < COUNT:
+            message = consumer.poll(30)
+            assert message is not None, f"{len(values)} records, and no more"
+            if message.error() is not None:
+                return values, message.error()
+            values.append(message.value())
+            if message.offset() == COUNT - 1:
+                break
+    finally:
+        consumer.close()
+    return values, None
+
+
+def segments(node: NodeProcess) -> list[Path]:
+    return sorted((node.data / f"{TOPIC}-0").glob("*.log"))
+
+
+def content(node: NodeProcess) -> bytes:
+    return b"".join(path.read_bytes() for path in segments(node))
+
+
+def middle(node: NodeProcess) -> Path:
+    found = segments(node)
+    assert len(found) >= 5
+    return found[len(found) // 2]
+
+
+def truncated(node: NodeProcess) -> None:
+    path = middle(node)
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 2)
+
+
+def deleted(node: NodeProcess) -> None:
+    middle(node).unlink()
+
+
+def flipped(node: NodeProcess) -> None:
+    with middle(node).open("r+b") as file:
+        file.seek(500)
+        byte = file.read(1)[0]
+        file.seek(500)
+        file.write(bytes([byte ^ 1]))
+
+
+def lost(node: NodeProcess) -> None:
+    shutil.rmtree(node.data / f"{TOPIC}-0")
+
+
+def wait_until_alike(cluster: ClusterProcesses) -> None:
+    """Until every replica has the same records, and all of them."""
+    cluster.wait_until_whole()
+    wait_until(
+        lambda: len({content(node) for node in cluster.nodes.values()}) == 1,
+        30,
+        "replicas differ",
+    )
+
+
+@pytest.mark.parametrize("damage", [lost, truncated, deleted, flipped])
+def test_a_damaged_leader_among_three(
+    cluster: ClusterProcesses, damage: Callable[[NodeProcess], None]
+) -> None:
+    fill(cluster)
+    leader = cluster.leader_of(TOPIC)
+    before = content(leader)
+    cluster.kill_all()
+    damage(leader)
+    cluster.start()
+    wait_until_alike(cluster)
+    assert content(leader) == before
+    assert consumed(cluster) == (VALUES, None)
+    assert f"{TOPIC}-0" in leader.log.read_text()
+    if damage is not lost:
+        aside = list((leader.data / "set-aside").iterdir())
+        assert aside, "what was cut off is kept"
+
+
+def test_tails_of_different_lengths(cluster: ClusterProcesses) -> None:
+    """As if machines had lost what was not synced, although they did not go down."""
+    fill(cluster)
+    leader = cluster.leader_of(TOPIC)
+    others = [node for node in cluster.nodes.values() if node is not leader]
+    cluster.kill_all()
+    for node, keep in ((leader, 2000), (others[0], 5000)):
+        with segments(node)[-1].open("r+b") as file:
+            file.truncate(keep)
+    cluster.start()
+    wait_until_alike(cluster)
+    assert consumed(cluster) == (VALUES, None)
+
+
+def test_rot_that_is_found_while_running(tmp_path: Path) -> None:
+    from tests.cluster.conftest import SETTINGS
+
+    settings = {**SETTINGS, "log.scrub.interval.ms": "200", "log.scrub.bytes.per.second": "9000000"}
+    with ClusterProcesses(tmp_path, 3, settings) as cluster:
+        fill(cluster)
+        leader = cluster.leader_of(TOPIC)
+        before = content(leader)
+        flipped(leader)
+        wait_until(lambda: "are damaged" in leader.log.read_text(), 60, "rot was not found")
+        wait_until(lambda: content(leader) == before, 60, "what rotted was not fetched again")
+        wait_until_alike(cluster)
+        assert consumed(cluster) == (VALUES, None)
+
+
+def test_the_only_replica(cluster: ClusterProcesses) -> None:
+    """Readers see an error where records are gone, and may skip them."""
+    cluster.create_topic(TOPIC, replicas=1, segment_bytes="16384", min_insync_replicas="1")
+    produce(cluster)
+    leader = cluster.leader_of(TOPIC)
+    wait_until(lambda: acknowledged(leader) >= COUNT, 30, "no high watermark")
+    leader.kill()
+    truncated(leader)
+    cluster.start()
+    assert cluster.leader_of(TOPIC) is leader
+    values, error = consumed(cluster)
+    assert 0 < len(values) < COUNT
+    assert values == VALUES[: len(values)]
+    assert error is not None
+    assert error.code() == KafkaError.INVALID_MSG
+    assert f"has lost offsets {len(values)} to" in leader.log.read_text()
+    alter(cluster, "damaged.records.skip", "true")
+    wait_until(lambda: consumed(cluster)[1] is None, 30, "readers can't skip")
+    values, _ = consumed(cluster)
+    assert 900 < len(values) < COUNT
+    assert [value for value in VALUES if value in values] == values
+
+
+def alter(cluster: ClusterProcesses, name: str, value: str) -> None:
+    from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
+
+    resource = ConfigResource(
+        ConfigResource.Type.TOPIC,
+        TOPIC,
+        incremental_configs=[ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)],
+    )
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    for future in admin.incremental_alter_configs([resource]).values():
+        future.result(30)
+
+
+def lose_power(cluster: ClusterProcesses) -> None:
+    """The nodes take their machines for ones that were switched off and on again."""
+    cluster.kill_all()
+    for node in cluster.nodes.values():
+        state = node.data / "broker.state"
+        lines = [
+            "boot.id=another" if line.startswith("boot.id=") else line
+            for line in state.read_text().splitlines()
+        ]
+        state.write_text("\n".join(lines) + "\n")
+
+
+def test_power_lost_everywhere(cluster: ClusterProcesses) -> None:
+    """A topic that is flushed comes back by itself, and so do the offsets of groups."""
+    fill(cluster, flush_messages="1")
+    commit(cluster, 123)
+    lose_power(cluster)
+    cluster.start()
+    wait_until_alike(cluster)
+    assert consumed(cluster) == (VALUES, None)
+    assert committed(cluster) == 123
+
+
+def commit(cluster: ClusterProcesses, offset: int) -> None:
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "g"})
+    consumer.commit(offsets=[TopicPartition(TOPIC, 0, offset)], asynchronous=False)
+    consumer.close()
+
+
+def committed(cluster: ClusterProcesses) -> int:
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "g"})
+    try:
+        (partition,) = consumer.committed([TopicPartition(TOPIC, 0)], 60)
+        return int(partition.offset)
+    finally:
+        consumer.close()
