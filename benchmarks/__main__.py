@@ -20,6 +20,7 @@ controller      10,000 partitions: created, and failover with them
 idle_cluster    CPU and memory of three nodes at rest
 clients         records a second, and a CPU second, of our client beside others
 columns         records encoded and decoded a second, as objects and as columns, with and without C
+record_check    what a broker pays for looking at every record, with and without C
 spark_reads     rows a second and CPU of Spark reading a topic, beside Spark's own Kafka connector
 spark_writes    the same for Spark writing to a topic, and from one topic to another
 
@@ -73,7 +74,7 @@ OF_CLUSTERS = (
     "idle_cluster",
 )
 OF_CLIENTS = ("clients",)
-OF_RECORDS = ("columns",)
+OF_RECORDS = ("columns", "record_check")
 OF_SPARK = ("spark_reads", "spark_writes")
 
 
