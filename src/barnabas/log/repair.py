@@ -21,7 +21,7 @@ from barnabas.log.compaction.raw_records import Batch, emptied
 from barnabas.log.config import LogConfig
 from barnabas.log.errors import StorageError, storage_errors
 from barnabas.log.handles import OpenFiles
-from barnabas.log.recovery import CLEANED_SUFFIX
+from barnabas.log.salvage import CLEANED_SUFFIX
 from barnabas.log.scan import Flaw, ScannedBatch, scan_batches
 from barnabas.log.segment import LOG_SUFFIX, Segment, number_in, segment_path
 from barnabas.log.state import SegmentState, read_state, write_state
