@@ -1,6 +1,6 @@
 """Who may come in, and who has to go; no sockets needed."""
 
-import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from barnabas.broker.config import BrokerConfig
@@ -17,6 +17,10 @@ class Guest:
         self.last_active = 0.0
         self.aborted = False
         self.shrunk = False
+        self.probation: str | None = None
+
+    def refuse(self, why: str) -> None:
+        self.refused = why
 
     def shrink(self) -> None:
         self.shrunk = True
@@ -25,19 +29,51 @@ class Guest:
         self.aborted = True
 
 
+class Timer:
+    def __init__(self, ring: Callable[[], None]) -> None:
+        self.ring = ring
+        self.is_cancelled = False
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+
+class Timers:
+    """As much of an event loop as the door uses."""
+
+    def __init__(self) -> None:
+        self.set: list[Timer] = []
+
+    def time(self) -> float:
+        return 0.0
+
+    def call_later(self, _: float, callback: Callable[..., None], *args: Any) -> Timer:
+        timer = Timer(lambda: callback(*args))
+        self.set.append(timer)
+        return timer
+
+    def ring(self) -> None:
+        """Time passes."""
+        for timer in self.set:
+            if not timer.is_cancelled:
+                timer.ring()
+        self.set.clear()
+
+
 class Doorkeeper:
     """A door with settings, and its clock in hand."""
 
     def __init__(self, **settings: str) -> None:
         named = {name.replace("_", "."): value for name, value in settings.items()}
-        loop = asyncio.new_event_loop()
-        self.door: Any = ConnectionDoor(loop, BrokerConfig(named))
+        self.door: Any = ConnectionDoor(Timers(), BrokerConfig(named))  # type: ignore[arg-type]
         self.door.now = lambda: self.now
         self.now = 0.0
-        loop.close()
 
     def enter(self, *guests: Guest) -> list[bool]:
-        return [self.door.enter(guest) is None for guest in guests]
+        """Who is let in for good."""
+        for guest in guests:
+            self.door.enter(guest)
+        return [guest.probation is None for guest in guests]
 
 
 def test_so_many_in_all() -> None:
@@ -58,6 +94,52 @@ def test_so_many_from_one_address() -> None:
     keeper.door.leave(again)
     keeper.door.leave(first)
     assert keeper.enter(Guest("a")) == [True]
+
+
+def test_who_is_beyond_the_limit_goes_soon() -> None:
+    keeper = Doorkeeper(max_connections="1")
+    inside, beyond = Guest("a"), Guest("b")
+    keeper.enter(inside, beyond)
+    assert not beyond.aborted
+    keeper.door._loop.ring()
+    assert beyond.aborted
+    assert beyond.refused == "max.connections is 1"
+    assert not inside.aborted
+
+
+def test_a_node_gets_in_through_a_crowd_and_counts_for_nothing() -> None:
+    keeper = Doorkeeper(max_connections="2", max_connections_per_ip="1")
+    clients = [Guest("a"), Guest("b")]
+    node, beyond = Guest("a"), Guest("c")
+    assert keeper.enter(*clients, node) == [True, True, False]
+    keeper.door.proved(node)
+    assert node.probation is None
+    keeper.door._loop.ring()
+    assert not node.aborted
+    assert keeper.enter(beyond) == [False]
+    keeper.door.leave(clients[0])
+    assert keeper.enter(Guest("d"), Guest("e")) == [True, False]
+    keeper.door.leave(node)
+    assert keeper.enter(Guest("f")) == [False]
+
+
+def test_a_node_that_proves_itself_in_quiet_times_makes_room_for_a_client() -> None:
+    keeper = Doorkeeper(max_connections="1", max_connections_per_ip="1")
+    node = Guest("a")
+    assert keeper.enter(node) == [True]
+    keeper.door.proved(node)
+    assert keeper.enter(Guest("a"), Guest("a")) == [True, False]
+
+
+def test_the_newest_comer_gets_the_place_of_the_oldest() -> None:
+    keeper = Doorkeeper(max_connections="1")
+    crowd = [Guest(str(number)) for number in range(201)]
+    keeper.enter(*crowd)
+    assert [guest.aborted for guest in crowd[1:]] == [True] * 136 + [False] * 64
+    for guest in crowd:
+        keeper.door.leave(guest)
+    assert not keeper.door._on_probation
+    assert not keeper.door._uncounted
 
 
 def test_the_idle_are_sent_away() -> None:

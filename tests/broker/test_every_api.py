@@ -102,11 +102,14 @@ from barnabas.wire.messages.produce import (
     TopicProduceData,
 )
 from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
+from barnabas.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest
 from barnabas.wire.messages.sync_group import SyncGroupRequest
 from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
 from tests.broker.raw_client import RawClient, batch
 from tests.broker.verbs import asked, create_topic, fetch_request, find_coordinator
-from tests.support.broker import wait_until
+from tests.support.broker import BrokerProcess, wait_until
+from tests.support.peer import prove
 
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
@@ -194,6 +197,8 @@ def _added(response: Any) -> list[int]:
 
 
 METADATA = "__cluster_metadata"
+NODE = 9
+"""Which node asks what only nodes may ask."""
 
 
 def _only(response: Any) -> Any:
@@ -208,7 +213,7 @@ def _alter_partition(known: Known, version: int) -> alter_partition.AlterPartiti
     else:
         partition.new_isr_with_epochs = [alter_partition.BrokerState(1, -1)]
     topic = alter_partition.TopicData(known.name, known.topic_id, [partition])
-    return alter_partition.AlterPartitionRequest(1, -1, [topic])
+    return alter_partition.AlterPartitionRequest(NODE, -1, [topic])
 
 
 def _elect_leaders(known: Known, version: int) -> elect_leaders.ElectLeadersRequest:
@@ -422,7 +427,7 @@ REQUESTS: list[tuple[Make, Check]] = [
     # Messages of replicas that are meant for another, of an old epoch, or of another cluster.
     (
         lambda *_: vote.VoteRequest(
-            None, -1, [vote.TopicData(METADATA, [vote.PartitionData(0, 0, 7)])]
+            None, -1, [vote.TopicData(METADATA, [vote.PartitionData(0, 0, NODE)])]
         ),
         lambda r: _only(r).error_code == ErrorCode.INVALID_VOTER_KEY and not _only(r).vote_granted,
     ),
@@ -432,7 +437,7 @@ REQUESTS: list[tuple[Make, Check]] = [
             -1,
             [
                 begin_quorum_epoch.TopicData(
-                    METADATA, [begin_quorum_epoch.PartitionData(0, bytes(16), 7, 0)]
+                    METADATA, [begin_quorum_epoch.PartitionData(0, bytes(16), NODE, 0)]
                 )
             ],
         ),
@@ -440,13 +445,15 @@ REQUESTS: list[tuple[Make, Check]] = [
     ),
     (
         lambda *_: end_quorum_epoch.EndQuorumEpochRequest(
-            None, [end_quorum_epoch.TopicData(METADATA, [end_quorum_epoch.PartitionData(0, 7, 0)])]
+            None,
+            [end_quorum_epoch.TopicData(METADATA, [end_quorum_epoch.PartitionData(0, NODE, 0)])],
         ),
         lambda r: _only(r).error_code == ErrorCode.FENCED_LEADER_EPOCH,
     ),
     (
         lambda *_: fetch_snapshot.FetchSnapshotRequest(
             "another cluster",
+            NODE,
             topics=[
                 fetch_snapshot.TopicSnapshot(
                     METADATA,
@@ -472,13 +479,13 @@ REQUESTS: list[tuple[Make, Check]] = [
         lambda *_: RemoveRaftVoterRequest(None, 9),
         lambda r: r.error_code == ErrorCode.VOTER_NOT_FOUND,
     ),
-    (_alter_partition, lambda r: r.error_code == ErrorCode.STALE_BROKER_EPOCH),
+    (_alter_partition, lambda r: r.error_code == ErrorCode.BROKER_ID_NOT_REGISTERED),
     (
-        lambda *_: BrokerRegistrationRequest(9, "another cluster"),
+        lambda *_: BrokerRegistrationRequest(NODE, "another cluster"),
         lambda r: r.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID,
     ),
     (
-        lambda *_: BrokerHeartbeatRequest(9),
+        lambda *_: BrokerHeartbeatRequest(NODE),
         lambda r: r.error_code == ErrorCode.BROKER_ID_NOT_REGISTERED,
     ),
     (
@@ -486,11 +493,11 @@ REQUESTS: list[tuple[Make, Check]] = [
         lambda r: r.error_code == ErrorCode.BROKER_ID_NOT_REGISTERED,
     ),
     (
-        lambda *_: AssignReplicasToDirsRequest(9),
+        lambda *_: AssignReplicasToDirsRequest(NODE),
         lambda r: r.error_code == ErrorCode.BROKER_ID_NOT_REGISTERED,
     ),
     (
-        lambda *_: AllocateProducerIdsRequest(9),
+        lambda *_: AllocateProducerIdsRequest(NODE),
         lambda r: r.error_code == ErrorCode.BROKER_ID_NOT_REGISTERED,
     ),
     (
@@ -507,6 +514,14 @@ REQUESTS: list[tuple[Make, Check]] = [
         ),
     ),
     (lambda *_: ListPartitionReassignmentsRequest(), lambda r: not r.topics),
+    (
+        lambda *_: SaslHandshakeRequest("PLAIN"),
+        lambda r: r.error_code == ErrorCode.ILLEGAL_SASL_STATE and not r.mechanisms,
+    ),
+    (
+        lambda *_: SaslAuthenticateRequest(b"\0me\0secret"),
+        lambda r: r.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED,
+    ),
 ]
 
 
@@ -540,12 +555,17 @@ def test_no_route_is_forgotten() -> None:
     assert asked_for == {route.request_type for route in routes()}
 
 
+_FOR_NODES = {route.request_type for route in routes() if route.peers_only is not None}
+
+
 @pytest.mark.parametrize("case", REQUESTS, ids=_name)
 def test_every_version_is_answered(
-    client: RawClient, known: Known, case: tuple[Make, Check]
+    node: BrokerProcess, client: RawClient, known: Known, case: tuple[Make, Check]
 ) -> None:
     make, check = case
     request_type = type(make(known, 0))
+    if request_type in _FOR_NODES:
+        prove(client, node, NODE)
     for version in range(request_type.MIN_VERSION, request_type.MAX_VERSION + 1):
         answer = client.ask(make(known, version), version)
         assert check(answer), (version, answer)

@@ -11,6 +11,7 @@ from barnabas.broker.config import BrokerConfig
 from barnabas.broker.gate import Gate
 from barnabas.broker.net.connection import Answer, Connection
 from barnabas.broker.net.door import ConnectionDoor
+from barnabas.broker.peer_proof import PeerIdentity
 from barnabas.broker.peers import peer_client_id
 from barnabas.wire.framing import decode_request_header, encode_request
 from barnabas.wire.message import Request
@@ -118,9 +119,14 @@ def test_nodes_and_questions_about_the_node_itself_pass() -> None:
     async def scenario(served: Served) -> None:
         connection, transport = served.connect()
         send(connection, 1, ApiVersionsRequest("c", "1"))
-        send(connection, 2, MetadataRequest([]), peer_client_id(2))
-        send(connection, 3, DescribeClusterRequest())
+        send(connection, 2, DescribeClusterRequest())
+        assert transport.written == b"1 2 "
+        connection.peer = PeerIdentity(2, bytes(16))
+        send(connection, 3, MetadataRequest([]))
         assert transport.written == b"1 2 3 "
+        other, heard_by_other = served.connect()
+        send(other, 4, MetadataRequest([]), peer_client_id(2))
+        assert heard_by_other.written == b"", "anybody can take a node's name"
 
     play(scenario)
 

@@ -10,11 +10,9 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.peers import peer_client_id
 from barnabas.client.cluster import Cluster
 from barnabas.errors import BrokerUnreachable
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.framing import decode_response, encode_request
 from barnabas.wire.message import Request
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from barnabas.wire.messages.broker_registration import (
@@ -29,6 +27,7 @@ from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.support.broker import wait_until
 from tests.support.cluster import ClusterProcesses, NodeProcess
+from tests.support.peer import prove
 
 BROKER = 4
 
@@ -92,11 +91,7 @@ def register(node: NodeProcess, node_id: int, cluster_id: str) -> BrokerRegistra
         log_dirs=[b"another directory"[:16]],
     )
     with node.connect(60) as client:
-        frame = encode_request(request, request.MAX_VERSION, 1, peer_client_id(node_id))
-        client.send_bytes(b"".join(frame))
-        answer = decode_response(
-            client.receive_frame(), BrokerRegistrationResponse, request.MAX_VERSION
-        )
+        answer = prove(client, node, node_id).ask(request)
     assert isinstance(answer, BrokerRegistrationResponse)
     return answer
 
@@ -104,11 +99,7 @@ def register(node: NodeProcess, node_id: int, cluster_id: str) -> BrokerRegistra
 def heartbeat(node: NodeProcess, node_id: int, epoch: int) -> BrokerHeartbeatResponse:
     request = BrokerHeartbeatRequest(node_id, epoch, 0)
     with node.connect(60) as client:
-        frame = encode_request(request, request.MAX_VERSION, 1, peer_client_id(node_id))
-        client.send_bytes(b"".join(frame))
-        answer = decode_response(
-            client.receive_frame(), BrokerHeartbeatResponse, request.MAX_VERSION
-        )
+        answer = prove(client, node, node_id).ask(request)
     assert isinstance(answer, BrokerHeartbeatResponse)
     return answer
 

@@ -34,9 +34,11 @@ from barnabas.wire.messages.txn_offset_commit import (
 )
 from tests.broker.raw_client import RawClient, batch
 from tests.broker.verbs import BY_NAME, create_topic, fetch_one, find_coordinator, values_of
-from tests.support.broker import wait_until
+from tests.support.broker import BrokerProcess, wait_until
+from tests.support.peer import prove
 
 SETTINGS = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
+BY_NODES = 4
 IMPLICIT = 5
 """From this round on the second generation: partitions are added by who stores a batch, offsets by
 the group's coordinator, and the epoch grows with each transaction."""
@@ -57,7 +59,9 @@ def add_partitions(name: str, producer: tuple[int, int], version: int) -> Reques
 
 @pytest.mark.parametrize("committed", [True, False], ids=["commit", "abort"])
 @pytest.mark.parametrize("number", range(6 + 1))
-def test_a_transaction(client: RawClient, topic: str, number: int, committed: bool) -> None:
+def test_a_transaction(
+    node: BrokerProcess, client: RawClient, topic: str, number: int, committed: bool
+) -> None:
     def ask(request: Request[Any]) -> Any:
         return client.ask(request, version_of(type(request), number))
 
@@ -74,6 +78,8 @@ def test_a_transaction(client: RawClient, topic: str, number: int, committed: bo
     wait_until(is_started, 60, "nobody coordinates transactions")
     producer = (started.producer_id, started.producer_epoch)
     if number < IMPLICIT:
+        if number >= BY_NODES:
+            prove(client, node, 9)
         added = ask(add_partitions(topic, producer, number))
         by_topic = added.results_by_topic_v3_and_below
         by_topic = by_topic or added.results_by_transaction[0].topic_results

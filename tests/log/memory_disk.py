@@ -128,7 +128,10 @@ class MemoryDisk:
             raise FileNotFoundError(errno.ENOENT, "No such file", path)
         return bytes(self.nodes[path].data)
 
-    def replace_file(self, path: str, data: bytes, *, sync: bool = False) -> None:
+    def replace_file(
+        self, path: str, data: bytes, *, sync: bool = False, private: bool = False
+    ) -> None:
+        del private
         draft = self.open(f"{path}.tmp", create=True)
         try:
             draft.truncate(0)

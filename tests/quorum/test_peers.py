@@ -7,7 +7,13 @@ from typing import Any, cast
 import pytest
 
 from barnabas.broker.clock import Clock
-from barnabas.broker.peers import Peers, PeerTimedOut, PeerUnavailable, is_peer, peer_client_id
+from barnabas.broker.peers import (
+    Peers,
+    PeerTimedOut,
+    PeerUnavailable,
+    claims_to_be_peer,
+    peer_client_id,
+)
 from barnabas.wire.framing import decode_request, decode_request_header, encode_response
 from barnabas.wire.messages.vote import VoteRequest, VoteResponse
 from barnabas.wire.primitives import Reader
@@ -104,8 +110,8 @@ def test_calls_are_answered_in_order_over_one_connection() -> None:
         assert stage.peers.is_connected(7)
         assert not stage.peers.is_connected(8)
         assert set(stage.client_ids) == {peer_client_id(3)}
-        assert is_peer(peer_client_id(3))
-        assert not is_peer("rdkafka")
+        assert claims_to_be_peer(peer_client_id(3))
+        assert not claims_to_be_peer("rdkafka")
 
     play(scenario)
 

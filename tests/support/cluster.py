@@ -143,9 +143,16 @@ class ClusterProcesses:
         else:
             addresses = {node_id: (network.address(node_id), 9092) for node_id in ids}
         voters = ",".join(f"{i}@{host}:{port}" for i, (host, port) in addresses.items())
+        secret = directory / "cluster.secret"
+        directory.mkdir(parents=True, exist_ok=True)
+        secret.write_text("the secret of a cluster under test")
         self.nodes: dict[int, NodeProcess] = {}
         for node_id in ids:
-            own = {"node.id": str(node_id), "controller.quorum.voters": voters}
+            own = {
+                "node.id": str(node_id),
+                "controller.quorum.voters": voters,
+                "cluster.secret.file": str(secret),
+            }
             prefix = [] if network is None else network.command(node_id)
             self.nodes[node_id] = NodeProcess(
                 node_id, addresses[node_id], directory, own | dict(settings or {}), prefix

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from barnabas.broker.net.connection import Answer, Connection
+from barnabas.broker.peers_only import ANYBODY, PeersOnly
 from barnabas.broker.slices import Slices, awaited
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.framing import (
@@ -91,6 +92,8 @@ class Route:
     returns None, with nothing done, to have it handled the ordinary way."""
     max_bytes: int = MAX_BYTES
     max_elements: int = MAX_ELEMENTS
+    peers_only: PeersOnly | None = None
+    """Which requests of this API only nodes of the cluster may send."""
 
     @property
     def api_key(self) -> int:
@@ -121,6 +124,7 @@ class Dispatcher(Generic[NodeT]):
                 route.max_version,
                 route.max_bytes,
                 route.max_elements,
+                route.peers_only,
             )
             for route in routes
         }
@@ -148,7 +152,15 @@ class Dispatcher(Generic[NodeT]):
         route = self._routes.get(header.api_key)
         if route is None:
             raise WireError(f"API {header.api_key} is not served")
-        request_type, handle, min_version, max_version, max_bytes, r.elements_left = route
+        (
+            request_type,
+            handle,
+            min_version,
+            max_version,
+            max_bytes,
+            r.elements_left,
+            peers_only,
+        ) = route
         if not min_version <= version <= max_version:
             return self._unsupported_version(header, request_type)
         if r.end > max_bytes:
@@ -156,6 +168,11 @@ class Dispatcher(Generic[NodeT]):
                 f"{request_type.__name__} has {r.end} bytes, at most {max_bytes} are taken"
             )
         request = decode_request(r, request_type, version)
+        if peers_only is not None:
+            sender_id = peers_only.sender(request, version)
+            if sender_id != ANYBODY and not peers_only.may_send(connection.peer, sender_id):
+                refusal = peers_only.refuse(request)
+                return encode_response(refusal, version, header.correlation_id)
         outcome = handle(self._node, request, RequestContext(header, connection))
         if outcome is None:
             return None

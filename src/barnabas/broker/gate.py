@@ -1,4 +1,4 @@
-"""Who is served before the node is ready: other nodes, but no client yet.
+"""Who is served before the node is ready: nodes that have proved themselves, but no client yet.
 
 A node needs others to find its way back into the cluster, so it listens before it is ready. A
 client that comes early waits at the gate; it would only be told that there is nothing here. Tools
@@ -9,16 +9,23 @@ from asyncio import AbstractEventLoop, Future
 
 from barnabas.broker.net.connection import Answer, Connection, Dispatch
 from barnabas.broker.net.door import ConnectionDoor
-from barnabas.broker.peers import is_peer
 from barnabas.wire.framing import decode_request_header
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
+from barnabas.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest
 from barnabas.wire.primitives import Reader, WireError
 
 _ALWAYS_SERVED = frozenset(
     request.API_KEY
-    for request in (ApiVersionsRequest, DescribeClusterRequest, DescribeQuorumRequest)
+    for request in (
+        ApiVersionsRequest,
+        DescribeClusterRequest,
+        DescribeQuorumRequest,
+        SaslAuthenticateRequest,
+        SaslHandshakeRequest,
+    )
 )
 
 
@@ -48,7 +55,7 @@ class Gate:
 
     def _admit(self, frame: memoryview, connection: Connection) -> "Answer | Future[Answer]":
         header = decode_request_header(Reader(frame))
-        if is_peer(header.client_id or "") or header.api_key in _ALWAYS_SERVED:
+        if connection.peer is not None or header.api_key in _ALWAYS_SERVED:
             return self._dispatch(frame, connection)
         answer: Future[Answer] = self._loop.create_future()
         self._waiting[answer] = (bytes(frame), connection)

@@ -10,12 +10,12 @@ class Aged(Protocol):
 
 class MarkerLanes:
     def __init__(self) -> None:
-        self._newest: dict[str, Aged] = {}
+        self._newest: dict[int, Aged] = {}
 
-    def is_newest(self, client_id: str, connection: Aged) -> bool:
-        """Whether no younger connection of this client has been heard of."""
-        newest = self._newest.get(client_id)
+    def is_newest(self, node_id: int, connection: Aged) -> bool:
+        """Whether no younger connection of this node has been heard of."""
+        newest = self._newest.get(node_id)
         if newest is not None and newest is not connection and newest.age_s < connection.age_s:
             return False
-        self._newest[client_id] = connection
+        self._newest[node_id] = connection
         return True

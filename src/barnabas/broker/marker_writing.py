@@ -13,6 +13,7 @@ from barnabas.broker.clock import Clock
 from barnabas.broker.partition import AppendRefused, Partition
 from barnabas.broker.partitions import Partitions
 from barnabas.log import StorageError
+from barnabas.metadata.image import CLUSTER_METADATA, TRANSACTION_STATE
 from barnabas.records.control import ControlType
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.write_txn_markers import (
@@ -28,6 +29,9 @@ COMMIT_TIMEOUT_MS = 1_000
 """Who is told that it takes longer asks again, and waits for the marker that is there. All that a
 coordinator has to tell this node waits for the answer, so one partition that lacks replicas would
 hold up the rest."""
+
+NO_MARKERS = frozenset({CLUSTER_METADATA, TRANSACTION_STATE})
+"""Topics that are no part of any transaction."""
 
 OnMarker = Callable[[Partition, int, int, bool], None]
 
@@ -70,6 +74,9 @@ class MarkerWriting:
         topic: str,
         answer: WritableTxnMarkerPartitionResult,
     ) -> None:
+        if topic in NO_MARKERS:
+            answer.error_code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+            return
         found = self._partitions.find(topic, answer.partition_index)
         if isinstance(found, ErrorCode):
             answer.error_code = found

@@ -5,6 +5,13 @@ from asyncio import sleep
 from collections.abc import Callable, Sequence
 
 from barnabas.broker.active_controller import ActiveController
+from barnabas.broker.cluster_secret import (
+    NEW_BYTES,
+    SETTING,
+    new_secret,
+    secret_path,
+    write_secret,
+)
 from barnabas.broker.cluster_view import ClusterView
 from barnabas.broker.config import BrokerConfig
 from barnabas.broker.controller_calls import ControllerCalls
@@ -23,9 +30,11 @@ from barnabas.broker.metadata_follower import Followers, MetadataFollower
 from barnabas.broker.net.door import ConnectionDoor
 from barnabas.broker.partition import Partition
 from barnabas.broker.partitions import Partitions
+from barnabas.broker.peer_proof import Credentials, PeerIdentity, key_of
 from barnabas.broker.peers import Peers, peer_client_id
 from barnabas.broker.producer_ids import ProducerIds
 from barnabas.broker.quorum.quorum import Quorum
+from barnabas.broker.refused_proofs import RefusedProofs
 from barnabas.broker.replica_fetchers import ReplicaFetchers
 from barnabas.broker.replica_logs import ReplicaLogs
 from barnabas.broker.topic_answers import TopicAnswers
@@ -61,12 +70,16 @@ class Node:
         data: DataDirectory,
         environment: Environment,
         on_failure: Callable[[str], None],
+        secret: bytes | None = None,
     ) -> None:
-        """`on_failure` is told why the node can't go on, should that come to pass."""
+        """`on_failure` is told why the node can't go on, should that come to pass. `secret` is the
+        cluster's, if it has one."""
         self.config = config
         self.data = data
         self.environment = environment
         self._on_failure = on_failure
+        self._secret = secret
+        self.refused_proofs = RefusedProofs()
         self.loop = loop = environment.loop
         self.clock = clock = environment.clock
         self.random = environment.random
@@ -92,6 +105,8 @@ class Node:
             self._address_of,
             self._peer_lost,
             peer_client_id(self.node_id),
+            self.credentials,
+            self.random.randbytes,
         )
         self.departures = Departures(loop, clock, self.image, self.peers.is_connected)
         self.follower = MetadataFollower(
@@ -242,6 +257,37 @@ class Node:
     def cluster_id(self) -> str:
         return self.quorum.cluster_id
 
+    def credentials(self) -> Credentials | None:
+        """What proves this node to others; None as long as it is in no cluster."""
+        cluster_id = self.cluster_id
+        if not cluster_id:
+            return None
+        me = PeerIdentity(self.node_id, self.data.directory_id)
+        return Credentials(me, cluster_id, key_of(self._secret, cluster_id))
+
+    async def _see_to_the_secret(self) -> None:
+        """A node that is a cluster by itself makes the secret that others will need."""
+        if self._secret is not None:
+            return
+        path = secret_path(self.data)
+        voters = (key.node_id for key in self.quorum.voters.keys)
+        if {*self.image.brokers, *voters} == {self.node_id}:
+            secret = new_secret(self.random.randbytes(NEW_BYTES))
+            try:
+                await self.loop.run_in_executor(
+                    self._metadata_thread, write_secret, self.environment.disk, path, secret
+                )
+            except OSError as error:
+                logger.warning("no cluster secret: can not write %s: %s", path, error)
+            else:
+                self._secret = secret
+        else:
+            logger.warning(
+                "this cluster has no secret: whoever reaches this port and knows the protocol can "
+                "pass for a node. Give every node the same %s, see docs/cluster.md",
+                SETTING,
+            )
+
     def _new_controller(self, now_ms: int) -> Controller:
         config = self.config
         return Controller(
@@ -348,6 +394,7 @@ class Node:
         await self.in_step()
         self.isr_changes.start(self.partitions.led)
         self.partitions.set_strays_aside(keep={CLUSTER_METADATA})
+        await self._see_to_the_secret()
         await self._company()
 
     async def _company(self) -> None:

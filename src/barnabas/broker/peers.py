@@ -13,9 +13,14 @@ After a failure the next attempt waits, 20 ms and up to 500 ms; calls made meanw
 and share its outcome. So who calls again at once is slowed down, and nobody connects to a node
 that nobody asks.
 
+A connection begins with a proof that both ends belong to the same cluster (`peer_proof.py`). Where
+that fails, and before this node is in a cluster, nothing is asked but who the other one is, and the
+connection is not kept.
+
 There is no exchange about versions: nodes of one release talk to each other.
 """
 
+import logging
 from asyncio import AbstractEventLoop, CancelledError, Future, TimerHandle
 from collections import deque
 from collections.abc import Callable
@@ -25,9 +30,12 @@ from barnabas.broker.clock import Clock
 from barnabas.broker.loop_stalls import NOTICED_MS
 from barnabas.broker.net.request_order import PEER_CLIENT_ID
 from barnabas.broker.peer_connection import Call, PeerConnection, PeerTimedOut, PeerUnavailable
+from barnabas.broker.peer_proof import NONCE_BYTES, Credentials, Prover
 from barnabas.wire.message import Request, Response
 
-__all__ = ["PeerTimedOut", "PeerUnavailable", "Peers", "is_peer", "peer_client_id"]
+__all__ = ["PeerTimedOut", "PeerUnavailable", "Peers", "claims_to_be_peer", "peer_client_id"]
+
+logger = logging.getLogger(__name__)
 
 ResponseT = TypeVar("ResponseT", bound=Response)
 
@@ -43,8 +51,11 @@ def peer_client_id(node_id: int) -> str:
     return f"{PEER_CLIENT_ID}{node_id}"
 
 
-def is_peer(client_id: str) -> bool:
-    """Whether another node asks. Not to be trusted with anything that matters."""
+def claims_to_be_peer(client_id: str) -> bool:
+    """Whether another node asks, or somebody who says so: for what does no harm either way.
+
+    A node that has proved itself is `Connection.peer`.
+    """
     return client_id.startswith(PEER_CLIENT_ID)
 
 
@@ -58,16 +69,26 @@ class Peers:
         address_of: Callable[[int], tuple[str, int] | None],
         on_lost: Callable[[int], None],
         client_id: str,
+        credentials: Callable[[], Credentials | None] | None = None,
+        randbytes: Callable[[int], bytes] = bytes,
     ) -> None:
         """`on_lost` is told of a node that has ended a connection, once for each. It is not told
-        of connections that end here: by a call that took too long, from idleness, by `close`."""
+        of connections that end here: by a call that took too long, from idleness, by `close`.
+
+        `credentials` are what this node proves itself with, None as long as it is in no cluster;
+        without the function nothing is proved and everybody is believed.
+        """
         self.loop = loop
         self.clock = clock
         self.address_of = address_of
         self.on_lost = on_lost
         self.client_id = client_id
         self.is_closed = False
+        self._credentials = credentials
+        self._randbytes = randbytes
         self._lanes: dict[tuple[int, str], _Lane] = {}
+        self._refusals: dict[int, str] = {}
+        """Why a node has not taken this one for a peer, if it said so last."""
 
     def call(
         self,
@@ -107,6 +128,31 @@ class Peers:
             if lane_node_id == node_id
         )
 
+    @property
+    def proves(self) -> bool:
+        return self._credentials is not None
+
+    def prover(self, node_id: int) -> Prover | None:
+        """What proves this node to another; None: it is in no cluster, or nothing is proved."""
+        credentials = None if self._credentials is None else self._credentials()
+        if credentials is None:
+            return None
+        return Prover(credentials, node_id, self._randbytes(NONCE_BYTES))
+
+    def proved(self, node_id: int) -> None:
+        self._refusals.pop(node_id, None)
+
+    def not_proved(self, node_id: int, reason: str) -> None:
+        """Say so, once for each reason."""
+        if self._refusals.get(node_id) != reason:
+            self._refusals[node_id] = reason
+            logger.warning(
+                "node %d is no peer of this node: %s; the nodes of a cluster need the same "
+                "cluster.secret.file, and --data and --voters of one cluster",
+                node_id,
+                reason,
+            )
+
     def close(self) -> None:
         """End every connection; calls under way fail."""
         self.is_closed = True
@@ -143,6 +189,19 @@ class _Lane:
         self._waiting: deque[Call[Any]] = deque()
         self._backoff_ms = 0
         self._next_attempt_ms = 0
+
+    @property
+    def proves(self) -> bool:
+        return self._peers.proves
+
+    def prover(self) -> Prover | None:
+        return self._peers.prover(self.node_id)
+
+    def proved(self) -> None:
+        self._peers.proved(self.node_id)
+
+    def not_proved(self, reason: str) -> None:
+        self._peers.not_proved(self.node_id, reason)
 
     def send(self, call: "Call[Any]") -> None:
         if self.connection is not None:
@@ -235,6 +294,7 @@ class _Lane:
 
     def lost(self, reason: str, *, by_peer: bool) -> None:
         self.connection = None
+        self._connecting = None
         self._fail(reason)
         if by_peer:
             self._peers.on_lost(self.node_id)

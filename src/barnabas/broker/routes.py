@@ -1,5 +1,6 @@
 """The route table: every API that is served, in which versions, by which handler."""
 
+from barnabas.broker import peers_only
 from barnabas.broker.dispatch import Route
 from barnabas.broker.handlers import (
     add_offsets_to_txn,
@@ -38,6 +39,8 @@ from barnabas.broker.handlers import (
     produce,
     produce_single,
     remove_raft_voter,
+    sasl_authenticate,
+    sasl_handshake,
     sync_group,
     txn_offset_commit,
     vote,
@@ -90,6 +93,8 @@ from barnabas.wire.messages.offset_fetch import OffsetFetchRequest
 from barnabas.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from barnabas.wire.messages.produce import ProduceRequest
 from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
+from barnabas.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest
 from barnabas.wire.messages.sync_group import SyncGroupRequest
 from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
@@ -106,7 +111,12 @@ def routes() -> list[Route]:
     """All routes; ApiVersions answers from this very list."""
     table = [
         Route(ProduceRequest, produce.handle, produce_single.handle, max_bytes=_RECORDS_BYTES),
-        Route(FetchRequest, fetch.handle, max_elements=_OF_MANY_PARTITIONS),
+        Route(
+            FetchRequest,
+            fetch.handle,
+            max_elements=_OF_MANY_PARTITIONS,
+            peers_only=peers_only.FETCH,
+        ),
         Route(ListOffsetsRequest, list_offsets.handle),
         Route(MetadataRequest, metadata.handle),
         Route(OffsetCommitRequest, offset_commit.handle),
@@ -134,25 +144,41 @@ def routes() -> list[Route]:
         Route(DescribeClusterRequest, describe_cluster.handle),
         Route(DescribeProducersRequest, describe_producers.handle),
         Route(DescribeTopicPartitionsRequest, describe_topic_partitions.handle),
-        Route(VoteRequest, vote.handle),
-        Route(BeginQuorumEpochRequest, begin_quorum_epoch.handle),
-        Route(EndQuorumEpochRequest, end_quorum_epoch.handle),
-        Route(FetchSnapshotRequest, fetch_snapshot.handle),
+        Route(VoteRequest, vote.handle, peers_only=peers_only.CANDIDATE),
+        Route(BeginQuorumEpochRequest, begin_quorum_epoch.handle, peers_only=peers_only.NEW_LEADER),
+        Route(EndQuorumEpochRequest, end_quorum_epoch.handle, peers_only=peers_only.FORMER_LEADER),
+        Route(FetchSnapshotRequest, fetch_snapshot.handle, peers_only=peers_only.REPLICA),
         Route(DescribeQuorumRequest, describe_quorum.handle),
         Route(AddOffsetsToTxnRequest, add_offsets_to_txn.handle),
-        Route(AddPartitionsToTxnRequest, add_partitions_to_txn.handle),
+        Route(
+            AddPartitionsToTxnRequest,
+            add_partitions_to_txn.handle,
+            peers_only=peers_only.TRANSACTIONS,
+        ),
         Route(DescribeTransactionsRequest, describe_transactions.handle),
         Route(EndTxnRequest, end_txn.handle),
         Route(ListTransactionsRequest, list_transactions.handle),
-        Route(WriteTxnMarkersRequest, write_txn_markers.handle, max_elements=_OF_MANY_PARTITIONS),
+        Route(
+            WriteTxnMarkersRequest,
+            write_txn_markers.handle,
+            max_elements=_OF_MANY_PARTITIONS,
+            peers_only=peers_only.MARKERS,
+        ),
+        Route(SaslHandshakeRequest, sasl_handshake.handle),
+        Route(SaslAuthenticateRequest, sasl_authenticate.handle),
         Route(AddRaftVoterRequest, add_raft_voter.handle),
         Route(RemoveRaftVoterRequest, remove_raft_voter.handle),
-        Route(AlterPartitionRequest, for_controller.handle, max_elements=_OF_MANY_PARTITIONS),
-        Route(BrokerRegistrationRequest, for_controller.handle),
-        Route(BrokerHeartbeatRequest, for_controller.handle),
+        Route(
+            AlterPartitionRequest,
+            for_controller.handle,
+            max_elements=_OF_MANY_PARTITIONS,
+            peers_only=peers_only.BROKER,
+        ),
+        Route(BrokerRegistrationRequest, for_controller.handle, peers_only=peers_only.BROKER),
+        Route(BrokerHeartbeatRequest, for_controller.handle, peers_only=peers_only.BROKER),
         Route(UnregisterBrokerRequest, for_controller.handle),
-        Route(AllocateProducerIdsRequest, for_controller.handle),
-        Route(AssignReplicasToDirsRequest, for_controller.handle),
+        Route(AllocateProducerIdsRequest, for_controller.handle, peers_only=peers_only.BROKER),
+        Route(AssignReplicasToDirsRequest, for_controller.handle, peers_only=peers_only.BROKER),
         Route(ElectLeadersRequest, for_controller.handle),
         Route(AlterPartitionReassignmentsRequest, for_controller.handle),
         Route(ListPartitionReassignmentsRequest, for_controller.handle),

@@ -14,6 +14,7 @@ from pathlib import Path
 import uvloop
 
 from barnabas import __version__
+from barnabas.broker.cluster_secret import load_secret
 from barnabas.broker.config import BrokerConfig, ConfigError
 from barnabas.broker.dispatch import Dispatcher
 from barnabas.broker.environment import Environment
@@ -58,7 +59,8 @@ class Server:
         sockets = self._environment.bind(listen)
         port = sockets[0].getsockname()[1]
         self.data = _open_data(config, self._environment)
-        self.node = node = Node(config, self.data, self._environment, self._failed)
+        secret = load_secret(self._environment.disk, config, self.data)
+        self.node = node = Node(config, self.data, self._environment, self._failed, secret)
         node.cluster.advertised = told or Address(listen.host, port)
         gate = Gate(loop, Dispatcher(node, routes()).dispatch, node.door)
         for bound in sockets:

@@ -33,6 +33,14 @@ _OWN = (
         "the same on every node. Default: this node alone",
     ),
     ConfigDef(
+        "cluster.secret.file",
+        _STRING,
+        None,
+        "The file with the secret that the nodes of a cluster prove themselves with, the same on "
+        "every node. Default: cluster.secret in the data directory, which a node that starts as a "
+        "cluster by itself makes",
+    ),
+    ConfigDef(
         "broker.session.timeout.ms",
         _INT,
         "3000",

@@ -6,16 +6,20 @@ and listen on consecutive ports, or on free ones if port 0 is asked for.
 
 import contextlib
 import random
+import secrets
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from barnabas.broker.cluster_secret import NEW_BYTES, SECRET_FILE, new_secret, write_secret
+from barnabas.broker.cluster_secret import SETTING as SECRET
 from barnabas.broker.config import BrokerConfig, ConfigError
 from barnabas.broker.net.listeners import Address, bind, parse_address
 from barnabas.broker.settings import BROKER_CONFIGS
 from barnabas.broker.voters import SETTING as VOTERS
 from barnabas.broker.voters import Voter, format_voters
+from barnabas.log import OsDisk
 from barnabas.log.directory import META_FILE
 
 _NAME = "node-"
@@ -62,10 +66,12 @@ def plan_nodes(properties: Mapping[str, str], count: int) -> list[LocalNode]:
     ports = _ports(listen, count)
     inside = "localhost" if listen.is_wildcard else listen.host
     voters = [Voter(number, Address(inside, port)) for number, port in enumerate(ports, 1)]
+    secret = {SECRET: properties.get(SECRET, str(directory.absolute() / SECRET_FILE))}
     nodes = []
     for number, port in enumerate(ports, 1):
         own = {
             **properties,
+            **secret,
             "node.id": str(number),
             "listeners": str(Address(listen.host, port)),
             "log.dirs": str(directory / node_name(number)),
@@ -77,6 +83,17 @@ def plan_nodes(properties: Mapping[str, str], count: int) -> list[LocalNode]:
             own["advertised.listeners"] = str(reached)
         nodes.append(LocalNode(number, reached, own))
     return nodes
+
+
+def make_secret(nodes: Sequence[LocalNode]) -> None:
+    """Make the secret that the nodes share, if it is not there yet. Raises `ConfigError`."""
+    path = Path(nodes[0].properties[SECRET])
+    try:
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_secret(OsDisk(), str(path), new_secret(secrets.token_bytes(NEW_BYTES)))
+    except OSError as error:
+        raise ConfigError(f"can't write {path}: {error.strerror}") from error
 
 
 def check_ports(nodes: Sequence[LocalNode]) -> None:

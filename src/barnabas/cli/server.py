@@ -122,11 +122,13 @@ def _run_node(properties: Mapping[str, str]) -> int:
 
 
 def _run_nodes(properties: Mapping[str, str], count: int) -> int:
-    from barnabas.cli.local_nodes import check_ports, plan_nodes
+    from barnabas.cli.local_nodes import check_ports, make_secret, plan_nodes
     from barnabas.cli.supervisor import supervise
 
     planned = plan_nodes(properties, count)
     check_ports(planned)
+    if "cluster.secret.file" not in properties:
+        make_secret(planned)
     return supervise(planned)
 
 

@@ -13,6 +13,7 @@ may be used by several threads, one after the other.
 """
 
 import asyncio
+import secrets
 import sys
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -125,9 +126,13 @@ class Cluster:
         self._directory.mkdir()
         if self._has_network:
             self._network = Network(nursery, list(zip(self.nodes, fronts, own, strict=True)))
+        secret = self._directory / "cluster.secret"
+        secret.touch(mode=0o600)
+        secret.write_text(secrets.token_urlsafe())
         voters = ",".join(f"{n}@{HOST}:{port}" for n, port in zip(self.nodes, fronts, strict=True))
         for node_id, port, front in zip(self.nodes, own, fronts, strict=True):
             properties = {
+                "cluster.secret.file": str(secret),
                 **self._properties,
                 "controller.quorum.voters": voters,
                 "advertised.listeners": f"{HOST}:{front}",

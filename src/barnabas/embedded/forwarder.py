@@ -22,7 +22,7 @@ from typing import cast
 
 import uvloop
 
-from barnabas.broker.peers import is_peer
+from barnabas.broker.peers import claims_to_be_peer
 from barnabas.embedded.network import CLIENTS, Link
 from barnabas.embedded.ports import HOST
 
@@ -193,7 +193,7 @@ def sender_of(first: bytes) -> int | None:
         return None
     client_id = name.decode(errors="replace")
     number = client_id.rpartition("-")[2]
-    return int(number) if is_peer(client_id) and number.isdecimal() else CLIENTS
+    return int(number) if claims_to_be_peer(client_id) and number.isdecimal() else CLIENTS
 
 
 async def _run(control: socket.socket, fronts: Sequence[tuple[int, int, int]]) -> None:

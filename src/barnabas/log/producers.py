@@ -182,6 +182,11 @@ class ProducerTable:
             and (epoch_grows or coordinator_epoch <= entry.coordinator_epoch)
         )
 
+    def coordinator_epoch(self, producer_id: int) -> int:
+        """That of the last marker for a producer; `NO_COORDINATOR` if there was none."""
+        entry = self._producers.get(producer_id)
+        return NO_COORDINATOR if entry is None else entry.coordinator_epoch
+
     def ongoing_transaction(
         self, producer_id: int, producer_epoch: int | None = None
     ) -> int | None:

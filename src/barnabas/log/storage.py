@@ -60,8 +60,13 @@ class Disk(Protocol):
 
     def read_file(self, path: str) -> bytes: ...
 
-    def replace_file(self, path: str, data: bytes, *, sync: bool = False) -> None:
-        """Give the file this content as one atomic step; the old content stays if it fails."""
+    def replace_file(
+        self, path: str, data: bytes, *, sync: bool = False, private: bool = False
+    ) -> None:
+        """Give the file this content as one atomic step; the old content stays if it fails.
+
+        A private file can be read by its owner only.
+        """
 
     def list_files(self, directory: str) -> dict[str, int]:
         """Name and size of every regular file."""
@@ -165,9 +170,12 @@ class OsDisk:
         with open(path, "rb", buffering=0) as file:
             return file.readall()
 
-    def replace_file(self, path: str, data: bytes, *, sync: bool = False) -> None:
+    def replace_file(
+        self, path: str, data: bytes, *, sync: bool = False, private: bool = False
+    ) -> None:
         draft = f"{path}.tmp"
-        with open(draft, "wb") as file:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        with open(os.open(draft, flags, 0o600 if private else 0o666), "wb") as file:
             file.write(data)
             if sync:
                 file.flush()

@@ -2,6 +2,7 @@
 
 from barnabas.raft.config import RaftConfig
 from barnabas.raft.entry import Batch, Entry, LeaderChange, OffsetAndEpoch, Snapshot
+from barnabas.raft.epochs import MAX_EPOCH
 from barnabas.raft.log import BrokenInvariant
 from barnabas.raft.messages import Envelope
 from barnabas.raft.raft import Raft
@@ -18,6 +19,7 @@ from barnabas.raft.status import QuorumStatus, ReplicaStatus
 from barnabas.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
 
 __all__ = [
+    "MAX_EPOCH",
     "Batch",
     "BrokenInvariant",
     "ElectionState",

@@ -5,10 +5,14 @@ another in that epoch; both only to a log that is at least as complete as the vo
 replica that was cut off, or removed, can neither unseat a leader that others hear nor take over
 without every committed entry.
 
+Only voters are elected. A candidate may have become one by an entry that this replica does not have
+yet; then its log is ahead of the one here. With the same log and no vote it is none.
+
 A vote counts when it is durable: no message leaves before the vote it tells of is on disk, and a
 candidate counts its own only then.
 """
 
+from barnabas.raft.epochs import MAX_EPOCH
 from barnabas.raft.leadership import become_leader
 from barnabas.raft.messages import VoteRequest, VoteResponse
 from barnabas.raft.roles import Candidate, Follower, Leader, Prospective
@@ -26,6 +30,9 @@ def begin_pre_vote(state: RaftState, now_ms: int) -> None:
 
 
 def begin_election(state: RaftState, now_ms: int) -> None:
+    if state.epoch >= MAX_EPOCH:
+        state.follow(None, now_ms)
+        return
     state.elect(state.epoch + 1, state.me)
     state.role = Candidate(state.election_deadline_ms(now_ms), state.next_correlation_id)
     _ask_voters(state, pre_vote=False)
@@ -77,7 +84,11 @@ def receive_vote_request(
 
 
 def would_vote(state: RaftState, request: VoteRequest, now_ms: int) -> bool:
-    return not hears_leader(state, now_ms) and is_complete(state, request)
+    return (
+        not hears_leader(state, now_ms)
+        and is_complete(state, request)
+        and is_electable(state, request)
+    )
 
 
 def hears_leader(state: RaftState, now_ms: int) -> bool:
@@ -91,7 +102,17 @@ def hears_leader(state: RaftState, now_ms: int) -> bool:
 def may_vote(state: RaftState, request: VoteRequest) -> bool:
     if state.voted_for is not None:
         return state.voted_for == request.candidate
-    return state.leader_id is None and is_complete(state, request)
+    return (
+        state.leader_id is None and is_complete(state, request) and is_electable(state, request)
+    )
+
+
+def is_electable(state: RaftState, request: VoteRequest) -> bool:
+    """Whether the candidate votes itself, as far as that is known here."""
+    mine = (state.log.last_epoch, state.log.end_offset)
+    return request.candidate in state.log.voters or (
+        (request.last_epoch, request.last_offset) > mine
+    )
 
 
 def is_complete(state: RaftState, request: VoteRequest) -> bool:

@@ -31,6 +31,7 @@ from barnabas.raft import (
 from barnabas.raft.config import RaftConfig
 from barnabas.raft.deadlines import forgive_stall, next_deadline_ms, pass_time
 from barnabas.raft.entry import Batch
+from barnabas.raft.epochs import is_plausible
 from barnabas.raft.messages import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
@@ -41,6 +42,8 @@ from barnabas.raft.messages import (
     FetchResponse,
     FetchSnapshotRequest,
     FetchSnapshotResponse,
+    Message,
+    Response,
     VoteRequest,
     VoteResponse,
 )
@@ -151,6 +154,11 @@ class Raft:
 
     def receive(self, envelope: Envelope, now_ms: int) -> None:
         state, (sender, _, correlation_id, message) = self._state, envelope
+        hears_leader = election.hears_leader(state, now_ms)
+        if not is_plausible(message, state.epoch, hears_leader=hears_leader):
+            self._refuse(sender, correlation_id, message, now_ms)
+            self._settle(now_ms)
+            return
         match message:
             case FetchRequest():
                 replication.receive_fetch(state, sender, correlation_id, message, now_ms)
@@ -179,6 +187,27 @@ class Raft:
                     state, sender, correlation_id, message, now_ms
                 )
         self._settle(now_ms)
+
+    def _refuse(self, sender: int, correlation_id: int, message: Message, now_ms: int) -> None:
+        """Do nothing about a message that can't be true."""
+        state, error = self._state, ErrorCode.INVALID_REQUEST
+        epoch, leader_id = state.epoch, state.leader_id
+        answer: Response
+        match message:
+            case FetchRequest():
+                answer = FetchResponse(error, epoch, leader_id)
+            case VoteRequest():
+                answer = VoteResponse(error, epoch, None, vote_granted=False)
+            case BeginQuorumEpochRequest():
+                answer = BeginQuorumEpochResponse(error, epoch, leader_id)
+            case EndQuorumEpochRequest():
+                answer = EndQuorumEpochResponse(error, epoch, leader_id)
+            case FetchSnapshotRequest():
+                answer = FetchSnapshotResponse(error, epoch, leader_id, message.snapshot_id)
+            case _:
+                fetching.forget_fetch(state, correlation_id, now_ms)
+                return
+        state.answer(sender, correlation_id, answer)
 
     # -- what is asked for -----------------------------------------------------------------------
 

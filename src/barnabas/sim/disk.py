@@ -238,7 +238,10 @@ class ProcessDisk:
             raise Killed
         return bytes(self._node(path).data)
 
-    def replace_file(self, path: str, data: bytes, *, sync: bool = False) -> None:
+    def replace_file(
+        self, path: str, data: bytes, *, sync: bool = False, private: bool = False
+    ) -> None:
+        del private
         draft = self.open(f"{path}.tmp", create=True)
         draft.truncate(0)
         draft.write(data, 0)

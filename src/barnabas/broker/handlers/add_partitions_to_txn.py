@@ -10,6 +10,7 @@ from asyncio import gather
 from collections.abc import Callable
 
 from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.marker_writing import NO_MARKERS
 from barnabas.broker.node import Node
 from barnabas.broker.on_shard import partition_exists
 from barnabas.broker.on_transactions import decided_by_coordinator
@@ -46,7 +47,9 @@ async def _result(
     node: Node, asked: AddPartitionsToTxnTransaction, version: int
 ) -> AddPartitionsToTxnResult:
     partitions = [(topic.name, index) for topic in asked.topics for index in topic.partitions]
-    missing = {each for each in partitions if not partition_exists(node, *each)}
+    missing = {
+        each for each in partitions if each[0] in NO_MARKERS or not partition_exists(node, *each)
+    }
     if missing and not asked.verify_only:
         refused = _refused(
             asked,

@@ -4,7 +4,6 @@ from asyncio import Future
 
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
-from barnabas.broker.peers import is_peer
 from barnabas.broker.quorum.administration import add_raft_voter
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 
@@ -12,4 +11,4 @@ from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVo
 def handle(
     node: Node, request: AddRaftVoterRequest, context: RequestContext
 ) -> "AddRaftVoterResponse | Future[AddRaftVoterResponse]":
-    return add_raft_voter(node.quorum, request, may_forward=not is_peer(context.client_id))
+    return add_raft_voter(node.quorum, request, may_forward=context.connection.peer is None)

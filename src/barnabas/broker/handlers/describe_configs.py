@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from barnabas.broker.controller_calls import LANE
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
-from barnabas.broker.peers import PeerUnavailable, is_peer
+from barnabas.broker.peers import PeerUnavailable
 from barnabas.broker.slices import Slicer
 from barnabas.controller.configs import (
     DescribedConfig,
@@ -37,7 +37,7 @@ _WEIGHT = 100
 async def handle(
     node: Node, request: DescribeConfigsRequest, context: RequestContext
 ) -> DescribeConfigsResponse:
-    is_sent_on = is_peer(context.client_id)
+    is_sent_on = context.connection.peer is not None
     slicer = Slicer(context.version)
     response = DescribeConfigsResponse()
     # Once each, however often one is named: a name takes a few bytes, its settings some thousand.

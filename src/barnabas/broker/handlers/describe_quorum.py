@@ -4,7 +4,7 @@ from asyncio import Future
 
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
-from barnabas.broker.peers import is_peer
+from barnabas.broker.peers import claims_to_be_peer
 from barnabas.broker.quorum.administration import describe_quorum
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 
@@ -12,4 +12,6 @@ from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest, Descri
 def handle(
     node: Node, request: DescribeQuorumRequest, context: RequestContext
 ) -> "DescribeQuorumResponse | Future[DescribeQuorumResponse]":
-    return describe_quorum(node.quorum, request, may_forward=not is_peer(context.client_id))
+    return describe_quorum(
+        node.quorum, request, may_forward=not claims_to_be_peer(context.client_id)
+    )

@@ -17,12 +17,12 @@ def handle(
     # Once each, however often one is named: it may have many partitions.
     asked = dict.fromkeys(request.transactional_ids)
     states = yield from Slicer(context.version).each(
-        asked, lambda transactional_id: _describe(node, transactional_id), weight=10
+        asked, lambda transactional_id: describe_here(node, transactional_id), weight=10
     )
     return DescribeTransactionsResponse(transaction_states=states)
 
 
-def _describe(node: Node, transactional_id: str) -> TransactionState:
+def describe_here(node: Node, transactional_id: str) -> TransactionState:
     shard = node.transactions.find(transactional_id)
     if isinstance(shard, ErrorCode):
         return TransactionState(error_code=shard, transactional_id=transactional_id)

@@ -19,7 +19,6 @@ from barnabas.broker.controller_apis import CONTROLLER_APIS
 from barnabas.broker.controller_calls import DEFAULT_TIMEOUT_MS, ControllerUnavailable
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
-from barnabas.broker.peers import is_peer
 from barnabas.broker.quorum.catch_up import catch_up
 from barnabas.controller.topics import (
     MAX_PARTITIONS_PER_REQUEST,
@@ -46,7 +45,7 @@ async def handle(node: Node, request: Request[Any], context: RequestContext) -> 
     if isinstance(request, BrokerRegistrationRequest) and request.cluster_id != node.cluster_id:
         return api.refuse(request, ErrorCode.INCONSISTENT_CLUSTER_ID, "")
     try:
-        if is_peer(context.client_id):
+        if context.connection.peer is not None:
             response: Response = await node.calls.decide_here(request)
             if isinstance(request, BrokerHeartbeatRequest) and not api.error_of(response):
                 node.controller.heard_from(request.broker_id, context.connection)

@@ -12,6 +12,10 @@ from barnabas.wire.messages.list_transactions import (
 def handle(
     node: Node, request: ListTransactionsRequest, _: RequestContext
 ) -> ListTransactionsResponse:
+    return list_here(node, request)
+
+
+def list_here(node: Node, request: ListTransactionsRequest) -> ListTransactionsResponse:
     response = ListTransactionsResponse()
     for shard in node.transactions.shards:
         if shard.error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:

@@ -4,7 +4,6 @@ from asyncio import Future
 
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
-from barnabas.broker.peers import is_peer
 from barnabas.broker.quorum.administration import remove_raft_voter
 from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
 
@@ -12,4 +11,4 @@ from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest, Rem
 def handle(
     node: Node, request: RemoveRaftVoterRequest, context: RequestContext
 ) -> "RemoveRaftVoterResponse | Future[RemoveRaftVoterResponse]":
-    return remove_raft_voter(node.quorum, request, may_forward=not is_peer(context.client_id))
+    return remove_raft_voter(node.quorum, request, may_forward=context.connection.peer is None)

@@ -21,6 +21,11 @@ from typing import Protocol, cast
 from barnabas.broker.net.held_memory import HeldMemory
 from barnabas.broker.net.receive_buffer import INITIAL_BYTES, FrameTooLargeError, ReceiveBuffer
 from barnabas.broker.net.request_order import RequestKind, kind_of, may_overlap
+from barnabas.broker.peer_proof import PeerIdentity, Verifier
+from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
+from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
+from barnabas.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest
 from barnabas.wire.primitives import Buffer, WireError
 
 logger = logging.getLogger(__name__)
@@ -38,6 +43,17 @@ _WRITE_TOGETHER = 64
 
 _COPIED_TOGETHER = 16 * 1024
 """Buffers smaller than this, all together, are cheaper to copy than to hand over singly."""
+
+_PROBATION_BYTES = 1024
+_FROM_UNPROVED_NODES = frozenset(
+    request.API_KEY
+    for request in (
+        SaslHandshakeRequest,
+        SaslAuthenticateRequest,
+        DescribeClusterRequest,
+        DescribeQuorumRequest,
+    )
+)
 
 Answer = list[Buffer] | None
 """The buffers of a response frame; None: the client wants no answer."""
@@ -60,8 +76,8 @@ class Door(Protocol):
     unread: HeldMemory
     """By answers that clients have not taken."""
 
-    def enter(self, connection: "Connection") -> str | None:
-        """None, or why the connection is turned away."""
+    def enter(self, connection: "Connection") -> None:
+        """Count it in, or put it on probation."""
 
     def leave(self, connection: "Connection") -> None: ...
 
@@ -88,6 +104,9 @@ class Connection(BufferedProtocol):
         "local_host",
         "on_lost",
         "opened",
+        "peer",
+        "probation",
+        "proof",
     )
 
     def __init__(self, dispatch: Dispatch, door: Door) -> None:
@@ -111,6 +130,12 @@ class Connection(BufferedProtocol):
         self.opened = self.last_active = door.now()
         self.on_lost: Callable[[], None] | None = None
         """Called when the connection is gone."""
+        self.peer: PeerIdentity | None = None
+        """The node at the other end, once it has proved that it is one."""
+        self.probation: str | None = None
+        """The limit that it is beyond: it is ended unless it proves that it is a node's."""
+        self.proof: Verifier | None = None
+        """What a node has yet to answer before it is believed."""
 
     # -- called by the event loop ------------------------------------------------------------------
 
@@ -123,10 +148,7 @@ class Connection(BufferedProtocol):
         if local:
             self.local_host = str(local[0])
         self._transport.set_write_buffer_limits(high=_WRITE_HIGH_WATER)
-        refused = self._door.enter(self)
-        if refused is not None:
-            logger.warning("connection from %s refused: %s", self.client_host, refused)
-            self.abort()
+        self._door.enter(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
@@ -228,7 +250,9 @@ class Connection(BufferedProtocol):
         worth of requests.
         """
         received = self._received
-        max_bytes = self._door.max_request_bytes
+        is_on_probation = self.probation is not None
+        max_bytes = _PROBATION_BYTES if is_on_probation else self._door.max_request_bytes
+        dispatch = self._dispatch_proof if is_on_probation else self._dispatch
         answers = self._answers
         parked_bytes = sum(map(_ready_bytes, answers)) if answers else 0
         written: list[Buffer] = []
@@ -247,10 +271,16 @@ class Connection(BufferedProtocol):
                     received.put_back(frame)
                     must_wait = True
                     break
-                answer = self._dispatch(frame, self)
+                answer = dispatch(frame, self)
             except FrameTooLargeError as error:
                 self._write(written)
-                self.refuse(f"a request of {error} bytes; socket.request.max.bytes is {max_bytes}")
+                if is_on_probation and self.probation is None:
+                    self._handle_frames()  # it has proved itself with what came before
+                else:
+                    self.refuse(
+                        self.probation
+                        or f"a request of {error} bytes; socket.request.max.bytes is {max_bytes}"
+                    )
                 return
             except WireError as error:
                 self._write(written)
@@ -278,6 +308,14 @@ class Connection(BufferedProtocol):
             and not (must_wait and received.pending >= MAX_WAITING_BYTES)
         )
         self._set_reading(self._writable and has_room)
+
+    def _dispatch_proof(
+        self, frame: memoryview, connection: "Connection"
+    ) -> "Answer | Future[Answer]":
+        """Beyond the limits: a node may prove itself, and ask what it asks before that."""
+        if self.probation is not None and int.from_bytes(frame[:2]) not in _FROM_UNPROVED_NODES:
+            raise WireError(self.probation)
+        return self._dispatch(frame, connection)
 
     def _collect(self, written: list[Buffer], answer: list[Buffer]) -> None:
         """Have `answer` written, sooner or later together with others."""

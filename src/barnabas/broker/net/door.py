@@ -1,7 +1,12 @@
-"""Who may come in: limits on connections and on the memory they hold, and reaping."""
+"""Who may come in: limits on connections and on the memory they hold, and reaping.
+
+Nodes do not count against the limits. As a connection is a node's only once it has proved that, one
+beyond the limits is let in for a moment, to do just that: a node that comes back finds its way
+through a crowd of clients. There are few such places, and the newest comer gets the oldest one's.
+"""
 
 import logging
-from asyncio import AbstractEventLoop
+from asyncio import AbstractEventLoop, TimerHandle
 from collections import Counter
 
 from barnabas.broker.config import BrokerConfig
@@ -12,13 +17,20 @@ logger = logging.getLogger(__name__)
 
 _LINGER_S = 10
 """How long what a client has sent is still carried out after it has closed its side."""
+_PROBATION_PLACES = 64
+_PROBATION_S = 3.0
 
 
 class ConnectionDoor:
     """Keeps all connections."""
 
     def __init__(self, loop: AbstractEventLoop, config: BrokerConfig) -> None:
+        self._loop = loop
         self.now = loop.time
+        self._on_probation: dict[Connection, TimerHandle] = {}
+        """Who was let in beyond the limits, and when it must go; the oldest first."""
+        self._uncounted: set[Connection] = set()
+        """Nodes, and whoever is or was on probation: they are within no limit."""
         self.connections: set[Connection] = set()
         self._per_ip: Counter[str] = Counter()
         self.arriving = HeldMemory(
@@ -36,19 +48,50 @@ class ConnectionDoor:
         self.unread.max_bytes = config.number("queued.max.response.bytes")
         self._max_idle_s = config.number("connections.max.idle.ms") / 1000
 
-    def enter(self, connection: Connection) -> str | None:
+    def enter(self, connection: Connection) -> None:
         host = connection.client_host
         self.connections.add(connection)
-        self._per_ip[host] += 1
-        if len(self.connections) > self._max_connections:
-            return f"max.connections is {self._max_connections}"
-        if self._per_ip[host] > self._max_per_ip:
-            return f"max.connections.per.ip is {self._max_per_ip}"
-        return None
+        if len(self.connections) - len(self._uncounted) > self._max_connections:
+            self._put_on_probation(connection, f"max.connections is {self._max_connections}")
+        elif self._per_ip[host] >= self._max_per_ip:
+            self._put_on_probation(connection, f"max.connections.per.ip is {self._max_per_ip}")
+        else:
+            self._per_ip[host] += 1
+
+    def _put_on_probation(self, connection: Connection, limit: str) -> None:
+        if len(self._on_probation) >= _PROBATION_PLACES:
+            self._expel(next(iter(self._on_probation)))
+        connection.probation = limit
+        self._uncounted.add(connection)
+        timer = self._loop.call_later(_PROBATION_S, self._expel, connection)
+        self._on_probation[connection] = timer
+
+    def _expel(self, connection: Connection) -> None:
+        self._on_probation.pop(connection).cancel()
+        connection.refuse(f"{connection.probation}")
+        connection.abort()
+
+    def proved(self, connection: Connection) -> None:
+        """It is a node's: it counts against no limit any more."""
+        timer = self._on_probation.pop(connection, None)
+        if timer is not None:
+            timer.cancel()
+            connection.probation = None
+        elif connection not in self._uncounted:
+            self._uncounted.add(connection)
+            self._leave_host(connection.client_host)
 
     def leave(self, connection: Connection) -> None:
         self.connections.discard(connection)
-        host = connection.client_host
+        timer = self._on_probation.pop(connection, None)
+        if timer is not None:
+            timer.cancel()
+        if connection in self._uncounted:
+            self._uncounted.discard(connection)
+        else:
+            self._leave_host(connection.client_host)
+
+    def _leave_host(self, host: str) -> None:
         self._per_ip[host] -= 1
         if self._per_ip[host] <= 0:
             del self._per_ip[host]

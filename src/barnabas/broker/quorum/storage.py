@@ -16,6 +16,7 @@ wrong yes.
 One thread at a time calls it, whichever; only `open` and `write` touch the disk.
 """
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from errno import EDQUOT, EFBIG, ENOSPC
@@ -40,6 +41,7 @@ from barnabas.log import Disk, Log, LogConfig, StorageError, refuse_damage, refu
 from barnabas.log.errors import storage_errors
 from barnabas.log.state import STATE_FILE
 from barnabas.raft import (
+    MAX_EPOCH,
     ElectionState,
     Entry,
     OffsetAndEpoch,
@@ -52,9 +54,12 @@ from barnabas.raft import (
 from barnabas.records.batch import BatchHeader, parse_header
 from barnabas.records.errors import RecordsError
 
+logger = logging.getLogger(__name__)
+
 _READ_BYTES = 1 << 20
 _SEGMENT_BYTES = 16 << 20
 """Small, as only whole segments before a snapshot are dropped."""
+_FORGED_EPOCH_MARGIN = 1_000
 _FULL = frozenset({ENOSPC, EDQUOT, EFBIG})
 
 
@@ -173,6 +178,24 @@ class QuorumStorage:
         election = ElectionState()
         if self._disk.exists(path):
             election = decode_election(path, self._disk.read_file(path))
+        if last_epoch > MAX_EPOCH:
+            raise StorageError(
+                f"the log in {self._directory} has entries of epoch {last_epoch}, which no "
+                "elections can have reached; restore it from a backup"
+            )
+        if election.epoch > MAX_EPOCH:
+            # A forged message has raised it, before such epochs were refused. Nobody was elected
+            # in it, or the log would have its entries. Where elections really are is not known;
+            # they are not that far beyond the log's last one.
+            believed = ElectionState(last_epoch + _FORGED_EPOCH_MARGIN)
+            logger.error(
+                "%s says epoch %d, which no elections can have reached: this replica goes on with "
+                "epoch %d. If no controller is elected, stop all nodes and start them again",
+                path,
+                election.epoch,
+                believed.epoch,
+            )
+            return believed
         if election.epoch < last_epoch:
             raise StorageError(
                 f"{path} knows of no epoch beyond {election.epoch}, but the log does, of epoch "

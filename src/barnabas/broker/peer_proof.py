@@ -1,0 +1,118 @@
+"""How two nodes prove to each other that they belong to one cluster.
+
+The node that connects speaks first, inside Kafka's own SASL messages, under a private mechanism:
+
+    SaslHandshake     BARNABAS-NODE
+    SaslAuthenticate  hello: who I am, whom I mean, which cluster, a nonce
+                   -> challenge: a nonce, and the proof of the node that was asked
+    SaslAuthenticate  the proof of the node that asks
+                   -> nothing: from here on the connection is that of a peer
+
+A proof is an HMAC-SHA256 over the hello and both nonces with the cluster's key. So neither side
+shows the key, an old proof is worth nothing, and one made for another node is not accepted.
+
+The key comes from the cluster's secret. A cluster without one uses its id, which everybody can ask
+for: that keeps out mistakes and strangers who do not know this protocol, but no attacker.
+"""
+
+import hmac
+from dataclasses import dataclass
+from hashlib import sha256
+from struct import Struct
+from struct import error as StructError  # noqa: N812 - it is a class
+from typing import NamedTuple
+
+MECHANISM = "BARNABAS-NODE"
+
+_VERSION = 1
+NONCE_BYTES = 32
+_HELLO = Struct(f">bii16s{NONCE_BYTES}s")
+_MAX_CLUSTER_ID = 256
+
+
+class PeerIdentity(NamedTuple):
+    """A node that has proved itself."""
+
+    node_id: int
+    directory_id: bytes
+
+
+class ProofError(ValueError):
+    """Why a node is not taken for a peer, in words for the other side's log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a node proves itself with."""
+
+    me: PeerIdentity
+    cluster_id: str
+    key: bytes
+
+
+def key_of(secret: bytes | None, cluster_id: str) -> bytes:
+    """The key of a cluster with this secret, or with none."""
+    source = b"id:" + cluster_id.encode() if secret is None else b"secret:" + secret
+    return sha256(b"barnabas node key\0" + source).digest()
+
+
+class Prover:
+    """The side that connects."""
+
+    __slots__ = ("_credentials", "_hello")
+
+    def __init__(self, credentials: Credentials, receiver_id: int, nonce: bytes) -> None:
+        self._credentials = credentials
+        me = credentials.me
+        self._hello = (
+            _HELLO.pack(_VERSION, me.node_id, receiver_id, me.directory_id, nonce)
+            + credentials.cluster_id.encode()
+        )
+
+    @property
+    def hello(self) -> bytes:
+        return self._hello
+
+    def answer(self, challenge: bytes) -> bytes:
+        """This node's proof. Raises `ProofError` if the other side's is wrong."""
+        nonce, proof = challenge[:NONCE_BYTES], challenge[NONCE_BYTES:]
+        key = self._credentials.key
+        if not hmac.compare_digest(proof, _proof(key, b"asked", nonce, self._hello)):
+            raise ProofError("its cluster secret is another one than this node's")
+        return _proof(key, b"asks", nonce, self._hello)
+
+
+class Verifier:
+    """The side that is connected to: what it knows between the hello and the proof."""
+
+    __slots__ = ("_expected", "challenge", "peer")
+
+    def __init__(self, credentials: Credentials, hello: bytes, nonce: bytes) -> None:
+        """Raises `ProofError`."""
+        try:
+            version, node_id, receiver_id, directory_id, _ = _HELLO.unpack_from(hello)
+            cluster_id = hello[_HELLO.size :].decode()
+        except (ValueError, OverflowError, StructError) as error:
+            raise ProofError("the hello of a node makes no sense") from error
+        if version != _VERSION or len(cluster_id) > _MAX_CLUSTER_ID or node_id < 0:
+            raise ProofError("the hello of a node makes no sense")
+        me = credentials.me
+        if cluster_id != credentials.cluster_id:
+            raise ProofError(f"this is node {me.node_id} of cluster {credentials.cluster_id}")
+        if receiver_id != me.node_id:
+            raise ProofError(f"this is node {me.node_id}, not node {receiver_id}")
+        if node_id == me.node_id:
+            raise ProofError(f"this is node {node_id} itself: two nodes have one number")
+        self.peer = PeerIdentity(node_id, directory_id)
+        self.challenge = nonce + _proof(credentials.key, b"asked", nonce, hello)
+        self._expected = _proof(credentials.key, b"asks", nonce, hello)
+
+    def check(self, proof: bytes) -> PeerIdentity:
+        """Raises `ProofError`."""
+        if not hmac.compare_digest(proof, self._expected):
+            raise ProofError("your cluster secret is another one than this node's")
+        return self.peer
+
+
+def _proof(key: bytes, role: bytes, nonce: bytes, hello: bytes) -> bytes:
+    return hmac.digest(key, role + b"\0" + nonce + hello, "sha256")
