@@ -150,6 +150,13 @@ class ActiveController:
             self._connections[broker_id] = connection
             connection.on_lost = lambda: self._lost(broker_id, connection)
 
+    def hears_another(self, broker_id: int, incarnation_id: bytes) -> bool:
+        """Whether another process of that id is in service, and its connection stands."""
+        if self._controller is None or broker_id not in self._connections:
+            return False
+        broker = self._controller.image.brokers.get(broker_id)
+        return broker is not None and not broker.fenced and broker.incarnation_id != incarnation_id
+
     def _lost(self, broker_id: int, connection: Connection) -> None:
         if self._controller is None or self._connections.get(broker_id) is not connection:
             return

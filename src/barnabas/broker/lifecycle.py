@@ -36,8 +36,8 @@ _STRANGERS_ENOUGH = 3
 """How often in a row all other voters must have been found in another cluster to give up."""
 
 _REFUSALS = {
-    ErrorCode.DUPLICATE_BROKER_REGISTRATION: "another node runs under this id, with other data; "
-    "stop that one, or give this one another --id",
+    ErrorCode.DUPLICATE_BROKER_REGISTRATION: "another node runs under this id, with other data "
+    "or a copy of this; stop that one, or give this one another --id",
     ErrorCode.INCONSISTENT_CLUSTER_ID: "the voters belong to another cluster than this node's "
     "data: check --data and --voters",
 }

@@ -102,9 +102,7 @@ def hears_leader(state: RaftState, now_ms: int) -> bool:
 def may_vote(state: RaftState, request: VoteRequest) -> bool:
     if state.voted_for is not None:
         return state.voted_for == request.candidate
-    return (
-        state.leader_id is None and is_complete(state, request) and is_electable(state, request)
-    )
+    return state.leader_id is None and is_complete(state, request) and is_electable(state, request)
 
 
 def is_electable(state: RaftState, request: VoteRequest) -> bool:

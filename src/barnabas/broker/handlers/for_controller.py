@@ -44,6 +44,11 @@ async def handle(node: Node, request: Request[Any], context: RequestContext) -> 
     api = CONTROLLER_APIS[type(request)]
     if isinstance(request, BrokerRegistrationRequest) and request.cluster_id != node.cluster_id:
         return api.refuse(request, ErrorCode.INCONSISTENT_CLUSTER_ID, "")
+    if isinstance(request, BrokerRegistrationRequest) and node.controller.hears_another(
+        request.broker_id, request.incarnation_id
+    ):
+        # A copy of its data, most likely: the lock of a directory tells nothing of a copy.
+        return api.refuse(request, ErrorCode.DUPLICATE_BROKER_REGISTRATION, "")
     try:
         if context.connection.peer is not None:
             response: Response = await node.calls.decide_here(request)

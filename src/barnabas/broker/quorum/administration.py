@@ -19,7 +19,7 @@ from barnabas.broker.quorum.describe import (
 )
 from barnabas.broker.quorum.membership import change_voters
 from barnabas.broker.quorum.quorum import Quorum
-from barnabas.raft import Endpoint, Proposal, Raft, ReplicaKey, Voter
+from barnabas.raft import Endpoint, Proposal, QuorumStatus, Raft, ReplicaKey, Voter
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request, Response
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
@@ -87,18 +87,33 @@ def remove_raft_voter(
         quorum,
         request,
         request.cluster_id,
-        lambda raft, now_ms: raft.remove_voter(key, now_ms),
+        lambda raft, now_ms: (
+            raft.remove_voter(key, now_ms)
+            if leaves_a_majority(raft.status(), key, now_ms - quorum.config.check_quorum_ms)
+            else Proposal(ErrorCode.INVALID_REQUEST)
+        ),
         _REMOVE_TIMEOUT_MS,
         lambda error, why: RemoveRaftVoterResponse(error_code=error, error_message=why),
         may_forward=may_forward,
     )
 
 
+def leaves_a_majority(status: QuorumStatus, key: ReplicaKey, since_ms: int) -> bool:
+    """Whether most of the voters but one have fetched since then: else they could elect nobody."""
+    others = [voter for voter in status.voters if voter.key != key]
+    up = [
+        voter
+        for voter in others
+        if voter.key.node_id == status.leader_id or voter.last_fetch_ms >= since_ms
+    ]
+    return len(up) > len(others) // 2
+
+
 _EXPLANATIONS = {
     ErrorCode.REQUEST_TIMED_OUT: "it has not caught up, or another change is under way: try again",
     ErrorCode.DUPLICATE_VOTER: "a replica of this node votes already",
     ErrorCode.VOTER_NOT_FOUND: "no such replica votes",
-    ErrorCode.INVALID_REQUEST: "the last voter stays",
+    ErrorCode.INVALID_REQUEST: "the last voter stays, and most of those that are left must be up",
     ErrorCode.NOT_LEADER_OR_FOLLOWER: "leadership was lost",
 }
 

@@ -76,7 +76,7 @@ class Quorum:
         self._random = random
         self._executor = executor
         self._named = [NamedVoter(*voter) for voter in voters]
-        self._config = config
+        self.config = config
         self._snapshot_records = snapshot_records
         self._callbacks = Callbacks(
             on_restore, on_commit, on_leadership, on_leader_change, on_failure, snapshot
@@ -131,7 +131,7 @@ class Quorum:
     def _run(self, recovered: Recovered, bootstrap_voters: VoterSet) -> None:
         raft = Raft(
             self.me,
-            config=self._config,
+            config=self.config,
             recovered=recovered,
             bootstrap_voters=bootstrap_voters,
             seeds=[voter.node_id for voter in self._named],
@@ -148,7 +148,7 @@ class Quorum:
             executor=self._executor,
             storage=self._storage,
             peers=self.peers,
-            config=self._config,
+            config=self.config,
             stalls=self.stalls,
             callbacks=self._callbacks,
             snapshot_records=self._snapshot_records,
@@ -162,7 +162,7 @@ class Quorum:
 
     def _on_tick(self) -> None:
         if self._shell is not None:
-            remove_replaced(self._shell, self.me, self._config)
+            remove_replaced(self._shell, self.me, self.config)
 
     async def close(self) -> None:
         """Stop, after handing leadership over if there is somebody to have it."""
