@@ -1,0 +1,312 @@
+"""An ordinary client sends what only nodes may send: nothing happens.
+
+No leader is deposed, nothing is acknowledged that no replica has, nothing that was acknowledged is
+lost, no transaction is ended by a stranger, and nobody waits long meanwhile.
+"""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import barnabas
+from barnabas.broker.peer_proof import MECHANISM
+from barnabas.broker.routes import routes
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.message import Request
+from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
+from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
+from barnabas.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from barnabas.wire.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    PartitionData,
+    TopicData,
+)
+from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from barnabas.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
+from barnabas.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest
+from barnabas.wire.primitives import UnsupportedFieldError
+from tests.broker.raw_client import RawClient, batch
+from tests.hostile.forgeries import FORGERIES, METADATA, World, replica_fetch
+from tests.hostile.onlooker import MB, Onlooker
+from tests.support.broker import wait_until
+from tests.support.cluster import ClusterProcesses, NodeProcess
+from tests.support.peer import prover_of
+
+TOPIC = "orders"
+SETTINGS = {
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+    "auto.leader.rebalance.enable": "false",
+}
+REFUSED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+@pytest.fixture(params=[1, 3], ids=["one node", "three nodes"], scope="module")
+def cluster(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ClusterProcesses]:
+    directory = tmp_path_factory.mktemp("forged")
+    with ClusterProcesses(directory, request.param, SETTINGS) as cluster:
+        in_sync = "2" if request.param == 3 else "1"
+        cluster.create_topic(TOPIC, 1, request.param, min_insync_replicas=in_sync)
+        yield cluster
+        for node in cluster.nodes.values():
+            assert node.alive
+            node.stop()
+            assert "Traceback" not in node.log.read_text(), node.log_tail()
+
+
+def quorum_of(cluster: ClusterProcesses) -> Any:
+    """As its leader sees it."""
+    question = DescribeQuorumRequest([TopicData(METADATA, [PartitionData(0)])])
+    return cluster.controller().ask(question).topics[0].partitions[0]
+
+
+def look(cluster: ClusterProcesses, producer: tuple[int, int] = (0, 0)) -> World:
+    quorum = quorum_of(cluster)
+    (topic,) = cluster.ask_any(MetadataRequest([MetadataRequestTopic(name=TOPIC)])).topics
+    state = cluster.partitions(TOPIC)[TOPIC, 0]
+    return World(
+        cluster_id=cluster.ask_any(DescribeClusterRequest()).cluster_id,
+        epoch=quorum.leader_epoch,
+        leader_id=quorum.leader_id,
+        voters={v.replica_id: v.replica_directory_id for v in quorum.current_voters},
+        topic=TOPIC,
+        topic_id=topic.topic_id,
+        partition_leader=state.leader,
+        partition_epoch=state.leader_epoch,
+        end_offset=10,
+        producer_id=producer[0],
+        producer_epoch=producer[1],
+        transactional_id="tx",
+    )
+
+
+def codes_of(answer: Any) -> Iterator[int]:
+    """Every error code in an answer, wherever it stands."""
+    if isinstance(answer, list):
+        for each in answer:
+            yield from codes_of(each)
+    elif hasattr(answer, "__slots__"):
+        for name in answer.__slots__:
+            value = getattr(answer, name)
+            if name.endswith("error_code"):
+                yield value
+            else:
+                yield from codes_of(value)
+
+
+def forge(node: NodeProcess, request: Request[Any], client: RawClient) -> int:
+    """Send it in every version that can carry it; returns in how many."""
+    sent = 0
+    for version in range(request.MIN_VERSION, request.MAX_VERSION + 1):
+        try:
+            client.frame(request, version)
+        except UnsupportedFieldError:
+            continue
+        finally:
+            client._asked.clear()
+        answer = client.ask(request, version)
+        codes = set(codes_of(answer))
+        assert codes - {0}, (request, version, answer)
+        worst = codes - {0, REFUSED}
+        assert not worst or type(request).__name__ == "WriteTxnMarkersRequest", (request, codes)
+        sent += 1
+    return sent
+
+
+def test_no_api_of_nodes_is_forgotten() -> None:
+    """A new one that only nodes may send needs forgeries too."""
+    assert FORGERIES.keys() == {
+        route.request_type for route in routes() if route.peers_only is not None
+    }
+
+
+@pytest.mark.parametrize("kind", FORGERIES, ids=lambda kind: kind.__name__)
+def test_what_is_forged_changes_nothing(
+    cluster: ClusterProcesses, kind: type[Request[Any]]
+) -> None:
+    with barnabas.Producer(cluster.bootstrap, client_id="honest") as producer:
+        for number in range(10):
+            producer.send(TOPIC, b"%d" % number)
+        producer.flush()
+        before = look(cluster)
+        sent = 0
+        for node in cluster.nodes.values():
+            with Onlooker(node) as onlooker, RawClient(node.host, node.port) as client:
+                for request in FORGERIES[kind](before):
+                    sent += forge(node, request, client)
+            assert onlooker.grown < 30 * MB
+            assert onlooker.longest_s < 1.0
+        assert sent
+        after = look(cluster)
+        assert (after.epoch, after.leader_id) == (before.epoch, before.leader_id)
+        assert after.partition_epoch == before.partition_epoch
+        assert after.voters == before.voters
+        assert not cluster.out_of_sync()
+        assert producer.send(TOPIC, b"after").result(30) is not None
+    assert all(node.alive for node in cluster.nodes.values())
+
+
+def open_transaction(cluster: ClusterProcesses) -> tuple[int, int]:
+    """Who has one open in the topic."""
+    leader = cluster.leader_of(TOPIC)
+
+    def found() -> tuple[int, int] | None:
+        answer = leader.ask(DescribeProducersRequest([TopicRequest(TOPIC, [0])]))
+        for each in answer.topics[0].partitions[0].active_producers:
+            if each.current_txn_start_offset >= 0:
+                return each.producer_id, each.producer_epoch
+        return None
+
+    wait_until(found, 60, "no transaction is open")
+    producer = found()
+    assert producer is not None
+    return producer
+
+
+def committed(cluster: ClusterProcesses, prefix: bytes, until: bytes) -> list[bytes]:
+    """What readers of committed records see of these, from the beginning to a certain one."""
+    values: list[bytes] = []
+    with barnabas.Consumer(cluster.bootstrap, TOPIC) as consumer:
+        wait_until(
+            lambda: values.extend(m.value for m in consumer.poll(0.5)) or until in values,
+            60,
+            f"{until!r} does not come",
+        )
+    return [value for value in values if value.startswith(prefix)]
+
+
+def test_a_stranger_ends_no_transaction(cluster: ClusterProcesses) -> None:
+    markers = next(kind for kind in FORGERIES if kind.__name__ == "WriteTxnMarkersRequest")
+    name = b"tx-%d-" % time.monotonic_ns()
+    with barnabas.Producer(cluster.bootstrap, transactional_id="tx") as producer:
+        with producer.transaction() as transaction:
+            producer.send(TOPIC, name + b"rolled back").result(30)
+            world = look(cluster, open_transaction(cluster))
+            for node in cluster.nodes.values():
+                with RawClient(node.host, node.port) as client:
+                    for request in FORGERIES[markers](world):
+                        forge(node, request, client)
+            assert open_transaction(cluster) == (world.producer_id, world.producer_epoch)
+            transaction.roll_back()
+        with producer.transaction():
+            producer.send(TOPIC, name + b"kept").result(30)
+            world = look(cluster, open_transaction(cluster))
+            with RawClient(*address(cluster.leader_of(TOPIC))) as client:
+                for request in FORGERIES[markers](world):
+                    forge(cluster.leader_of(TOPIC), request, client)
+    assert committed(cluster, name, name + b"kept") == [name + b"kept"]
+
+
+def address(node: NodeProcess) -> tuple[str, int]:
+    return node.host, node.port
+
+
+def test_no_stranger_acknowledges_for_a_replica(cluster: ClusterProcesses) -> None:
+    if len(cluster.nodes) == 1:
+        pytest.skip("there is no other replica")
+    cluster.wait_until_in_sync()
+    world = look(cluster)
+    leader = cluster.nodes[world.partition_leader]
+    followers = [node for node in cluster.nodes.values() if node is not leader]
+    with leader.connect(30) as producer, leader.connect(30) as stranger:
+        data = PartitionProduceData(0, batch(b"not replicated"))
+        topic = TopicProduceData("", world.topic_id, [data])
+        for node in followers:
+            node.freeze()
+        try:
+            producer.send(ProduceRequest(None, -1, 1_000, [topic]))
+            until = time.monotonic() + 0.8
+            while time.monotonic() < until:
+                for node in followers:
+                    for broker_epoch in range(12):
+                        request = replica_fetch(world, node.node_id, 10**6, broker_epoch)
+                        assert stranger.ask(request).error_code == REFUSED
+            answer = producer.receive().responses[0].partition_responses[0]
+        finally:
+            for node in followers:
+                node.thaw()
+    assert answer.error_code == ErrorCode.REQUEST_TIMED_OUT
+    cluster.wait_until_whole()
+
+
+def test_a_stranger_can_not_prove_anything(cluster: ClusterProcesses) -> None:
+    """Neither with the wrong secret nor with nonsense; and it costs nobody anything."""
+    for node in cluster.nodes.values():
+        with Onlooker(node) as onlooker:
+            for secret in (b"a wrong secret of some length", look(cluster).cluster_id.encode()):
+                with RawClient(*address(node)) as client:
+                    prover = prover_of(node, 9, secret)
+                    assert client.ask(SaslHandshakeRequest(MECHANISM)).error_code == 0
+                    challenge = client.ask(SaslAuthenticateRequest(prover.hello))
+                    assert challenge.error_code == 0, "it tells nothing about the secret"
+                    for guess in (challenge.auth_bytes[32:], bytes(32), b"", b"x" * 9999):
+                        refused = client.ask(SaslAuthenticateRequest(guess))
+                        assert refused.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+            with RawClient(*address(node)) as client:
+                for number in range(300):
+                    nonsense = SaslAuthenticateRequest(bytes([number % 256]) * number)
+                    answer = client.ask(nonsense)
+                    assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+        assert onlooker.longest_s < 1.0
+        assert onlooker.grown < 30 * MB
+
+
+def test_a_voter_is_removed_only_under_its_right_name(cluster: ClusterProcesses) -> None:
+    """An operator may; an open cluster knows none from another. But none by a guess, no last one,
+    and none without which the others could not elect anybody."""
+    cluster.wait_until_whole()
+    before = look(cluster)
+    for node in cluster.nodes.values():
+        for node_id in (*before.voters, 9):
+            request = RemoveRaftVoterRequest(before.cluster_id, node_id, b"guess" + bytes(11))
+            assert node.ask(request).error_code == ErrorCode.VOTER_NOT_FOUND
+        stranger = AddRaftVoterRequest(before.cluster_id, 200, 9, b"d" * 16, [])
+        refused = node.ask(stranger).error_code
+        assert refused in (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    if len(cluster.nodes) == 1:
+        last = RemoveRaftVoterRequest(before.cluster_id, 1, before.voters[1])
+        assert cluster[1].ask(last).error_code == ErrorCode.INVALID_REQUEST
+    else:
+        leader = cluster.controller()
+        frozen, other = (node for node in cluster.nodes.values() if node is not leader)
+        frozen.freeze()
+        try:
+            time.sleep(3)  # until the leader takes it for gone
+            with leader.connect(30) as client:
+                request = RemoveRaftVoterRequest(
+                    before.cluster_id, other.node_id, before.voters[other.node_id]
+                )
+                assert client.ask(request).error_code == ErrorCode.INVALID_REQUEST
+        finally:
+            frozen.thaw()
+        cluster.wait_until_whole()
+    assert look(cluster).voters == before.voters
+
+
+def test_an_epoch_that_was_forged_before_is_left_behind(tmp_path: Path) -> None:
+    """What an older release has written down of an absurd epoch does not stop a node."""
+    with ClusterProcesses(tmp_path, 3, SETTINGS) as cluster:
+        cluster.create_topic(TOPIC, 1, 3)
+        with barnabas.Producer(cluster.bootstrap) as producer:
+            producer.send(TOPIC, b"kept").result(30)
+        cluster.stop()
+        for node in cluster.nodes.values():
+            path = node.data / "__cluster_metadata-0" / "quorum-state"
+            state = json.loads(path.read_text())
+            path.write_text(json.dumps(state | {"leaderEpoch": 2**31 - 1, "votedId": -1}))
+        cluster.start()
+        assert "no elections can have reached" in cluster[1].log.read_text()
+        assert committed(cluster, b"", b"kept") == [b"kept"]
+        assert 1000 <= quorum_of(cluster).leader_epoch < 2000
