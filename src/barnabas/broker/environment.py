@@ -34,6 +34,8 @@ class Environment:
     """So many threads of that name, for `loop.run_in_executor`."""
     process: Callable[[], Executor] = ChildProcess
     """A process of its own, for the same; what it works on must not be needed here meanwhile."""
+    secret: bytes | None = None
+    """The cluster's secret, where it does not come from a file."""
 
     @classmethod
     def real(cls, loop: AbstractEventLoop) -> "Environment":

@@ -182,7 +182,9 @@ class PeerConnection(BufferedProtocol):
     # -- the proof ---------------------------------------------------------------------------------
 
     def _step(self, request: Request[Response]) -> Call[Response]:
-        return Call(request, request.MAX_VERSION, self._lane.loop.create_future())
+        answer: Future[Response] = self._lane.loop.create_future()
+        answer.add_done_callback(lambda done: done.exception())  # the lane hears of it as it is
+        return Call(request, request.MAX_VERSION, answer)
 
     def _prove(self, prover: Prover, response: Response) -> None:
         if not isinstance(response, SaslAuthenticateResponse):

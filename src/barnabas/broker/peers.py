@@ -147,8 +147,8 @@ class Peers:
         if self._refusals.get(node_id) != reason:
             self._refusals[node_id] = reason
             logger.warning(
-                "node %d is no peer of this node: %s; the nodes of a cluster need the same "
-                "cluster.secret.file, and --data and --voters of one cluster",
+                "node %d is no peer of this node: %s. Check --voters and --data, and that both "
+                "have the same cluster.secret.file, or one a copy of the other's cluster.secret",
                 node_id,
                 reason,
             )

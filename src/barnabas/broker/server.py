@@ -59,7 +59,7 @@ class Server:
         sockets = self._environment.bind(listen)
         port = sockets[0].getsockname()[1]
         self.data = _open_data(config, self._environment)
-        secret = load_secret(self._environment.disk, config, self.data)
+        secret = self._environment.secret or load_secret(self._environment.disk, config, self.data)
         self.node = node = Node(config, self.data, self._environment, self._failed, secret)
         node.cluster.advertised = told or Address(listen.host, port)
         gate = Gate(loop, Dispatcher(node, routes()).dispatch, node.door)

@@ -115,6 +115,7 @@ class Machine:
             _bind,
             lambda workers, _name: process.new_executor(workers),
             lambda: process.new_executor(1),
+            secret=b"of the simulated cluster",
         )
         self.simulator.say(f"{self.host} starts")
         stopping = self._stopping = asyncio.Event()
