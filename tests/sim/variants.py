@@ -12,6 +12,7 @@ from barnabas.broker.led_shard import LedShard
 from barnabas.broker.lifecycle import Lifecycle
 from barnabas.broker.metadata_follower import MetadataFollower
 from barnabas.broker.partition import Partition
+from barnabas.broker.peers_only import PeersOnly
 from barnabas.broker.quorum.writer import Writer
 from barnabas.broker.replica_session import Followed
 from barnabas.broker.trust import DiskTrust
@@ -197,6 +198,9 @@ def _lost_or_not(*arguments: Any, **_: Any) -> None:
 
 
 VARIANTS: dict[str, Variant] = {
+    "take anybody for a node": Variant(
+        [patch.object(PeersOnly, "may_send", staticmethod(lambda *_: True))], "forged"
+    ),
     "commit metadata before it is synced": Variant(
         [patch.object(Writer, "add", _durable_at_once)], "power"
     ),

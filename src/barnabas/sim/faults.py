@@ -5,6 +5,7 @@ from functools import partial
 
 from barnabas.sim.administrator import Administrator
 from barnabas.sim.cluster import Cluster
+from barnabas.sim.forger import Forger
 from barnabas.sim.machine import Machine
 
 
@@ -14,6 +15,7 @@ class Faults:
     def __init__(self, cluster: Cluster, administrator: Administrator) -> None:
         self._cluster = cluster
         self._administrator = administrator
+        self._forger = Forger(cluster)
         self._simulator = cluster.simulator
         self._network = cluster.network
         self._profile = cluster.profile
@@ -288,3 +290,6 @@ class Faults:
 
     def churn_topics(self) -> None:
         self._administrator.churn_topics()
+
+    def forge(self) -> None:
+        self._forger.forge()

@@ -31,8 +31,19 @@ FAULTS = (
     "move_replicas",
     "elect_preferred",
     "churn_topics",
+    "forge",
 )
-_FAULTY = ("anything", "anything", "kills", "power", "disks", "network", "pauses", "moves")
+_FAULTY = (
+    "anything",
+    "anything",
+    "kills",
+    "power",
+    "disks",
+    "network",
+    "pauses",
+    "moves",
+    "forged",
+)
 EMPHASES = (*_FAULTY, "elections", *("transactions",) * 4)
 
 _COMPACTING = {
@@ -179,6 +190,15 @@ def _draw(random: Random, emphasis: str) -> Profile:
                     "partition": 1,
                     "kill_controller": 1,
                 },
+            )
+        case "forged":
+            return replace(
+                profile,
+                nodes=3,
+                replication_factor=3,
+                fault_every_ms=100,
+                faults={"forge": 20, "kill_leader": 2, "power_loss": 2, "isolate_leader": 1},
+                restarts_ms=(400, 1_500),
             )
         case _:
             return profile
