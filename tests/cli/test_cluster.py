@@ -245,6 +245,7 @@ def test_a_node_joins_and_leaves(nodes: Supervised, cli: Cli, name: str, tmp_pat
         [
             *(sys.executable, "-m", "barnabas", "server", "--id", "4", "--voters", voters),
             *("--listen", "127.0.0.1:0", "--data", str(tmp_path / "node-4")),
+            *("--set", f"cluster.secret.file={nodes.data / 'cluster.secret'}"),
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

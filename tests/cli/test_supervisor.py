@@ -106,6 +106,7 @@ def test_three_nodes_form_a_cluster_and_stop_one_after_the_other(
     assert bootstrap.count(",") == 2
     assert cluster.nodes().keys() == {1, 2, 3}
     assert sorted(each.name for each in (tmp_path / "data").iterdir()) == [
+        "cluster.secret",
         "node-1",
         "node-2",
         "node-3",

@@ -13,6 +13,7 @@ from barnabas.wire.message import Request
 from barnabas.wire.messages import (
     add_partitions_to_txn,
     alter_partition,
+    assign_replicas_to_dirs,
     begin_quorum_epoch,
     end_quorum_epoch,
     fetch,
@@ -172,6 +173,20 @@ def heartbeats(world: World) -> Iterator[Request[Any]]:
                 )
 
 
+def doubts(world: World) -> Iterator[Request[Any]]:
+    """That replicas can't be vouched for, which would take them out of the in-sync set."""
+    for broker_id, directory_id in world.nodes:
+        for broker_epoch in (*range(12), -1, LARGEST_LONG):
+            for directory in (directory_id, bytes(16), bytes(15) + b"\1"):
+                partitions = [assign_replicas_to_dirs.PartitionData(0)]
+                topic = assign_replicas_to_dirs.TopicData(world.topic_id, partitions)
+                yield assign_replicas_to_dirs.AssignReplicasToDirsRequest(
+                    broker_id,
+                    broker_epoch,
+                    [assign_replicas_to_dirs.DirectoryData(directory, [topic])],
+                )
+
+
 def producer_ids(world: World) -> Iterator[Request[Any]]:
     for node_id, _ in world.nodes:
         for broker_epoch in (*range(12), -1, LARGEST_LONG):
@@ -220,6 +235,7 @@ FORGERIES: dict[type[Request[Any]], Callable[[World], Iterator[Request[Any]]]] =
     BrokerRegistrationRequest: registrations,
     BrokerHeartbeatRequest: heartbeats,
     AllocateProducerIdsRequest: producer_ids,
+    assign_replicas_to_dirs.AssignReplicasToDirsRequest: doubts,
     write_txn_markers.WriteTxnMarkersRequest: markers,
     add_partitions_to_txn.AddPartitionsToTxnRequest: transactions,
 }

@@ -19,7 +19,7 @@ from tools.codegen.schema import Block, Field, parse
 SCHEMA = Path(__file__).parents[2] / "src/barnabas/wire/schema"
 
 _WIDTHS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
-_TIMES = ("TimestampMs", "Timestamp", "AppendTimeMs", "RetentionTimeMs")
+_TIMES = ("LifetimeMs", "TimestampMs", "Timestamp", "AppendTimeMs", "RetentionTimeMs")
 
 
 class KnownMessage:

@@ -19,6 +19,7 @@ class Supervised:
     def __init__(self, directory: Path, *arguments: str) -> None:
         kept = {name: v for name, v in os.environ.items() if not name.startswith("BARNABAS_")}
         command = [sys.executable, "-m", "barnabas", "server", "--listen", "127.0.0.1:0"]
+        self.data = directory / "data"
         self.process = subprocess.Popen(
             [*command, "--data", str(directory / "data"), *arguments],
             env=kept,

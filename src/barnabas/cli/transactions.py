@@ -201,7 +201,7 @@ async def abort(
     ],
     force: Annotated[
         bool,
-        typer.Option("--force", help="Also if a coordinator knows of it: this may tear it apart."),
+        typer.Option("--force", help="Leave it to the broker to check that it hangs."),
     ] = False,
 ) -> None:
     """Roll back a hanging transaction.
