@@ -195,6 +195,7 @@ def _draw(random: Random, emphasis: str) -> Profile:
             return replace(
                 profile,
                 nodes=3,
+                voters=min(3, profile.voters),
                 replication_factor=3,
                 fault_every_ms=100,
                 faults={"forge": 20, "kill_leader": 2, "power_loss": 2, "isolate_leader": 1},
