@@ -5,6 +5,7 @@ from pathlib import Path
 
 import psutil
 
+from barnabas.records.batch import HEADER_SIZE, batch_size, patch_crc
 from barnabas.records.encode import encode_batch
 from tests.broker.raw_client import RawClient, now_ms
 from tests.broker.verbs import (
@@ -125,3 +126,32 @@ def test_no_process_is_left_behind(topic: str, tmp_path: Path) -> None:
         (child,) = psutil.Process(node.pid).children()
         node.stop()
         assert not child.is_running()
+
+
+def test_a_batch_that_cannot_be_read_is_told_of_once(topic: str, tmp_path: Path) -> None:
+    """It stays, and everything else is compacted, again and again."""
+    with BrokerProcess(tmp_path, SETTINGS) as node:
+        with RawClient(node.host, node.port) as client:
+            create_topic(client, topic, cleanup_policy="compact", segment_bytes="1024")
+            for number in range(3):
+                put(client, topic, b"key", b"%d" % number)
+        node.stop()
+        (segment,) = (node.data / f"{topic}-0").glob("*.log")
+        data = bytearray(segment.read_bytes())
+        size = batch_size(data)
+        second = data[size : size + batch_size(data, size)]
+        second[HEADER_SIZE:] = b"\xff" * (len(second) - HEADER_SIZE)
+        patch_crc(second)
+        data[size : size + len(second)] = second
+        segment.write_bytes(data)
+        node.start()
+        with RawClient(node.host, node.port) as client:
+            assert alter(client, (TOPIC, topic), ("max.compaction.lag.ms", SET, "1"))[0] == 0
+            for number in range(3, 6):
+                put(client, topic, b"key", b"%d" % number)
+                done = f"{topic}-0 is compacted up to offset {number + 1}:"
+                wait_until(lambda done=done: done in node.log.read_text(), 60, done)
+        said = node.log.read_text()
+        assert said.count("can't be read") == 1
+        assert f"{topic}-0: the batch at offsets 1 to 1 holds records that can't be read" in said
+        assert "run `barnabas log repair`" in said

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from barnabas.log import Log, LogConfig, StorageError, compact
-from barnabas.log.repair import FoundBatch, FoundDamage, examine_log, repair_log
+from barnabas.log.repair import DamagedBytes, GarbageBatch, examine_log, repair_log
 from barnabas.log.unreadable import UnreadableBatch, readable_payload
 from barnabas.records.batch import HEADER_SIZE, BatchHeader, parse_header, patch_crc
 from barnabas.records.compression import Compression
@@ -19,7 +19,7 @@ RECOVERED = "data/recovered/t-0"
 NOW = 1_700_000_000_000
 SEGMENT_BYTES = 400
 
-Outcome = Sequence[FoundBatch | FoundDamage]
+Outcome = Sequence[GarbageBatch | DamagedBytes]
 
 
 def poison(
@@ -56,7 +56,7 @@ def left(disk: MemoryDisk, *, scan: bool = False) -> Log:
 
 
 def found_in(outcome: Outcome) -> list[int]:
-    return [each.header.base_offset for each in outcome if isinstance(each, FoundBatch)]
+    return [each.header.base_offset for each in outcome if isinstance(each, GarbageBatch)]
 
 
 def test_a_look_finds_them_and_changes_nothing() -> None:
@@ -84,7 +84,7 @@ def test_they_are_replaced_by_empty_batches(clean: bool, scan: bool) -> None:
     done = list(repair_log(disk, DIRECTORY, RECOVERED))
     assert found_in(done) == [2, 6, 10, 14, 18, 22]
     for each in done:
-        assert isinstance(each, FoundBatch)
+        assert isinstance(each, GarbageBatch)
         assert each.copied_to is not None
         assert disk.read_file(each.copied_to) == originals[each.header.base_offset]
     assert list(examine_log(disk, DIRECTORY)) == []
@@ -132,7 +132,7 @@ def test_a_crash_at_any_step_leaves_the_old_batch_or_the_new_one() -> None:
         with pytest.raises((StorageError, RuntimeError)):
             list(repair_log(disk, DIRECTORY, RECOVERED))
         disk.on_step = None
-        kept = [each for each in examine_log(disk, DIRECTORY) if isinstance(each, FoundBatch)]
+        kept = [each for each in examine_log(disk, DIRECTORY) if isinstance(each, GarbageBatch)]
         log = left(disk)
         assert log.log_end_offset == 26
         log.close()
@@ -170,7 +170,7 @@ def test_a_torn_tail_is_left_to_recovery() -> None:
     last = max(path for path in disk.nodes if path.endswith(".log"))
     disk.nodes[last].data += b"torn"
     *batches, damage = list(repair_log(disk, DIRECTORY, RECOVERED))
-    assert isinstance(damage, FoundDamage)
+    assert isinstance(damage, DamagedBytes)
     assert len(batches) == 6
     assert bytes(disk.nodes[last].data).endswith(b"torn")
     assert len(read_all(left(disk))) == 8
@@ -194,7 +194,7 @@ def test_another_file_of_that_name_is_left_alone() -> None:
     taken = f"{RECOVERED}/{2:020d}-{4:020d}.batch"
     disk.replace_file(taken, b"of a topic of the same name")
     done = list(repair_log(disk, DIRECTORY, RECOVERED))
-    assert isinstance(done[0], FoundBatch)
+    assert isinstance(done[0], GarbageBatch)
     assert done[0].copied_to == taken.replace(".batch", ".1.batch")
     assert disk.read_file(taken) == b"of a topic of the same name"
 
@@ -210,7 +210,7 @@ def test_compaction_goes_past_them_and_keeps_them() -> None:
     assert "can't be read" in result.unreadable[0][1]
     run_job(log, job, disk)
     assert not compacted(log, disk, NOW + 1)
-    found = [each for each in examine_log(disk, DIRECTORY) if isinstance(each, FoundBatch)]
+    found = [each for each in examine_log(disk, DIRECTORY) if isinstance(each, GarbageBatch)]
     assert [each.header.base_offset for each in found] == [2, 6, 10, 14, 18, 22]
     log.close()
     list(repair_log(disk, DIRECTORY, RECOVERED))

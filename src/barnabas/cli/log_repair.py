@@ -18,7 +18,7 @@ from barnabas.cli.command import (
 from barnabas.cli.output import print_line, say
 
 if TYPE_CHECKING:
-    from barnabas.log.repair import FoundBatch, FoundDamage
+    from barnabas.log.repair import DamagedBytes, GarbageBatch
     from barnabas.log.storage import Disk
 
 EPILOG = "Example: barnabas log repair data --partition orders-0 --execute"
@@ -58,7 +58,7 @@ def repair(
 def _repair(data: Path, wanted: list[str], *, execute: bool, as_json: bool) -> int:
     from barnabas.log.directory import META_FILE
     from barnabas.log.errors import DirectoryLocked, StorageError
-    from barnabas.log.repair import FoundBatch
+    from barnabas.log.repair import GarbageBatch
     from barnabas.log.storage import OsDisk
 
     disk = OsDisk()
@@ -74,7 +74,7 @@ def _repair(data: Path, wanted: list[str], *, execute: bool, as_json: bool) -> i
     batches = damages = 0
     try:
         for found in _found(disk, root, wanted, execute=execute):
-            if isinstance(found, FoundBatch):
+            if isinstance(found, GarbageBatch):
                 batches += 1
                 _print_batch(found, as_json=as_json)
             else:
@@ -89,7 +89,7 @@ def _repair(data: Path, wanted: list[str], *, execute: bool, as_json: bool) -> i
 
 def _found(
     disk: "Disk", root: str, wanted: list[str], *, execute: bool
-) -> "Iterator[FoundBatch | FoundDamage]":
+) -> "Iterator[GarbageBatch | DamagedBytes]":
     from barnabas.log.repair import RECOVERED_DIRECTORY, examine_log, repair_log
 
     names = [name for name in sorted(disk.list_directories(root)) if _is_partition(name)]
@@ -111,7 +111,7 @@ def _is_partition(name: str) -> bool:
     return bool(topic) and number.isascii() and number.isdecimal()
 
 
-def _print_batch(batch: "FoundBatch", *, as_json: bool) -> None:
+def _print_batch(batch: "GarbageBatch", *, as_json: bool) -> None:
     import json
 
     header = batch.header
@@ -135,7 +135,7 @@ def _print_batch(batch: "FoundBatch", *, as_json: bool) -> None:
     print_line(line)
 
 
-def _print_damage(damage: "FoundDamage", *, as_json: bool) -> None:
+def _print_damage(damage: "DamagedBytes", *, as_json: bool) -> None:
     import json
 
     if as_json:

@@ -34,7 +34,7 @@ RECOVERED_DIRECTORY = "recovered"
 _COPIED_BYTES = 1024 * 1024
 
 
-class FoundBatch(NamedTuple):
+class GarbageBatch(NamedTuple):
     """A batch that nobody can read, and why; where a copy of it is once it was taken out."""
 
     segment: str
@@ -44,7 +44,7 @@ class FoundBatch(NamedTuple):
     copied_to: str | None = None
 
 
-class FoundDamage(NamedTuple):
+class DamagedBytes(NamedTuple):
     """Bytes with a wrong CRC or no batch at all: nothing that is repaired here."""
 
     segment: str
@@ -52,7 +52,7 @@ class FoundDamage(NamedTuple):
     reason: str
 
 
-def examine_log(disk: Disk, directory: str) -> Iterator[FoundBatch | FoundDamage]:
+def examine_log(disk: Disk, directory: str) -> Iterator[GarbageBatch | DamagedBytes]:
     """What is wrong with a log. Only reads. Raises `StorageError`."""
     with storage_errors(f"can not read {directory}"):
         for base_offset in _base_offsets(disk, directory):
@@ -61,7 +61,7 @@ def examine_log(disk: Disk, directory: str) -> Iterator[FoundBatch | FoundDamage
 
 def repair_log(
     disk: Disk, directory: str, recovered_directory: str
-) -> Iterator[FoundBatch | FoundDamage]:
+) -> Iterator[GarbageBatch | DamagedBytes]:
     """Take out what can't be read, segment by segment; what was done is told after each.
 
     The caller holds the lock of the data directory. Raises `StorageError`; then the segment at
@@ -73,14 +73,14 @@ def repair_log(
             copies = [
                 each._replace(copied_to=_copy_out(disk, each, recovered_directory))
                 for each in found
-                if isinstance(each, FoundBatch)
+                if isinstance(each, GarbageBatch)
             ]
             if copies:
                 for parent in (recovered_directory, recovered_directory.rpartition("/")[0]):
                     disk.sync_directory(parent.rpartition("/")[0])
                 _Rewriting(disk, directory, base_offset).run()
             yield from copies
-            yield from (each for each in found if isinstance(each, FoundDamage))
+            yield from (each for each in found if isinstance(each, DamagedBytes))
 
 
 def _base_offsets(disk: Disk, directory: str) -> list[int]:
@@ -88,16 +88,16 @@ def _base_offsets(disk: Disk, directory: str) -> list[int]:
     return sorted(number for number in numbers if number is not None)
 
 
-def _examine(disk: Disk, path: str) -> Iterator[FoundBatch | FoundDamage]:
+def _examine(disk: Disk, path: str) -> Iterator[GarbageBatch | DamagedBytes]:
     file = disk.open(path)
     try:
         for found in scan_batches(file, file.size()):
             if isinstance(found, Flaw):
-                yield FoundDamage(path, found.position, found.reason)
+                yield DamagedBytes(path, found.position, found.reason)
             elif found.flaw is not None:
-                yield FoundDamage(path, found.position, found.flaw)
+                yield DamagedBytes(path, found.position, found.flaw)
             elif (reason := _reason(found)) is not None:
-                yield FoundBatch(path, found.position, found.header, reason)
+                yield GarbageBatch(path, found.position, found.header, reason)
     finally:
         file.close()
 
@@ -113,7 +113,7 @@ def _reason(batch: ScannedBatch) -> str | None:
     return None
 
 
-def _copy_out(disk: Disk, batch: FoundBatch, directory: str) -> str:
+def _copy_out(disk: Disk, batch: GarbageBatch, directory: str) -> str:
     """Copy a batch as it is; a file that has something else is left alone."""
     file = disk.open(batch.segment)
     try:
