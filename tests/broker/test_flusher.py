@@ -1,6 +1,7 @@
 """Flushing on another thread, and what happens when the disk refuses to."""
 
 import asyncio
+import signal
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -87,6 +88,27 @@ def test_many_writes_share_few_flushes(tmp_path: Path) -> None:
         assert 0 < disk.syncs < 20
 
     run(tmp_path, LogConfig(flush_messages=1), test)
+
+
+def test_closing_does_not_spin_on_a_flush_that_has_just_ended(tmp_path: Path) -> None:
+    def give_up(*_: object) -> None:
+        raise AssertionError("the event loop stands still")
+
+    async def test(partition: Partition, flusher: Flusher, disk: Disk) -> None:
+        put(partition, b"a")
+        (running,) = flusher._running
+        while not running.done():  # and its callback has not had its turn
+            await asyncio.sleep(0)
+        await flusher.close()
+        assert not flusher._running
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(30)
+    try:
+        run(tmp_path, LogConfig(flush_messages=1), test)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_a_failed_flush_is_told_to_all_who_wait(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ meanwhile is covered by the next one, so many small writes share few flushes.
 """
 
 import logging
-from asyncio import AbstractEventLoop, Future, TimerHandle
+from asyncio import AbstractEventLoop, Future, TimerHandle, sleep
 from concurrent.futures import Executor
 
 from barnabas.broker.clock import Clock
@@ -92,3 +92,4 @@ class Flusher:
             self._disarm(partition)
         while self._running:  # one that ends may begin another
             await next(iter(self._running))
+            await sleep(0)  # one that is done stays there until its callback has had its turn
