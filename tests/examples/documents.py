@@ -3,7 +3,8 @@
 A `console` block holds commands after `$ `, each perhaps with the output it shall have; `…` stands
 for anything, and alone in a line for any lines. A `python` block is a program; a `text` block right
 after it holds its output.
-Commands that prepare a machine or run for ever are not for tests: see `NOT_RUN`. A command finds
+Commands that prepare a machine, run for ever or want a stopped server are not for tests: see
+`NOT_RUN`. A command finds
 the optional programs that it names, and no other.
 """
 
@@ -22,6 +23,7 @@ _BLOCK = re.compile(r"^```(console|python|text)\n(.*?)^```$", re.MULTILINE | re.
 NOT_RUN = re.compile(
     r"make |pip |\.venv/bin/|BARNABAS_\w+=\S+ |barnabas server"
     r"|barnabas consume orders +#"
+    r"|barnabas log repair"
 )
 _ADDRESS = "localhost:9092"
 _ANY_LINES = r"[\s\S]*"

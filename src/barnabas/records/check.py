@@ -14,7 +14,7 @@ Nothing may follow the last record. The attributes of a record have no meaning, 
 only their highest bit is refused, since some clients read a varint there. What a key or value means
 is the application's business.
 
-With the compiled kernel that costs a few nanoseconds a record, and about a microsecond without.
+With the compiled kernel that costs up to ten nanoseconds a record, and two microseconds without.
 """
 
 from collections.abc import Iterator
