@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from barnabas.broker.net.connection import MAX_PARKED
 from barnabas.broker.net.request_order import PEER_CLIENT_ID, RequestKind, kind_of, may_overlap
-from barnabas.broker.peers import is_peer, peer_client_id
+from barnabas.broker.peers import claims_to_be_peer, peer_client_id
 from barnabas.wire.framing import encode_request
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.produce import ProduceRequest
@@ -106,7 +106,7 @@ def test_the_kind_is_told_from_the_header(client_id: str | None, node_id: int) -
     produce = b"".join(encode_request(ProduceRequest(), 9, 1, client_id))[4:]
     assert kind_of(produce) is RequestKind.PRODUCE
     metadata = b"".join(encode_request(MetadataRequest([]), 9, 1, client_id))[4:]
-    assert (kind_of(metadata) is RequestKind.PEER) == is_peer(client_id or "")
+    assert (kind_of(metadata) is RequestKind.PEER) == claims_to_be_peer(client_id or "")
     of_node = b"".join(encode_request(MetadataRequest([]), 9, 1, peer_client_id(node_id)))[4:]
     assert kind_of(of_node) is RequestKind.PEER
 
