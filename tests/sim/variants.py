@@ -15,6 +15,7 @@ from barnabas.broker.partition import Partition
 from barnabas.broker.peers_only import PeersOnly
 from barnabas.broker.quorum.writer import Writer
 from barnabas.broker.replica_session import Followed
+from barnabas.broker.replica_trust import NO_DOUBT
 from barnabas.broker.trust import DiskTrust
 from barnabas.controller import liveness, lost_replicas, partition_changes, registrations
 from barnabas.log import directory
@@ -284,6 +285,12 @@ VARIANTS: dict[str, Variant] = {
             patch.object(Lifecycle, "is_sure", _Always(), create=True),
         ],
         "power",
+    ),
+    "trust every directory": Variant(
+        [patch("barnabas.broker.partitions.examine", lambda *_, **__: NO_DOUBT)], "damage"
+    ),
+    "believe a log after a loss of power that was not flushed": Variant(
+        [patch.object(Log, "is_flush_marked", _Always())], "power"
     ),
     "leave the data directory's own name unsynced": Variant(
         [patch.object(directory, "_sync_name", lambda *_: None)], "power", 10

@@ -291,8 +291,11 @@ class _Recovery:
             reason = f"{_log_name(each.base_offset)} is missing"
             self._lost.add(LostRange(each.base_offset, each.next_offset, reason))
         state = self._state
-        if segments and state is not None and state.is_start_exact and not self._power_lost:
-            first = segments[0].base_offset
+        first = segments[0].base_offset if segments else 0
+        # A log that has no state has never begun anywhere but at 0, or far away from it.
+        is_near = first <= _MAX_RELATIVE_OFFSET
+        is_start_exact = is_near if state is None else state.is_start_exact
+        if is_start_exact and not self._power_lost:
             reason = f"{_log_name(self._log_start_offset)} is missing"
             self._lost.add(LostRange(self._log_start_offset, first, reason))
         for previous, segment in pairwise(segments):

@@ -289,8 +289,11 @@ class ProcessDisk:
         if name not in directory.entries:
             raise FileNotFoundError(ENOENT, "No such file", path)
         new_directory, new_name = self._parent(new_path)
-        assert new_directory is directory, "renames stay within a directory"
-        directory.rename(name, new_name)
+        if new_directory is directory:
+            directory.rename(name, new_name)
+        else:
+            new_directory.put(new_name, directory.entries[name])
+            directory.take(name)
         if dying:
             self.die_now()
 

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 from functools import partial
+from random import Random
 
 from barnabas.sim.administrator import Administrator
 from barnabas.sim.cluster import Cluster
+from barnabas.sim.damage import lose_directory, make_hole
+from barnabas.sim.disk import SimulatedDisk
 from barnabas.sim.forger import Forger
 from barnabas.sim.machine import Machine
 
@@ -193,6 +196,33 @@ class Faults:
             return True
         are_up = all(self._cluster.machines[voter].is_running for voter in voters)
         return are_up and self._cluster.voters_agree(node_id)
+
+    def blackout(self) -> None:
+        """All machines lose power at once; what was acknowledged has been flushed before."""
+        if not all(machine.has_power for machine in self._cluster.machines.values()):
+            return
+        for machine in self._cluster.machines.values():
+            machine.lose_power()
+            delay_ms = self.random.choice(self._profile.restarts_ms)
+            self._simulator.after(delay_ms * 1000, partial(self._power_up, machine))
+
+    def lose_directory(self) -> None:
+        self._damage(lose_directory)
+
+    def make_hole(self) -> None:
+        self._damage(make_hole)
+
+    def _damage(self, damage: Callable[[SimulatedDisk, Random], str | None]) -> None:
+        """Some partition of a machine that is killed has lost something when it comes back."""
+        machine = self._anybody()
+        guarantee = self._cluster.watch.guarantee
+        if machine is None or not guarantee.may_lose(machine.node_id):
+            return
+        machine.kill()
+        what = damage(machine.disk, self.random)
+        if what is not None:
+            self._simulator.say(f"{machine.host} {what}")
+            guarantee.loses(machine.node_id)
 
     def full_disk(self) -> None:
         machine = self._anybody()

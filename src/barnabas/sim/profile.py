@@ -43,6 +43,8 @@ _FAULTY = (
     "pauses",
     "moves",
     "forged",
+    "damage",
+    "blackout",
 )
 EMPHASES = (*_FAULTY, "elections", *("transactions",) * 4)
 
@@ -106,7 +108,8 @@ def draw_profile(random: Random, emphasis: str | None = None) -> Profile:
         faulty_ms=random.choice((3_000, 4_000, 6_000)),
         transactional_ids=transactional_ids,
         output_partitions=random.choice((2, 2, 3)),
-        settings={"transaction.state.log.num.partitions": str(random.choice((1, 1, 3)))}
+        settings=profile.settings
+        | {"transaction.state.log.num.partitions": str(random.choice((1, 1, 3)))}
         | random.choice(({}, _COMPACTING)),
     )
 
@@ -157,6 +160,26 @@ def _draw(random: Random, emphasis: str) -> Profile:
                 faults={"kill": 4, "kill_leader": 1, "wipe_last_in_sync": 6, "power_loss": 2},
                 restarts_ms=(50, 1_500, 4_000),
                 wipes=4,
+            )
+        case "damage":
+            return replace(
+                profile,
+                replication_factor=3,
+                faults={"lose_directory": 4, "make_hole": 6, "kill": 3, "kill_leader": 3},
+                restarts_ms=(1, 50, 400, 2_000),
+                settings={
+                    "log.segment.bytes": "1024",
+                    "replica.high.watermark.checkpoint.interval.ms": "100",
+                },
+            )
+        case "blackout":
+            return replace(
+                profile,
+                replication_factor=3,
+                fault_every_ms=1_200,
+                faults={"blackout": 5, "kill": 2, "kill_leader": 2, "power_loss": 1},
+                restarts_ms=(1, 50, 400, 1_500),
+                settings={"log.flush.interval.messages": "1"},
             )
         case "network":
             return replace(
