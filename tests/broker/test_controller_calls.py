@@ -15,7 +15,7 @@ from barnabas.broker.controller_calls import (
     ControllerCalls,
     ControllerUnavailable,
 )
-from barnabas.broker.peers import PeerUnavailable
+from barnabas.broker.peers import PeerIsDown, PeerUnavailable
 from barnabas.broker.routes import routes
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
@@ -40,6 +40,7 @@ class Stage:
 
     def __init__(self) -> None:
         self.leader_id: int | None = ME
+        self.down = 0
         self.others: dict[int, Callable[[Future[Any]], None]] = {}
         self.here: Callable[[], Any] = answer
         self.asked: list[tuple[int, int, str]] = []
@@ -53,7 +54,11 @@ class Stage:
             self,  # type: ignore[arg-type]
             lambda: self.leader_id,
             lambda: 0,
+            self._is_down,
         )
+
+    def _is_down(self) -> None:
+        self.down += 1
 
     def call(
         self, node_id: int, request: Any, version: int, *, timeout_ms: int, lane: str
@@ -125,6 +130,21 @@ def test_it_asks_until_there_is_one() -> None:
         stage.here = no_more
         assert await asking == answer()
         assert [node_id for node_id, _, _ in stage.asked] == [2, 2, 3, ME, ME]
+
+    play(scenario)
+
+
+def test_it_is_told_when_the_controllers_process_is_gone() -> None:
+    async def scenario(stage: Stage) -> None:
+        def down(future: "Future[Any]") -> None:
+            future.set_exception(PeerIsDown())
+            stage.leads(3)
+
+        stage.leader_id = 2
+        stage.others[2] = down
+        stage.others[3] = lambda future: future.set_result(answer())
+        assert await stage.calls.call(REQUEST) == answer()
+        assert stage.down == 1
 
     play(scenario)
 

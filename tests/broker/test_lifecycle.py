@@ -284,6 +284,20 @@ def test_a_node_whose_connection_broke_is_cut_off_when_the_controller_fences_it(
     play(tmp_path, scenario)
 
 
+def test_a_node_whose_controller_died_is_not_cut_off(tmp_path: Path) -> None:
+    """A dead controller fences nobody, and the next one waits for a session."""
+
+    async def scenario(stage: Stage) -> None:
+        lifecycle = await stage.started()
+        stage.unavailable = ControllerUnavailable("no controller")
+        lifecycle.lost_contact()
+        lifecycle.controller_is_gone()
+        stage.clock.now += SESSION_MS - 1
+        assert not lifecycle.is_cut_off
+
+    play(tmp_path, scenario)
+
+
 def test_an_answer_counts_from_when_it_was_asked_for(tmp_path: Path) -> None:
     async def scenario(stage: Stage) -> None:
         lifecycle = await stage.started()

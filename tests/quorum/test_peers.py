@@ -8,6 +8,7 @@ import pytest
 
 from barnabas.broker.clock import Clock
 from barnabas.broker.peers import (
+    PeerIsDown,
     Peers,
     PeerTimedOut,
     PeerUnavailable,
@@ -130,7 +131,7 @@ def test_a_long_wait_in_one_lane_holds_up_no_other() -> None:
 
 def test_who_is_not_there_or_not_known_is_unavailable() -> None:
     async def scenario(stage: Stage) -> None:
-        with pytest.raises(PeerUnavailable, match="node 7 can not be asked"):
+        with pytest.raises(PeerIsDown, match="node 7 can not be asked"):
             await stage.call()
         with pytest.raises(PeerUnavailable, match="nobody knows its address"):
             await stage.peers.call(8, VoteRequest(), 2, timeout_ms=1_000)

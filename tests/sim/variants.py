@@ -159,10 +159,14 @@ class _Always:
 
 
 class _NoEpochs(replica_session.FetchPartition):
-    """Says nothing about the epoch of the last record, so that nothing is compared."""
+    """Says nothing about the epoch of the last record, so that nothing is compared.
+
+    And that it has no records, for who has some must say of which epoch.
+    """
 
     def __init__(self, *arguments: Any, **fields: Any) -> None:
-        super().__init__(*arguments, **(fields | {"last_fetched_epoch": -1}))
+        silent = {"last_fetched_epoch": -1, "log_start_offset": fields["fetch_offset"]}
+        super().__init__(*arguments, **(fields | silent))
 
 
 def _never_held(self: MetadataFollower, *arguments: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from barnabas.broker.active_controller import ActiveController, NotAgreed, NotController
 from barnabas.broker.clock import Clock
 from barnabas.broker.controller_apis import CONTROLLER_APIS
-from barnabas.broker.peers import Peers, PeerUnavailable
+from barnabas.broker.peers import PeerIsDown, Peers, PeerUnavailable
 from barnabas.controller.controller import Controller
 from barnabas.controller.decision import Decision
 from barnabas.wire.errors import ErrorCode
@@ -46,13 +46,16 @@ class ControllerCalls:
         controller: ActiveController,
         leader_id: Callable[[], int | None],
         metadata_end_offset: Callable[[], int],
+        on_controller_down: Callable[[], None] = lambda: None,
     ) -> None:
+        """`on_controller_down` is told when the node that was the controller has no process."""
         self._node_id = node_id
         self._clock = clock
         self._peers = peers
         self._controller = controller
         self._leader_id = leader_id
         self._metadata_end_offset = metadata_end_offset
+        self._on_controller_down = on_controller_down
         self._loop = loop
         self._leader_changed: Future[None] = loop.create_future()
 
@@ -113,6 +116,9 @@ class ControllerCalls:
             response = await self._ask(leader_id, request, timeout_ms, lane)
         except NotAgreed as reason:
             raise ControllerUnavailable(str(reason)) from None
+        except PeerIsDown:
+            self._on_controller_down()
+            return None
         except (NotController, PeerUnavailable):
             return None
         if response is None:

@@ -93,6 +93,8 @@ class Lifecycle:
         self._refused = ErrorCode.NONE
         self._refused_at = 0.0
         self._heard_of_ms = clock.steady_ms()
+        self._lost_ms: int | None = None
+        """When the connection to the controller has broken, until it is known what that means."""
         self._previous_epoch = UNKNOWN_EPOCH
         self.is_sure = False
         """Whether the disk has all that it had when this node last used it, or the controller knows
@@ -116,15 +118,22 @@ class Lifecycle:
         the last heartbeat that it answered was sent, or later. A node that it has fenced leads
         nothing, though it may still have to learn from the metadata who does.
         """
-        return self.is_fenced or (
-            self._clock.steady_ms() - self._heard_of_ms > self._session_timeout_ms
+        now_ms = self._clock.steady_ms()
+        return (
+            self.is_fenced
+            or now_ms - self._heard_of_ms > self._session_timeout_ms
+            or (self._lost_ms is not None and now_ms - self._lost_ms > self._disconnect_grace_ms)
         )
 
     def lost_contact(self) -> None:
         """The controller's node has ended a connection: it may count this one out much sooner."""
-        latest_ms = self._clock.steady_ms() - self._session_timeout_ms + self._disconnect_grace_ms
-        self._heard_of_ms = min(self._heard_of_ms, latest_ms)
+        if self._lost_ms is None:
+            self._lost_ms = self._clock.steady_ms()
         self.wake()
+
+    def controller_is_gone(self) -> None:
+        """It was the controller that ended, or another is it now, which waits for a session."""
+        self._lost_ms = None
 
     def start(self) -> None:
         """Begin to register. Raises `StorageError`."""
@@ -254,6 +263,7 @@ class Lifecycle:
         sent_ms = self._clock.steady_ms()
         response = await self._calls.call(request, timeout_ms=timeout_ms, lane=LANE)
         self._heard_of_ms = sent_ms
+        self._lost_ms = None
         return self._heard(response)
 
     def _heard(self, response: BrokerHeartbeatResponse) -> float:

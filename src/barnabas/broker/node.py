@@ -162,6 +162,7 @@ class Node:
             self.controller,
             lambda: self.quorum.leader_id,
             lambda: self.quorum.log_end_offset,
+            self._controller_is_gone,
         )
         self.topic_creation = TopicCreation(loop, self.calls, self.image, self.follower, config)
         self.producer_ids = ProducerIds(
@@ -332,8 +333,12 @@ class Node:
         if node_id == self.quorum.leader_id:
             self.lifecycle.lost_contact()
 
+    def _controller_is_gone(self) -> None:
+        self.lifecycle.controller_is_gone()
+
     def _leader_changed(self) -> None:
         self.calls.leader_changed()
+        self._controller_is_gone()
         self.lifecycle.wake()
 
     def _leadership(self, epoch: int | None) -> None:

@@ -43,6 +43,10 @@ class PeerTimedOut(PeerUnavailable):
     is gone."""
 
 
+class PeerIsDown(PeerUnavailable):
+    """Nobody listens there: the process is gone."""
+
+
 class Call(Generic[ResponseT]):
     """A question and the future of its answer."""
 

@@ -29,11 +29,24 @@ from typing import Any, TypeVar
 from barnabas.broker.clock import Clock
 from barnabas.broker.loop_stalls import NOTICED_MS
 from barnabas.broker.net.request_order import PEER_CLIENT_ID
-from barnabas.broker.peer_connection import Call, PeerConnection, PeerTimedOut, PeerUnavailable
+from barnabas.broker.peer_connection import (
+    Call,
+    PeerConnection,
+    PeerIsDown,
+    PeerTimedOut,
+    PeerUnavailable,
+)
 from barnabas.broker.peer_proof import NONCE_BYTES, Credentials, Prover
 from barnabas.wire.message import Request, Response
 
-__all__ = ["PeerTimedOut", "PeerUnavailable", "Peers", "claims_to_be_peer", "peer_client_id"]
+__all__ = [
+    "PeerIsDown",
+    "PeerTimedOut",
+    "PeerUnavailable",
+    "Peers",
+    "claims_to_be_peer",
+    "peer_client_id",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -253,6 +266,7 @@ class _Lane:
         peers = self._peers
         address = peers.address_of(self.node_id)
         failure = "nobody knows its address"
+        outcome = PeerUnavailable
         if address is not None:
             host, port = address
             try:
@@ -262,19 +276,21 @@ class _Lane:
                 if not made.is_to_itself:
                     return
                 failure = f"nobody listens at {host}:{port}"
+            except ConnectionRefusedError as error:
+                failure, outcome = str(error), PeerIsDown
             except OSError as error:
                 failure = str(error)
             except CancelledError:
                 failure = f"no connection to {host}:{port} in {_CONNECT_TIMEOUT_MS} ms"
         self._connecting = None
-        self._fail(failure)
+        self._fail(failure, outcome)
 
-    def _fail(self, reason: str) -> None:
+    def _fail(self, reason: str, outcome: type[PeerUnavailable] = PeerUnavailable) -> None:
         self._backoff_ms = min(max(2 * self._backoff_ms, _FIRST_BACKOFF_MS), _MAX_BACKOFF_MS)
         self._next_attempt_ms = self.clock.steady_ms() + self._backoff_ms
         waiting, self._waiting = self._waiting, deque()
         for call in waiting:
-            call.fail(PeerUnavailable(f"node {self.node_id} can not be asked: {reason}"))
+            call.fail(outcome(f"node {self.node_id} can not be asked: {reason}"))
 
     # -- called by the connection ------------------------------------------------------------------
 
