@@ -11,6 +11,7 @@ from barnabas.broker.coordinator import Coordinator
 from barnabas.broker.led_groups import LedGroups
 from barnabas.broker.partition import Partition
 from barnabas.groups import GroupConfig, GroupShard
+from barnabas.groups.memory import GroupMemory
 from barnabas.metadata.image import CONSUMER_OFFSETS, MetadataImage
 
 
@@ -28,12 +29,13 @@ class GroupCoordinator(Coordinator[LedGroups]):
         self._clock = clock
         self._random = random
         self._config = group_config(config)
+        self._memory = GroupMemory(self._config.group_metadata_max_bytes)
         self._commit_timeout_ms = config.number("offsets.commit.timeout.ms")
 
     def _new_shard(self, partition: Partition) -> LedGroups:
         return LedGroups(
             partition,
-            GroupShard(self._config, self._new_member_suffix),
+            GroupShard(self._config, self._new_member_suffix, self._memory),
             self._loop,
             self._clock,
             self._commit_timeout_ms,
@@ -68,6 +70,7 @@ def group_config(config: BrokerConfig) -> GroupConfig:
         group_max_session_timeout_ms=config.number("group.max.session.timeout.ms"),
         group_initial_rebalance_delay_ms=config.number("group.initial.rebalance.delay.ms"),
         group_max_size=config.number("group.max.size"),
+        group_metadata_max_bytes=config.number("group.metadata.max.bytes"),
         offset_metadata_max_bytes=config.number("offset.metadata.max.bytes"),
         offsets_retention_ms=config.number("offsets.retention.minutes") * 60_000,
     )

@@ -418,6 +418,14 @@ _OWN = (
         low=0,
     ),
     ConfigDef("group.max.size", _INT, "2147483647", "Members one group may have", low=1),
+    ConfigDef(
+        "group.metadata.max.bytes",
+        _LONG,
+        "134217728",
+        "Memory for what members of groups say of themselves and are assigned, in all groups that "
+        "a node coordinates; beyond it, joins are refused with GROUP_MAX_SIZE_REACHED",
+        low=65536,
+    ),
 )
 
 

@@ -17,6 +17,8 @@ class GroupConfig:
     to gather members that are started together.
     """
     group_max_size: int = 2**31 - 1
+    group_metadata_max_bytes: int = 128 << 20
+    """What members say of themselves and are given, in all groups of a node."""
     offset_metadata_max_bytes: int = 4_096
     offsets_retention_ms: int = 7 * _DAY_MS
     offsets_retention_check_interval_ms: int = 600_000

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from barnabas.coordination.decision import Record
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.member import Member
+from barnabas.groups.memory import PER_MEMBER_BYTES
 from barnabas.groups.offsets import CommittedOffsets
 from barnabas.groups.records import group_record
 from barnabas.groups.state import GroupState
@@ -27,14 +28,17 @@ class Group:
     __slots__ = (
         "awaited_syncs",
         "config",
+        "counted_bytes",
         "generation_id",
         "group_id",
         "image",
+        "image_bytes",
         "initial_delay_left_ms",
         "join_deadline_ms",
         "joining",
         "leader_id",
         "members",
+        "metadata_bytes",
         "newcomers",
         "offsets",
         "pending_members",
@@ -54,6 +58,11 @@ class Group:
         self.group_id = group_id
         self.config = config
         self.image: GroupMetadataValue | None = None
+        self.image_bytes = 0
+        self.metadata_bytes = 0
+        """What its members have said of themselves."""
+        self.counted_bytes = 0
+        """How much of it the shard's `GroupMemory` knows of."""
         self.offsets = CommittedOffsets()
         self.records_in_flight = 0
         """Generations that were proposed and are neither persisted nor failed yet."""
@@ -96,6 +105,7 @@ class Group:
         if self.leader_id is None:
             self.leader_id = member.member_id
         self.members[member.member_id] = member
+        self.metadata_bytes += bytes_of(member.protocols)
         self.supporters.update(member.protocols.keys())
         if member.group_instance_id is not None:
             self.static_members[member.group_instance_id] = member.member_id
@@ -103,6 +113,7 @@ class Group:
     def remove(self, member_id: str) -> Member:
         """Its parked requests must have been answered."""
         member = self.members.pop(member_id)
+        self.metadata_bytes -= bytes_of(member.protocols)
         self._withdraw_support(member)
         self.awaited_syncs.discard(member_id)
         if member.group_instance_id is not None:
@@ -113,6 +124,7 @@ class Group:
 
     def change_protocols(self, member: Member, protocols: dict[str, bytes]) -> None:
         self._withdraw_support(member)
+        self.metadata_bytes += bytes_of(protocols) - bytes_of(member.protocols)
         member.protocols = protocols
         self.supporters.update(protocols.keys())
 
@@ -155,6 +167,12 @@ class Group:
     def rebalance_timeout_ms(self) -> int:
         """As long as the most patient member asks for."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+
+    @property
+    def size_bytes(self) -> int:
+        """About how much memory its members take."""
+        count = len(self.members) + len(self.pending_members)
+        return self.metadata_bytes + self.image_bytes + count * PER_MEMBER_BYTES
 
     # -- protocols ---------------------------------------------------------------------------------
 
@@ -265,3 +283,8 @@ class Group:
         for deadline_ms in (self.join_deadline_ms, self.sync_deadline_ms, self.retention_check_ms):
             if deadline_ms is not None:
                 yield deadline_ms
+
+
+def bytes_of(protocols: Mapping[str, bytes]) -> int:
+    """What a member says of itself, for all protocols that it supports."""
+    return sum(len(name) + len(metadata) for name, metadata in protocols.items())

@@ -34,7 +34,8 @@ from barnabas.groups import (
     txn_commit,
 )
 from barnabas.groups.config import GroupConfig
-from barnabas.groups.group import Group
+from barnabas.groups.group import Group, bytes_of
+from barnabas.groups.memory import PER_MEMBER_BYTES, GroupMemory
 from barnabas.groups.names import MAX_CLIENT_ID_IN_MEMBER_ID
 from barnabas.groups.offsets import NO_PRODUCER_ID
 from barnabas.groups.rebalance import (
@@ -70,10 +71,24 @@ def _any_partition(_topic: str, _partition: int) -> ErrorCode:
 
 
 class GroupShard:
-    __slots__ = ("_alarms", "_config", "_groups", "_groups_of_producer", "_new_member_suffix")
+    __slots__ = (
+        "_alarms",
+        "_config",
+        "_groups",
+        "_groups_of_producer",
+        "_memory",
+        "_new_member_suffix",
+    )
 
-    def __init__(self, config: GroupConfig, new_member_suffix: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        config: GroupConfig,
+        new_member_suffix: Callable[[], str],
+        memory: GroupMemory | None = None,
+    ) -> None:
+        """`memory` is shared by the shards of a node."""
         self._config = config
+        self._memory = memory or GroupMemory(config.group_metadata_max_bytes)
         self._new_member_suffix = new_member_suffix
         self._groups: dict[str, Group] = {}
         self._groups_of_producer: dict[int, dict[str, None]] = {}
@@ -105,6 +120,7 @@ class GroupShard:
                 self._groups_of_producer.setdefault(producer_id, {})[key.group] = None
         else:
             group.image = None if value is None else decode_group(value)
+            group.image_bytes = 0 if value is None else len(value)
 
     def replay_end(self, producer_id: int, *, is_commit: bool) -> None:
         """Take in a marker: the transaction of that producer id is over in this partition."""
@@ -131,6 +147,7 @@ class GroupShard:
                 )
             unsynced = SyncGroupResponse(error_code=error)
             replies += (Reply(token, unsynced) for token in group.syncing.values())
+        self._memory.used -= sum(group.counted_bytes for group in self._groups.values())
         self._groups.clear()
         self._groups_of_producer.clear()
         self._alarms = Alarms()
@@ -226,6 +243,8 @@ class GroupShard:
         error = join.check_request(attempt, self._config)
         if error is ErrorCode.NONE and request.member_id and request.group_id not in self._groups:
             error = ErrorCode.UNKNOWN_MEMBER_ID
+        if error is ErrorCode.NONE and not self._has_room_for(attempt):
+            error = ErrorCode.GROUP_MAX_SIZE_REACHED
         if error is not ErrorCode.NONE:
             decision.reply(token, join.refused(request, error))
             return decision
@@ -234,11 +253,22 @@ class GroupShard:
         self._settle(group)
         return decision
 
+    def _has_room_for(self, attempt: join.Join) -> bool:
+        """Whether the member may bring what it says of itself, in place of what it said before."""
+        group = self._groups.get(attempt.request.group_id)
+        member = None if group is None else group.members.get(attempt.request.member_id)
+        more = bytes_of(attempt.protocols)
+        more += PER_MEMBER_BYTES if member is None else -bytes_of(member.protocols)
+        return more <= 0 or self._memory.has_room(more)
+
     def sync_group(self, request: SyncGroupRequest, *, token: object, now_ms: int) -> Decision:
         decision = Decision()
         group = self._groups.get(request.group_id)
         if group is None:
             decision.reply(token, SyncGroupResponse(error_code=_no_such_group(request.group_id)))
+        elif not self._memory.has_room(sum(len(each.assignment) for each in request.assignments)):
+            error = ErrorCode.GROUP_MAX_SIZE_REACHED
+            decision.reply(token, SyncGroupResponse(error_code=error))
         else:
             sync.sync(group, request, token, decision, now_ms)
             self._settle(group)
@@ -365,6 +395,9 @@ class GroupShard:
     def _settle(self, group: Group) -> None:
         """A group may have changed: keep it and look at it again in time, or forget it."""
         group_id = group.group_id
+        size_bytes = 0 if group.is_void else group.size_bytes
+        self._memory.used += size_bytes - group.counted_bytes
+        group.counted_bytes = size_bytes
         if group.is_void:
             self._groups.pop(group_id, None)
             self._alarms.forget(group_id)
@@ -378,6 +411,7 @@ class GroupShard:
         """What is left of a deleted group: nothing, as deletion reaches all of its offsets."""
         left = Group(group.group_id, self._config)
         left.offsets = group.offsets
+        left.counted_bytes = group.counted_bytes
         return left
 
 

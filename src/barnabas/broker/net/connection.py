@@ -215,6 +215,7 @@ class Connection(BufferedProtocol):
         if self._received.pending <= INITIAL_BYTES:
             self._counted = 0
             self._door.arriving.forget(self)
+            self._received.release()
         elif self._received.capacity != self._counted and self._transport is not None:
             grown, self._counted = self._received.capacity - self._counted, self._received.capacity
             self._door.arriving.add(self, grown)

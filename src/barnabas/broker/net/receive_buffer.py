@@ -12,7 +12,7 @@ from struct import Struct
 _LENGTH = Struct(">i")
 
 INITIAL_BYTES = 16 * 1024
-KEPT_BYTES = 4 << 20
+KEPT_BYTES = 2 << 20
 """A larger buffer is given back once its frame has been handled, a smaller one when idle."""
 
 _NONE = bytearray()
@@ -81,6 +81,11 @@ class ReceiveBuffer:
             return False
         (size,) = _LENGTH.unpack_from(self._buffer, self._start)
         return bool(0 <= size <= self.pending - 4)
+
+    def release(self) -> None:
+        """Give back a large buffer, if nothing is pending in it."""
+        if self.capacity > KEPT_BYTES:
+            self.shrink()
 
     def shrink(self) -> None:
         """Give back memory when nothing is pending: the connection is quiet."""
