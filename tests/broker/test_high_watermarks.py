@@ -53,8 +53,11 @@ def test_only_what_moved_is_written() -> None:
     partitions[1].high_watermark = 7
     watermarks.moved.add(partitions[1])
     assert written(disk, watermarks) == "0\n3\nt 0 0\nt 1 7\nt 2 0\n"
+    assert not watermarks.is_stale.is_set()
     watermarks.removed("t", 0)
+    assert watermarks.is_stale.is_set(), "to be written at once"
     assert written(disk, watermarks) == "0\n2\nt 1 7\nt 2 0\n"
+    assert not watermarks.is_stale.is_set()
 
 
 def test_a_write_that_fails_is_done_again_and_one_is_under_way_at_a_time() -> None:

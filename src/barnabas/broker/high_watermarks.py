@@ -9,6 +9,7 @@ Only what has moved since the last time is looked at, so idle partitions cost no
 """
 
 import logging
+from asyncio import Event
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -34,6 +35,9 @@ class HighWatermarks:
         """Listed, and not opened yet."""
         self.moved: set[Partition] = set()
         """Those whose high watermark has moved since `draft`."""
+        self.is_stale = Event()
+        """A replica is gone that is still listed: one of a new topic of that name must not be
+        compared with its line."""
         self._has_changed = False
         self._is_writing = False
 
@@ -53,6 +57,7 @@ class HighWatermarks:
         self._unclaimed.discard((topic, index))
         if self._offsets.pop((topic, index), None) is not None:
             self._has_changed = True
+            self.is_stale.set()
 
     def forget_unclaimed(self, is_kept: Callable[[str, int], bool]) -> None:
         """Whatever has not been opened by now, and is not kept here, is no replica any more."""
@@ -68,6 +73,7 @@ class HighWatermarks:
         """
         if self._is_writing:
             return None
+        self.is_stale.clear()
         for partition in tuple(self.moved):
             if partition.doubt:
                 continue

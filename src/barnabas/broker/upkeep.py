@@ -1,8 +1,9 @@
 """Work that comes round: retention, compaction, checkpoints, idle connections."""
 
 import logging
-from asyncio import sleep
+from asyncio import sleep, wait_for
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any
 
 from barnabas.broker.log_cleaner import LogCleaner
@@ -17,6 +18,7 @@ logger = logging.getLogger(__name__)
 _SWEEP_S = 1.0
 _GIVE_BACK_S = 10.0
 _SET_ASIDE_S = 600.0
+_SOON_MS = 20
 
 
 def upkeep(node: Node) -> list[Coroutine[Any, Any, None]]:
@@ -65,7 +67,9 @@ async def _write_high_watermarks(node: Node) -> None:
     watermarks = node.partitions.high_watermarks
     has_failed = False
     while True:
-        await sleep(interval_ms / 1000)
+        await sleep(min(interval_ms, _SOON_MS) / 1000)
+        with suppress(TimeoutError):
+            await wait_for(watermarks.is_stale.wait(), interval_ms / 1000)
         write = watermarks.draft()
         if write is None:
             continue
