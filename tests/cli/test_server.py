@@ -275,3 +275,37 @@ def test_a_batch_that_cannot_be_read_is_taken_out(server: Server, tmp_path: Path
     cli.ok("produce", "t", stdin="four\n")
     lines = cli.ok("consume", "t", "--from-beginning", "--no-follow").splitlines()
     assert lines == ["one", "three", "four"]
+
+
+def test_records_that_are_gone_are_missed_until_somebody_accepts_it(
+    server: Server, tmp_path: Path
+) -> None:
+    cli = Cli(server.start("--listen", "127.0.0.1:0", "--data", "data"))
+    cli.ok("topics", "create", "t", "--partitions", "1")
+    for line in ("one", "two", "three"):
+        cli.ok("produce", "t", stdin=f"{line}\n")
+    assert server.stop() == 0
+    data = tmp_path / "data"
+    (segment,) = (data / "t-0").glob("*.log")
+    stored = segment.read_bytes()
+    second = batch_size(stored)
+    segment.write_bytes(stored[: second + batch_size(stored, second)])
+
+    cli = Cli(server.start("--listen", "127.0.0.1:0", "--data", "data"))
+    failed = cli.run("consume", "t", "--from-beginning", "--no-follow")
+    assert failed.stdout.splitlines() == [b"one", b"two"]
+    assert failed.returncode != 0
+    assert b"CORRUPT_MESSAGE" in failed.stderr
+    assert server.stop() == 0
+
+    looked = cli.run("log", "repair", str(data), "--accept-loss")
+    assert looked.returncode == 1
+    assert b"t-0: has lost offsets 2 to 2" in looked.stdout
+    done = cli.ok("log", "repair", str(data), "--accept-loss", "--execute")
+    assert "t-0: accepted the loss of offsets 2 to 2" in done
+    assert cli.run("log", "repair", str(data)).returncode == 0
+
+    cli = Cli(server.start("--listen", "127.0.0.1:0", "--data", "data"))
+    cli.ok("produce", "t", stdin="four\n")
+    lines = cli.ok("consume", "t", "--from-beginning", "--no-follow").splitlines()
+    assert lines == ["one", "two", "four"]

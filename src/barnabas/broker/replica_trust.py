@@ -78,7 +78,8 @@ def accept_alone(
     if log.lost_ranges:
         logger.error(
             "%s has lost %s. It has no other replica. Readers get CORRUPT_MESSAGE there; restore "
-            "the files from a backup, or let readers skip with damaged.records.skip=true",
+            "the files from a backup, let readers skip with damaged.records.skip=true, or accept "
+            "the loss with `barnabas log repair --accept-loss`",
             name,
             log.lost_ranges,
         )

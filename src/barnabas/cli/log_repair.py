@@ -38,6 +38,13 @@ def repair(
     execute: Annotated[
         bool, typer.Option("--execute/--dry-run", help="Do it, or only show what would be done.")
     ] = False,
+    accept_loss: Annotated[
+        bool,
+        typer.Option(
+            "--accept-loss",
+            help="Let consumers pass over records that damage has taken away for good.",
+        ),
+    ] = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
@@ -46,16 +53,22 @@ def repair(
     The server of this data directory must be stopped. Offsets stay as they are, so consumers go on
     behind the gap. The original bytes are kept in DATA/recovered. Changes nothing unless --execute
     is given; exit code 1 if something remains to be repaired. With replicas on several nodes, run
-    it on each of them.
+    it on each of them. --accept-loss is for partitions with a single replica: others fetch what
+    they have lost by themselves.
     """
     before = common_options(ctx)
+    as_json = as_json or before.as_json
     exit_with(
-        lambda: _repair(data, partition or [], execute=execute, as_json=as_json or before.as_json),
+        lambda: _repair(
+            data, partition or [], execute=execute, accept_loss=accept_loss, as_json=as_json
+        ),
         verbose=verbose or before.verbose,
     )
 
 
-def _repair(data: Path, wanted: list[str], *, execute: bool, as_json: bool) -> int:
+def _repair(
+    data: Path, wanted: list[str], *, execute: bool, accept_loss: bool, as_json: bool
+) -> int:
     from barnabas.log.directory import META_FILE
     from barnabas.log.errors import DirectoryLocked, StorageError
     from barnabas.log.repair import GarbageBatch
@@ -71,7 +84,7 @@ def _repair(data: Path, wanted: list[str], *, execute: bool, as_json: bool) -> i
         raise CommandError(f"{error}; stop that server first") from error
     except OSError as error:
         raise CommandError(f"{data}: {error.strerror or error}") from error
-    batches = damages = 0
+    batches = damages = losses = 0
     try:
         for found in _found(disk, root, wanted, execute=execute):
             if isinstance(found, GarbageBatch):
@@ -80,11 +93,14 @@ def _repair(data: Path, wanted: list[str], *, execute: bool, as_json: bool) -> i
             else:
                 damages += 1
                 _print_damage(found, as_json=as_json)
+        losses = _losses(disk, root, wanted, accept=accept_loss and execute, as_json=as_json)
     except StorageError as error:
         raise CommandError(str(error)) from error
     finally:
         lock.release()
-    return _summary(batches, damages, execute=execute)
+    return max(
+        _summary(batches, damages, execute=execute), _loss_summary(losses, accept_loss, execute)
+    )
 
 
 def _found(
@@ -104,6 +120,40 @@ def _found(
             yield from repair_log(disk, directory, f"{root}/{RECOVERED_DIRECTORY}/{name}")
         else:
             yield from examine_log(disk, directory)
+
+
+def _losses(disk: "Disk", root: str, wanted: list[str], *, accept: bool, as_json: bool) -> int:
+    """Show what logs have lost, and perhaps accept it; how many ranges there were."""
+    import json
+    import time
+
+    from barnabas.log.accepted_loss import accept_loss, lost_ranges
+
+    count = 0
+    for name in wanted or sorted(filter(_is_partition, disk.list_directories(root))):
+        directory = f"{root}/{name}"
+        if accept:
+            found = accept_loss(disk, directory, time.time_ns() // 1_000_000)
+        else:
+            found = lost_ranges(disk, directory)
+        for lost in found:
+            count += 1
+            if as_json:
+                shown = {"partition": name, "lost_from": lost.start, "lost_to": lost.end - 1}
+                print_line(json.dumps({**shown, "reason": lost.reason, "accepted": accept}))
+            else:
+                print_line(f"{name}: {'accepted the loss of' if accept else 'has lost'} {lost}")
+    return count
+
+
+def _loss_summary(losses: int, accept: bool, execute: bool) -> int:
+    if not losses or (accept and execute):
+        return exit_codes.OK
+    say(
+        "records are lost, and readers are told so; with a single replica, --accept-loss --execute "
+        "lets them pass"
+    )
+    return exit_codes.FAILURE
 
 
 def _is_partition(name: str) -> bool:
