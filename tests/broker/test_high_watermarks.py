@@ -7,6 +7,8 @@ from barnabas.broker.partition import Partition
 from tests.log.memory_disk import MemoryDisk
 
 PATH = "data/replication-offset-checkpoint"
+ID = bytes(range(16))
+HEX = ID.hex()
 
 
 class Stub(Partition):
@@ -16,6 +18,7 @@ class Stub(Partition):
 
     def __init__(self, topic: str, index: int, high_watermark: int) -> None:
         self.topic = topic
+        self.topic_id = ID
         self.index = index
         self.high_watermark = high_watermark
         self.doubt = ""
@@ -30,16 +33,16 @@ def written(disk: MemoryDisk, watermarks: HighWatermarks) -> str:
     return disk.read_file(PATH).decode()
 
 
-def test_it_has_kafkas_format() -> None:
+def test_it_names_each_replica_and_its_topic() -> None:
     disk = MemoryDisk()
     watermarks = HighWatermarks(disk, "data")
     assert watermarks.draft() is None
     for partition in (Stub("t", 0, 5), Stub("u.v_w", 12, 0)):
         watermarks.opened(partition)
-    assert written(disk, watermarks) == "0\n2\nt 0 5\nu.v_w 12 0\n"
+    assert written(disk, watermarks) == f"1\n2\nt 0 5 {HEX}\nu.v_w 12 0 {HEX}\n"
     again = HighWatermarks(disk, "data")
-    assert again.acknowledged("t", 0) == 5
-    assert again.acknowledged("t", 1) == 0
+    assert again.acknowledged("t", ID, 0) == 5
+    assert again.acknowledged("t", ID, 1) == 0
 
 
 def test_only_what_moved_is_written() -> None:
@@ -52,11 +55,11 @@ def test_only_what_moved_is_written() -> None:
     assert watermarks.draft() is None, "idle partitions cost nothing"
     partitions[1].high_watermark = 7
     watermarks.moved.add(partitions[1])
-    assert written(disk, watermarks) == "0\n3\nt 0 0\nt 1 7\nt 2 0\n"
+    assert written(disk, watermarks) == f"1\n3\nt 0 0 {HEX}\nt 1 7 {HEX}\nt 2 0 {HEX}\n"
     assert not watermarks.is_stale.is_set()
     watermarks.removed("t", 0)
     assert watermarks.is_stale.is_set(), "to be written at once"
-    assert written(disk, watermarks) == "0\n2\nt 1 7\nt 2 0\n"
+    assert written(disk, watermarks) == f"1\n2\nt 1 7 {HEX}\nt 2 0 {HEX}\n"
     assert not watermarks.is_stale.is_set()
 
 
@@ -67,7 +70,7 @@ def test_a_write_that_fails_is_done_again_and_one_is_under_way_at_a_time() -> No
     assert watermarks.draft() is not None
     assert watermarks.draft() is None
     watermarks.written(OSError("no space"))
-    assert written(disk, watermarks) == "0\n1\nt 0 5\n"
+    assert written(disk, watermarks) == f"1\n1\nt 0 5 {HEX}\n"
 
 
 def test_a_replica_in_doubt_keeps_its_line() -> None:
@@ -82,9 +85,9 @@ def test_a_replica_in_doubt_keeps_its_line() -> None:
     again.opened(empty)
     again.moved.add(empty)
     assert again.draft() is None
-    assert again.acknowledged("t", 0) == 500
+    assert again.acknowledged("t", ID, 0) == 500
     empty.doubt = ""
-    assert written(disk, again) == "0\n1\nt 0 0\n"
+    assert written(disk, again) == f"1\n1\nt 0 0 {HEX}\n"
 
 
 def test_what_is_not_open_yet_stays_listed_until_it_is_known_to_be_gone() -> None:
@@ -97,16 +100,38 @@ def test_what_is_not_open_yet_stays_listed_until_it_is_known_to_be_gone() -> Non
     moved = Stub("open", 0, 6)
     again.opened(moved)
     again.moved.add(moved)
-    assert written(disk, again) == "0\n3\ndeleted 0 5\nkept 0 5\nopen 0 6\n"
+    assert written(disk, again) == f"1\n3\ndeleted 0 5 {HEX}\nkept 0 5 {HEX}\nopen 0 6 {HEX}\n"
     again.forget_unclaimed(lambda topic, _: topic == "kept")
-    assert written(disk, again) == "0\n2\nkept 0 5\nopen 0 6\n"
+    assert written(disk, again) == f"1\n2\nkept 0 5 {HEX}\nopen 0 6 {HEX}\n"
 
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"0\n", b"0\n2\nt 0 5\n", b"1\n1\nt 0 5\n", b"0\n1\nt 0\n", b"\xff\n1\nt 0 1\n"],
+    [
+        "",
+        "1\n",
+        f"1\n2\nt 0 5 {HEX}\n",
+        f"0\n1\nt 0 5 {HEX}\n",
+        "1\n1\nt 0 5\n",
+        "\xff\n1\nt 0 1\n",
+    ],
 )
-def test_a_file_that_is_not_whole_says_nothing(content: bytes) -> None:
+def test_a_file_that_is_not_whole_says_nothing(content: str) -> None:
     disk = MemoryDisk()
-    disk.replace_file(PATH, content)
-    assert HighWatermarks(disk, "data").acknowledged("t", 0) == 0
+    disk.replace_file(PATH, content.encode("latin-1"))
+    assert HighWatermarks(disk, "data").acknowledged("t", ID, 0) == 0
+
+
+def test_a_topic_of_the_same_name_is_another() -> None:
+    """It was deleted and made anew: what the earlier one had acknowledged is nobody's loss."""
+    disk = MemoryDisk()
+    watermarks = HighWatermarks(disk, "data")
+    watermarks.opened(Stub("t", 0, 500))
+    written(disk, watermarks)
+    again = HighWatermarks(disk, "data")
+    other = bytes(16)
+    assert again.acknowledged("t", other, 0) == 0
+    new = Stub("t", 0, 3)
+    new.topic_id = other
+    again.opened(new)
+    assert written(disk, again) == f"1\n1\nt 0 3 {other.hex()}\n"

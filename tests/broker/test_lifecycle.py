@@ -47,6 +47,7 @@ class Stage:
         self.failures: list[str] = []
         self.trust = DiskTrust(OsDisk(), str(path), "boot")
         self.in_step = True
+        self.may_vouch = True
         self.lifecycle = self.new()
 
     def new(self) -> Lifecycle:
@@ -59,6 +60,7 @@ class Stage:
             registration=lambda epoch: BrokerRegistrationRequest(1, previous_broker_epoch=epoch),
             metadata_offset=lambda: 42,
             is_settled=lambda: self.in_step,
+            may_vouch=lambda: self.may_vouch,
             heartbeat_interval_ms=10,
             session_timeout_ms=SESSION_MS,
             disconnect_grace_ms=GRACE_MS,
@@ -130,9 +132,11 @@ def test_a_disk_is_sure_when_what_is_suspect_is_dealt_with(tmp_path: Path) -> No
         await until(lambda: len(stage.heartbeats) > 2)
         assert stage.heartbeats[-1].current_metadata_offset == -1, "so that it is not let in"
         assert stage.trust.read() == (10, False), "should it be killed now"
-        stage.in_step = True
+        stage.in_step, stage.may_vouch = True, False
         await until(lambda: stage.heartbeats[-1].current_metadata_offset == 42)
-        assert stage.trust.read() == (10, True)
+        assert stage.trust.read() == (10, False), "one could not be opened"
+        stage.may_vouch = True
+        await until(lambda: stage.trust.read() == (10, True))
 
     play(tmp_path, scenario)
 

@@ -51,7 +51,7 @@ def test_after_a_loss_of_power_only_flushed_logs_are_believed() -> None:
     disk = MemoryDisk()
     filled(disk, vouched=False)
     log = opened(disk, power_lost=True)
-    assert examine(log, COUNT, was_there=True, power_lost=True) == (POWER_LOST, 0)
+    assert examine(log, COUNT, was_there=True, power_lost=True) == (POWER_LOST, 0, True)
     log.configure(FLUSHED)
     assert log.lacks_flush_mark
     log.flush()

@@ -205,13 +205,15 @@ class SmallCluster:
         assert self.register(broker_id, **how).error_code == 0  # type: ignore[arg-type]
         assert not self.beat(broker_id).is_fenced
 
-    def lose(self, broker_id: int, index: int = 0, name: str = "t") -> int:
+    def lose(
+        self, broker_id: int, index: int = 0, name: str = "t", directory: bytes = LOST_DIRECTORY
+    ) -> int:
         """A replica lacks something that it had acknowledged, and its broker says so."""
         topic_id = self.agreed.topics[name].topic_id
         request = AssignReplicasToDirsRequest(
             broker_id,
             self.epoch(broker_id),
-            [DirectoryData(LOST_DIRECTORY, [TopicData73(topic_id, [PartitionData73(index)])])],
+            [DirectoryData(directory, [TopicData73(topic_id, [PartitionData73(index)])])],
         )
         answer = self.agree(self.controller.assign_replicas_to_dirs(request))
         assert answer.error_code == 0

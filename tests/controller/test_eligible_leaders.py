@@ -2,6 +2,7 @@
 
 import pytest
 
+from barnabas.controller.lost_replicas import OFFLINE_DIRECTORY
 from barnabas.controller.replica_ends import ReplicaEnd
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.incremental_alter_configs import (
@@ -9,7 +10,7 @@ from barnabas.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from tests.controller.small_cluster import SmallCluster, directory
+from tests.controller.small_cluster import GRACE_MS, UNCLEAN, SmallCluster, directory
 
 TWO = {"min.insync.replicas": "2"}
 
@@ -146,3 +147,49 @@ def test_an_eligible_replica_is_not_moved_away_if_it_is_the_last(cluster: SmallC
     cluster.join(1, log_dir=directory(1, 9))
     assert cluster.move([1]) == 0  # 2 and 3 stay until 1 is in sync
     assert eligible(cluster) == (-1, [], [2, 3])
+
+
+def test_who_lost_something_has_to_be_heard_of_again_before_it_joins(cluster: SmallCluster) -> None:
+    """A new leader epoch: what it had fetched before the loss counts no more."""
+    epoch = cluster.partition().leader_epoch
+    assert cluster.lose(3) == 0
+    assert eligible(cluster) == (1, [1, 2], [])
+    assert cluster.partition().leader_epoch == epoch + 1
+
+
+def test_who_is_only_offline_leaves_if_another_is_in_sync(cluster: SmallCluster) -> None:
+    cluster.kill(2, 3)
+    cluster.kill(1)
+    cluster.register(1, previous_epoch=cluster.epoch(1))
+    assert cluster.lose(1, directory=OFFLINE_DIRECTORY) == 0
+    assert eligible(cluster) == (-1, [], [2, 3])
+
+
+def test_and_stays_if_nobody_is() -> None:
+    cluster = SmallCluster(3)
+    cluster.create([1, 2, 3])
+    cluster.kill(2, 3)
+    cluster.kill(1)
+    cluster.register(1, previous_epoch=cluster.epoch(1))
+    refused = ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
+    assert cluster.lose(1, directory=OFFLINE_DIRECTORY) == refused
+    assert not cluster.beat(1).is_fenced
+    assert eligible(cluster) == (1, [1], [])
+
+
+def test_a_new_controller_holds_the_elections_that_were_under_way() -> None:
+    cluster = SmallCluster(2)
+    cluster.create([1, 2], **UNCLEAN)
+    cluster.set_isr([1])
+    expired = cluster.controller
+    expired.disconnected(1, cluster.now_ms)
+    cluster.now_ms += GRACE_MS
+    decision = expired.tick(cluster.now_ms)
+    assert decision.to_recover
+    decision.to_recover.clear()  # and then it is gone
+    cluster.agree(decision)
+    assert cluster.state() == (-1, [1])
+    cluster.controller = cluster.new_controller(cluster.agreed)
+    assert cluster.controller.next_deadline_ms() == cluster.now_ms
+    cluster.tick()
+    assert cluster.state() == (2, [2])

@@ -68,6 +68,7 @@ class Flusher:
     def _failed(self, partition: Partition, error: StorageError) -> None:
         logger.error("%s-%d could not be flushed: %s", partition.topic, partition.index, error)
         partition.give_up()
+        partition.offline()
 
     def _arm(self, partition: Partition) -> None:
         deadline_ms = partition.log.flush_deadline_ms

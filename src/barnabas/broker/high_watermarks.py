@@ -1,9 +1,10 @@
 """`replication-offset-checkpoint`: what this node has acknowledged, for its next start to compare.
 
 A partition whose directory is gone, or whose log ends before its high watermark of then, has lost
-something that others count on. The file has Kafka's name and format: a version, the number of
-lines, and a line "topic partition offset" for each replica. It is not synced: a killed process
-loses nothing of it, and after a loss of power other rules apply anyhow (`replica_trust`).
+something that others count on. The file has Kafka's name and nearly its format: a version, the
+number of lines, and a line "topic partition offset id" for each replica. The topic's id tells it
+from an earlier topic of that name. It is not synced: a killed process loses nothing of it, and
+after a loss of power other rules apply anyhow (`replica_trust`).
 
 Only what has moved since the last time is looked at, so idle partitions cost nothing.
 """
@@ -19,9 +20,11 @@ from barnabas.log import Disk
 logger = logging.getLogger(__name__)
 
 _FILE = "replication-offset-checkpoint"
-_VERSION = 0
+_VERSION = 1
 
 Key = tuple[str, int]
+Mark = tuple[bytes, int]
+"""The topic's id, and the high watermark."""
 
 
 class HighWatermarks:
@@ -30,8 +33,8 @@ class HighWatermarks:
     def __init__(self, disk: Disk, directory: str) -> None:
         self._disk = disk
         self._path = f"{directory}/{_FILE}"
-        self._offsets: dict[Key, int] = _read(disk, self._path)
-        self._unclaimed = set(self._offsets)
+        self._marks: dict[Key, Mark] = _read(disk, self._path)
+        self._unclaimed = set(self._marks)
         """Listed, and not opened yet."""
         self.moved: set[Partition] = set()
         """Those whose high watermark has moved since `draft`."""
@@ -41,21 +44,22 @@ class HighWatermarks:
         self._has_changed = False
         self._is_writing = False
 
-    def acknowledged(self, topic: str, index: int) -> int:
+    def acknowledged(self, topic: str, topic_id: bytes, index: int) -> int:
         """What the replica had acknowledged when this was written; 0 if nothing is known of it."""
-        return self._offsets.get((topic, index), 0)
+        known_id, offset = self._marks.get((topic, index), (b"", 0))
+        return offset if known_id == topic_id else 0
 
     def opened(self, partition: Partition) -> None:
         key = partition.topic, partition.index
         self._unclaimed.discard(key)
-        if key not in self._offsets:
-            self._offsets[key] = partition.high_watermark
+        if key not in self._marks or self._marks[key][0] != partition.topic_id:
+            self._marks[key] = partition.topic_id, partition.high_watermark
             self._has_changed = True
 
     def removed(self, topic: str, index: int) -> None:
         """The replica is gone from this node, and nobody will miss it."""
         self._unclaimed.discard((topic, index))
-        if self._offsets.pop((topic, index), None) is not None:
+        if self._marks.pop((topic, index), None) is not None:
             self._has_changed = True
             self.is_stale.set()
 
@@ -79,13 +83,14 @@ class HighWatermarks:
                 continue
             self.moved.discard(partition)
             if not partition.deleted:
-                self._offsets[partition.topic, partition.index] = partition.high_watermark
+                mark = partition.topic_id, partition.high_watermark
+                self._marks[partition.topic, partition.index] = mark
                 self._has_changed = True
         if not self._has_changed:
             return None
         self._has_changed, self._is_writing = False, True
-        offsets = dict(self._offsets)
-        return lambda: self._disk.replace_file(self._path, encode(offsets))
+        marks = dict(self._marks)
+        return lambda: self._disk.replace_file(self._path, encode(marks))
 
     def written(self, error: OSError | None) -> None:
         self._is_writing = False
@@ -101,12 +106,15 @@ class HighWatermarks:
                 write()
 
 
-def encode(offsets: dict[Key, int]) -> bytes:
-    lines = [f"{topic} {index} {offset}\n" for (topic, index), offset in offsets.items()]
+def encode(marks: dict[Key, Mark]) -> bytes:
+    lines = [
+        f"{topic} {index} {offset} {topic_id.hex()}\n"
+        for (topic, index), (topic_id, offset) in marks.items()
+    ]
     return f"{_VERSION}\n{len(lines)}\n{''.join(lines)}".encode()
 
 
-def _read(disk: Disk, path: str) -> dict[Key, int]:
+def _read(disk: Disk, path: str) -> dict[Key, Mark]:
     """What was written; empty if there is no such file, or none that can be understood."""
     if not disk.exists(path):
         return {}
@@ -116,8 +124,8 @@ def _read(disk: Disk, path: str) -> dict[Key, int]:
             raise ValueError("it is not whole")
         found = {}
         for line in lines:
-            topic, index, offset = line.split(" ")
-            found[topic, int(index)] = int(offset)
+            topic, index, offset, topic_id = line.split(" ")
+            found[topic, int(index)] = bytes.fromhex(topic_id), int(offset)
         return found
     except (OSError, ValueError) as error:
         logger.warning("%s can't be used: %s; replicas are not compared with it", path, error)

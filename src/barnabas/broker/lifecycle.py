@@ -57,6 +57,7 @@ class Lifecycle:
         registration: Callable[[int], BrokerRegistrationRequest],
         metadata_offset: Callable[[], int],
         is_settled: Callable[[], bool],
+        may_vouch: Callable[[], bool],
         heartbeat_interval_ms: int,
         session_timeout_ms: int,
         disconnect_grace_ms: int,
@@ -70,9 +71,11 @@ class Lifecycle:
         `disconnect_grace_ms` once the connection has broken.
 
         `is_settled` once all partitions are open, and the controller knows which of them have lost
-        something. `on_cut_off` is called when no controller has answered for as long as a session
-        lasts, and `on_failure` when heartbeats have ended by a bug, or all others are of another
-        cluster: then the node must end too. `roll_call` asks the voters why there is no controller.
+        something; `may_vouch`, unless some could not even be opened.
+
+        `on_cut_off` is called when no controller has answered for as long as a session lasts, and
+        `on_failure` when heartbeats have ended by a bug, or all others are of another cluster:
+        then the node must end too. `roll_call` asks the voters why there is no controller.
         """
         self._loop = loop
         self._clock = clock
@@ -82,6 +85,7 @@ class Lifecycle:
         self._registration = registration
         self._metadata_offset = metadata_offset
         self._is_settled = is_settled
+        self._may_vouch = may_vouch
         self._interval_s = heartbeat_interval_ms / 1000
         self._session_timeout_ms = session_timeout_ms
         self._disconnect_grace_ms = disconnect_grace_ms
@@ -245,11 +249,16 @@ class Lifecycle:
         if not self._counts:
             if not self._is_settled():
                 return _NOTHING
-            if not self.is_sure:
-                self._trust.registered(self.epoch)
-                self.is_sure = True
             self._counts = True
+        if not self.is_sure and self._may_vouch():
+            self._trust.registered(self.epoch)
+            self.is_sure = True
         return self._metadata_offset()
+
+    @property
+    def is_disk_known(self) -> bool:
+        """Whether what this node had before it was started is no longer suspect."""
+        return self.is_sure or self._counts
 
     async def _heartbeat(self) -> float:
         request = BrokerHeartbeatRequest(

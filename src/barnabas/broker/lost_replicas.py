@@ -1,9 +1,10 @@
-"""Tells the controller which replicas of this node lack something they had acknowledged.
+"""Tells the controller which replicas of this node lack something, and which can't be used.
 
 The controller takes them out of the in-sync set and of the eligible leaders. Only then does a node
 that has just started claim to have caught up, and only then does a replica cut off what it can't
-vouch for, to fetch it again. One that serves, and that nobody can stand in for, stays as it is; the
-controller is asked again for it, since another may be in sync later.
+vouch for, to fetch it again. A replica that leads, or that only has a hole, and that nobody can
+stand in for, stays as it is; the controller is asked again for it, since another may be in sync
+later. So does one that the disk does not let be opened or synced.
 """
 
 import logging
@@ -11,10 +12,11 @@ from asyncio import AbstractEventLoop, Future, Task, sleep
 from collections import defaultdict
 from collections.abc import Callable
 from itertools import islice
+from typing import NamedTuple
 
 from barnabas.broker.controller_calls import ControllerCalls, ControllerUnavailable
 from barnabas.broker.partition import Partition
-from barnabas.controller.lost_replicas import LOST_DIRECTORY
+from barnabas.controller.lost_replicas import LOST_DIRECTORY, OFFLINE_DIRECTORY
 from barnabas.log import StorageError
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.assign_replicas_to_dirs import (
@@ -31,7 +33,16 @@ LANE = "lost"
 _NOT_REGISTERED = -1
 _TOLD_AT_ONCE = 1_000
 _RETRY_S = 0.1
-_STILL_NEEDED_RETRY_S = 5.0
+_ASK_AGAIN_S = 5.0
+
+Key = tuple[bytes, int]
+"""Topic id and index."""
+
+
+class _Report(NamedTuple):
+    name: str
+    partition: Partition | None
+    """None if the replica can't be used."""
 
 
 class LostReplicas:
@@ -45,15 +56,18 @@ class LostReplicas:
         node_id: int,
         broker_epoch: Callable[[], int],
         refetch: Callable[[Partition], None],
+        reapply: Callable[[Partition], None],
     ) -> None:
-        """`refetch` lets a replica that follows begin again where its log ends now."""
+        """`refetch` lets a replica that follows begin again where its log ends now, and `reapply`
+        has it take over once more what is agreed."""
         self._loop = loop
         self._calls = calls
         self._node_id = node_id
         self._broker_epoch = broker_epoch
         self._refetch = refetch
-        self._doubted: dict[Partition, None] = {}
-        self._still_needed: dict[Partition, None] = {}
+        self._reapply = reapply
+        self._reports: dict[Key, _Report] = {}
+        self._refused: set[Key] = set()
         """Those that nobody can stand in for yet."""
         self._woken: Future[None] | None = None
         self._task: Task[None] | None = None
@@ -61,13 +75,22 @@ class LostReplicas:
     @property
     def is_settled(self) -> bool:
         """Whether the controller knows of all there is to know, or has said that it can wait."""
-        return not self._doubted
+        return not self._reports
 
     def doubt(self, partition: Partition) -> None:
         """A replica can't vouch for what it has acknowledged: `PartitionHost.on_doubt`."""
-        logger.error("%s-%d: %s", partition.topic, partition.index, partition.doubt)
-        self._doubted[partition] = None
-        self._wake()
+        name = f"{partition.topic}-{partition.index}"
+        logger.error("%s: %s", name, partition.doubt)
+        self._report((partition.topic_id, partition.index), _Report(name, partition))
+
+    def offline(self, topic: str, topic_id: bytes, index: int) -> None:
+        """The disk refuses a replica: `PartitionHost.on_offline`."""
+        self._report((topic_id, index), _Report(f"{topic}-{index}", None))
+
+    def _report(self, key: Key, report: _Report) -> None:
+        self._reports[key] = report
+        if self._woken is not None and not self._woken.done():
+            self._woken.set_result(None)
 
     def start(self) -> None:
         self._task = self._loop.create_task(self._run())
@@ -76,13 +99,9 @@ class LostReplicas:
         if self._task is not None:
             self._task.cancel()
 
-    def _wake(self) -> None:
-        if self._woken is not None and not self._woken.done():
-            self._woken.set_result(None)
-
     async def _run(self) -> None:
         while True:
-            if not self._doubted:
+            if not self._reports:
                 self._woken = self._loop.create_future()
                 await self._woken
             epoch = self._broker_epoch()
@@ -90,17 +109,9 @@ class LostReplicas:
                 await sleep(_RETRY_S)
 
     async def _tell(self, broker_epoch: int) -> bool:
-        told = tuple(islice(self._doubted, _TOLD_AT_ONCE))
-        topics: defaultdict[bytes, list[PartitionData]] = defaultdict(list)
-        for partition in told:
-            topics[partition.topic_id].append(PartitionData(partition.index))
-        request = AssignReplicasToDirsRequest(
-            self._node_id,
-            broker_epoch,
-            [DirectoryData(LOST_DIRECTORY, [TopicData(*topic) for topic in topics.items()])],
-        )
+        told = dict(islice(self._reports.items(), _TOLD_AT_ONCE))
         try:
-            response = await self._calls.call(request, lane=LANE)
+            response = await self._calls.call(self._request(broker_epoch, told), lane=LANE)
         except ControllerUnavailable:
             return False
         if response.error_code:  # it registers again
@@ -108,40 +119,62 @@ class LostReplicas:
         self._told(told, response)
         return True
 
-    def _told(self, told: tuple[Partition, ...], response: AssignReplicasToDirsResponse) -> None:
+    def _request(self, broker_epoch: int, told: dict[Key, _Report]) -> AssignReplicasToDirsRequest:
+        directories: defaultdict[bytes, defaultdict[bytes, list[PartitionData]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
+        for (topic_id, index), report in told.items():
+            lacks_end = report.partition is not None and report.partition.lacks_end
+            directory = LOST_DIRECTORY if lacks_end else OFFLINE_DIRECTORY
+            directories[directory][topic_id].append(PartitionData(index))
+        return AssignReplicasToDirsRequest(
+            self._node_id,
+            broker_epoch,
+            [
+                DirectoryData(directory, [TopicData(*topic) for topic in topics.items()])
+                for directory, topics in directories.items()
+            ],
+        )
+
+    def _told(self, told: dict[Key, _Report], response: AssignReplicasToDirsResponse) -> None:
         errors = {
             (topic.topic_id, result.partition_index): result.error_code
             for directory in response.directories
             for topic in directory.topics
             for result in topic.partitions
         }
-        for partition in told:
-            del self._doubted[partition]
-            error = errors.get((partition.topic_id, partition.index))
-            if error == ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE:
-                if partition not in self._still_needed:
-                    logger.error(
-                        "%s-%d goes on leading, as nobody else is in sync",
-                        partition.topic,
-                        partition.index,
-                    )
-                self._still_needed[partition] = None
-                self._loop.call_later(_STILL_NEEDED_RETRY_S, self._ask_again, partition)
+        for key, report in told.items():
+            if self._reports.get(key) == report:
+                del self._reports[key]
+            if errors.get(key) == ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE:
+                self._refuse(key, report)
             else:
-                self._still_needed.pop(partition, None)
-                self._settle(partition)
+                self._refused.discard(key)
+                self._settle(key, report)
 
-    def _ask_again(self, partition: Partition) -> None:
-        if not partition.deleted:
-            self._doubted[partition] = None
-            self._wake()
+    def _refuse(self, key: Key, report: _Report) -> None:
+        partition = report.partition
+        if key not in self._refused:
+            self._refused.add(key)
+            logger.error("%s stays as it is, since nobody else is in sync", report.name)
+        if partition is None:
+            return  # it is told of again if opening it fails again
+        if partition.must_lead_in_doubt():
+            self._reapply(partition)
+        self._loop.call_later(_ASK_AGAIN_S, self._ask_again, key, report)
 
-    def _settle(self, partition: Partition) -> None:
-        if partition.deleted:
+    def _ask_again(self, key: Key, report: _Report) -> None:
+        partition = report.partition
+        if partition is not None and not partition.deleted and partition.doubt:
+            self._report(key, report)
+
+    def _settle(self, key: Key, report: _Report) -> None:
+        partition = report.partition
+        if partition is None or partition.deleted:
             return
         try:
             if partition.doubt_settled():
                 self._refetch(partition)
-        except StorageError as error:
-            # It stays as it is, out of the in-sync set, until another epoch begins.
-            logger.error("%s-%d: %s", partition.topic, partition.index, error)
+        except StorageError as error:  # it can't be cut, most likely: it has to be, though
+            logger.error("%s: %s", report.name, error)
+            self._loop.call_later(_ASK_AGAIN_S, self._ask_again, key, report)

@@ -181,6 +181,7 @@ class Node:
             node_id=self.node_id,
             broker_epoch=lambda: self.lifecycle.epoch,
             refetch=self._refetch,
+            reapply=self._reapply,
         )
         self.partitions = Partitions(
             config,
@@ -194,8 +195,9 @@ class Node:
             node_id=self.node_id,
             on_follower_ready=self.isr_changes.look,
             on_doubt=self.lost_replicas.doubt,
+            on_offline=self.lost_replicas.offline,
             is_cut_off=lambda: self.lifecycle.is_cut_off,
-            is_suspect=lambda: not self.lifecycle.is_sure,
+            is_suspect=lambda: not self.lifecycle.is_disk_known,
             threads=environment.threads,
         )
         self._replica_logs = ReplicaLogs(loop, self.node_id, self.peers, self.partitions)
@@ -244,6 +246,7 @@ class Node:
             registration=self._registration,
             metadata_offset=lambda: self.follower.end_offset,
             is_settled=lambda: self.follower.is_in_step and self.lost_replicas.is_settled,
+            may_vouch=lambda: not self.partitions.has_suspects,
             heartbeat_interval_ms=config.number("broker.heartbeat.interval.ms"),
             session_timeout_ms=config.number("broker.session.timeout.ms"),
             disconnect_grace_ms=ControllerConfig().disconnect_grace_ms - _DISCONNECT_MARGIN_MS,
@@ -309,6 +312,9 @@ class Node:
         self, image: MetadataImage, asked: list[tuple[TopicImage, PartitionImage]]
     ) -> ReplicaEnds:
         return await self._replica_logs.ends(image, asked)
+
+    def _reapply(self, partition: Partition) -> None:
+        self.partitions.reapply(partition)
 
     def _refetch(self, partition: Partition) -> None:
         self.fetchers.apply(partition)

@@ -60,6 +60,7 @@ class Partition:
     __slots__ = (
         "_flushes",
         "_host",
+        "_leads_in_doubt",
         "_refusal_logged_ms",
         "_waits",
         "deleted",
@@ -69,6 +70,7 @@ class Partition:
         "index",
         "is_recovering",
         "isr",
+        "lacks_end",
         "leader_epoch",
         "leader_id",
         "leading",
@@ -116,6 +118,10 @@ class Partition:
         self.doubt = ""
         """Why this replica may lack what it has acknowledged; empty if it can vouch for all of it.
         It must leave the in-sync set and the eligible leaders before this node counts again."""
+        self.lacks_end = False
+        """Whether that may be the newest records: then it does not lead, whoever else is there."""
+        self._leads_in_doubt = False
+        """Nobody else can: most of the log is better than none of it."""
         self._host = host
         self._waits: CommitWaits | None = None
         self._flushes: list[Future[None]] = []
@@ -136,11 +142,16 @@ class Partition:
         if image.partition_epoch <= self.partition_epoch:
             return False
         # Who can't vouch for its log does not begin to lead: followers would do the same to theirs.
-        may_lead = image.leader == self._host.node_id and (not self.doubt or self.is_leader)
+        may_lead = image.leader == self._host.node_id and (
+            not self.doubt or self.is_leader or self._leads_in_doubt
+        )
         led_anew = image.leader_epoch != self.leader_epoch or (may_lead and self.leading is None)
         self.is_recovering = image.leader_recovery_state == RECOVERING
+        # First: if the disk refuses, all of this is tried again.
         if led_anew and image.leader not in (-1, self._host.node_id):
-            self._cut_suspect()  # first: if the disk refuses, all of this is tried again
+            self._cut_suspect()
+        elif led_anew and may_lead and self.is_recovering and len(image.replicas) > 1:
+            self._cut_damaged()
         self.partition_epoch = image.partition_epoch
         self.replicas, self.isr = image.replicas, image.isr
         if led_anew:
@@ -170,20 +181,37 @@ class Partition:
     def lost(self, doubt: str) -> None:
         """This replica lacks, or may lack, something that it has acknowledged."""
         self.doubt = self.doubt or doubt
+        self.log.is_in_doubt = True
         self._host.on_doubt(self)
+
+    def must_lead_in_doubt(self) -> bool:
+        """Nobody can stand in for this replica. Whether it has to begin to lead for that."""
+        self._leads_in_doubt = True
+        if self.leader_id != self._host.node_id or self.is_leader:
+            return False
+        self.partition_epoch = -1  # so that what is agreed is looked at once more
+        return True
 
     def doubt_settled(self) -> bool:
         """Nobody counts on this replica any more. Whether it has to fetch anew from its leader.
 
         Raises `StorageError`.
         """
+        # Where nobody leads, or this node is to, it is cut when another does.
+        is_cut = (
+            self.leading is None
+            and self.suspect_from is not None
+            and self.leader_id not in (-1, self._host.node_id)
+        )
+        if is_cut:
+            self._cut_suspect()
         self.doubt = ""
-        if self.leading is not None or self.suspect_from is None:
-            return False
-        if self.leader_id in (-1, self._host.node_id):
-            return False  # it is cut when another leads
-        self._cut_suspect()
-        return True
+        self.lacks_end = self._leads_in_doubt = self.log.is_in_doubt = False
+        return is_cut
+
+    def offline(self) -> None:
+        """The disk refuses; another replica had better lead."""
+        self._host.on_offline(self.topic, self.topic_id, self.index)
 
     @property
     def log_end(self) -> tuple[int, int]:
@@ -214,6 +242,12 @@ class Partition:
             is_damaged = bool(self.log.lost_ranges)
             self.truncate_to(self.suspect_from, keep=is_damaged or self.is_recovering)
             self.suspect_from = None
+
+    def _cut_damaged(self) -> None:
+        """It is elected for what it has before the first damaged record: see `log_end`."""
+        first_lost = self.log.lost_ranges.first_offset
+        if first_lost is not None:
+            self.truncate_to(first_lost, keep=True)
 
     def _follow(self) -> None:
         if self.leading is not None:

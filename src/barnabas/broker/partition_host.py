@@ -23,6 +23,10 @@ def nowhere(_: "Partition") -> str:
     return ""
 
 
+def ignore_offline(_topic: str, _topic_id: bytes, _index: int) -> None:
+    """The same."""
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionHost:
     """The node, as its partitions see it."""
@@ -41,6 +45,8 @@ class PartitionHost:
     """Whether another node may lead by now what this one believes to lead."""
     on_doubt: Callable[["Partition"], None] = ignore
     """Called when a replica can no longer vouch for what it has acknowledged."""
+    on_offline: Callable[[str, bytes, int], None] = ignore_offline
+    """Called with topic, topic id and index of a replica that the disk refuses."""
     moved: Callable[["Partition"], None] = ignore
     """Called when a high watermark has moved."""
     set_aside: Callable[["Partition"], str] = nowhere

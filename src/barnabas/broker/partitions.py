@@ -15,7 +15,7 @@ from barnabas.broker.clock import Clock
 from barnabas.broker.config import BrokerConfig
 from barnabas.broker.high_watermarks import HighWatermarks
 from barnabas.broker.partition import Partition
-from barnabas.broker.partition_host import PartitionHost, ignore, never
+from barnabas.broker.partition_host import PartitionHost, ignore, ignore_offline, never
 from barnabas.broker.replica_trust import NO_DOUBT, accept_alone, examine
 from barnabas.log import (
     FLUSH_MARK,
@@ -64,15 +64,16 @@ class Partitions:
         node_id: int,
         on_follower_ready: Callable[[Partition], None] = ignore,
         on_doubt: Callable[[Partition], None] = ignore,
+        on_offline: Callable[[str, bytes, int], None] = ignore_offline,
         is_cut_off: Callable[[], bool] = never,
         is_suspect: Callable[[], bool] = never,
         threads: Callable[[int, str], Executor] = ThreadPoolExecutor,
     ) -> None:
         """`on_append` is called after each append to a partition that has to be flushed, and
         `on_follower_ready` when a leader sees that the in-sync set should change, and `on_doubt`
-        when a replica can't vouch for what it has acknowledged. While
-        `is_cut_off`, others may lead what this node believes to lead. The disk `is_suspect` if it
-        may have lost something since this node last used it."""
+        when a replica can't vouch for what it has acknowledged, and `on_offline` when the disk
+        refuses one. While `is_cut_off`, others may lead what this node believes to lead. The disk
+        `is_suspect` if it may have lost something since this node last used it."""
         self._config = config
         self.image = image
         """What `apply` and `reconfigure` go by; replaced as a whole when a snapshot is loaded."""
@@ -98,6 +99,7 @@ class Partitions:
             on_follower_ready,
             is_cut_off,
             on_doubt,
+            on_offline,
             self.high_watermarks.moved.add,
             self._set_aside,
         )
@@ -149,7 +151,8 @@ class Partitions:
             for image in topic.partitions:
                 if image.replicas != [self._node_id] or (topic.name, image.index) in found:
                     continue
-                if not self.high_watermarks.acknowledged(topic.name, image.index):
+                known = self.high_watermarks.acknowledged(topic.name, topic.topic_id, image.index)
+                if not known:
                     logger.warning(
                         "%s-%d has lost its directory and all that was in it: it begins empty",
                         topic.name,
@@ -177,6 +180,7 @@ class Partitions:
                         partition = self._open(topic, index, settings)
                         partitions[index] = partition
                         self.high_watermarks.opened(partition)
+                        self._suspects.discard((topic.topic_id, index))
                         if partition.doubt:
                             self._host.on_doubt(partition)
                     self._assign(partition, image)
@@ -185,9 +189,20 @@ class Partitions:
                     self._remove(partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
             except StorageError as error:
                 logger.error("%s-%d: %s", topic.name, index, error)
-                if self._is_suspect():
-                    self._suspects.add((topic.topic_id, index))
+                if partitions[index] is None and self._node_id in image.replicas:
+                    if self._is_suspect():
+                        self._suspects.add((topic.topic_id, index))
+                    self._host.on_offline(topic.name, topic.topic_id, index)
                 self._loop.call_later(_TRY_AGAIN_S, self._try_again, topic.topic_id, index)
+
+    @property
+    def has_suspects(self) -> bool:
+        """Whether one that may have lost something could not be opened yet."""
+        return bool(self._suspects)
+
+    def reapply(self, partition: Partition) -> None:
+        """Have a replica take over once more what is agreed."""
+        self._try_again(partition.topic_id, partition.index)
 
     def _try_again(self, topic_id: bytes, index: int) -> None:
         topic = self.image.topics_by_id.get(topic_id)
@@ -220,11 +235,10 @@ class Partitions:
     ) -> Partition:
         log_config, limits = settings
         path = self._data.partition_path(topic.name, index)
-        acknowledged = self.high_watermarks.acknowledged(topic.name, index)
+        acknowledged = self.high_watermarks.acknowledged(topic.name, topic.topic_id, index)
         was_there = self._disk.exists(path)
         owner = read_topic_id(self._disk, path)
         if owner not in (None, topic.topic_id):
-            acknowledged = 0
             # The topic was deleted, and made anew, while this node was away.
             logger.warning(
                 "%s-%d is of an earlier topic of that name; it is %s now",
@@ -245,7 +259,7 @@ class Partitions:
             _warn(topic.name, index, log.recovery)
         name = f"{topic.name}-{index}"
         finding = NO_DOUBT
-        if topic.partitions[index].replicas == [self._node_id]:
+        if topic.partitions[index].is_only_replica(self._node_id):
             accept_alone(
                 name, log, acknowledged, now_ms, was_there=was_there, power_lost=power_lost
             )
@@ -253,10 +267,11 @@ class Partitions:
             finding = examine(log, acknowledged, was_there=was_there, power_lost=power_lost)
         log.configure(log_config)  # what was settled when it was written may be other now
         partition = Partition(topic.name, index, topic.topic_id, log, limits, self._host)
-        partition.doubt, partition.suspect_from = finding
+        partition.doubt, partition.suspect_from, partition.lacks_end = finding
+        log.is_in_doubt = bool(partition.doubt)
         if log.flush_required and log.flushed_offset < log.log_end_offset:
             log.flush()  # what a crash left in memory only is not to be shown yet
-        elif log.lacks_flush_mark and not partition.doubt:
+        elif log.lacks_flush_mark:
             self._host.on_append(partition)
         return partition
 

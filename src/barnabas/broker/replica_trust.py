@@ -24,9 +24,11 @@ class Finding(NamedTuple):
     doubt: str
     suspect_from: int | None
     """From here on its log is not believed."""
+    lacks_end: bool
+    """Whether it may lack the newest records, and not only some before them."""
 
 
-NO_DOUBT = Finding("", None)
+NO_DOUBT = Finding("", None, False)
 
 
 def examine(log: Log, acknowledged: int, *, was_there: bool, power_lost: bool) -> Finding:
@@ -36,6 +38,7 @@ def examine(log: Log, acknowledged: int, *, was_there: bool, power_lost: bool) -
     the machine may have lost what was not synced.
     """
     suspect_from: int | None = None
+    lacks_end = False
     doubts = []
     if log.lost_ranges:
         doubts.append(f"it has lost {log.lost_ranges}")
@@ -46,11 +49,13 @@ def examine(log: Log, acknowledged: int, *, was_there: bool, power_lost: bool) -
         ended = f"it ends at {end}" if was_there else "its directory is gone"
         doubts.append(f"{ended}, and it had acknowledged all below {expected}")
         suspect_from = end if suspect_from is None else suspect_from
+        lacks_end = True
     if power_lost and not log.is_flush_marked:
         doubts.append(POWER_LOST)
         flushed = log.flushed_offset
         suspect_from = flushed if suspect_from is None else min(suspect_from, flushed)
-    return Finding("; ".join(doubts), suspect_from)
+        lacks_end = True
+    return Finding("; ".join(doubts), suspect_from, lacks_end)
 
 
 def accept_alone(

@@ -36,21 +36,11 @@ class Scrubber:
             if config.number("log.scrub.bytes.per.second") == 0:
                 continue
             for partition in self._node.partitions:
-                self._repeat(partition)
                 await self._scrub(partition, interval_ms)
                 await sleep(0)
             gone = [partition for partition in self._read_ms if partition.deleted]
             for partition in gone:
                 del self._read_ms[partition]
-
-    def _repeat(self, partition: Partition) -> None:
-        """When it was found, there was nobody to take over; there may be somebody now."""
-        first = partition.log.lost_ranges.first_offset
-        if first is None or partition.deleted or partition.doubt or len(partition.isr) < 2:
-            return
-        if self._node.node_id in partition.isr:
-            partition.suspect_from = first
-            partition.lost(f"it has lost {partition.log.lost_ranges}")
 
     async def _scrub(self, partition: Partition, interval_ms: int) -> None:
         now_ms = self._node.clock.now_ms()
@@ -108,4 +98,6 @@ class Scrubber:
                 rot.end - 1,
                 rot.reason,
             )
-        self._repeat(partition)
+        if len(partition.replicas) > 1 and not partition.doubt:
+            partition.suspect_from = log.lost_ranges.first_offset
+            partition.lost(f"it has lost {log.lost_ranges}")

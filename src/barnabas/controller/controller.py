@@ -28,7 +28,7 @@ from barnabas.controller.elect_leaders import elect_leaders
 from barnabas.controller.growth import create_partitions
 from barnabas.controller.heartbeats import heartbeat
 from barnabas.controller.internal_topics import asks_for_internal, internal_request
-from barnabas.controller.liveness import fence
+from barnabas.controller.liveness import fence, has_leaderless, settle_leaderless
 from barnabas.controller.partition_changes import settle
 from barnabas.controller.registrations import register_broker, unregister_broker
 from barnabas.controller.replica_ends import ReplicaEnds
@@ -105,6 +105,8 @@ class Controller:
         self._new_uuid = new_uuid
         self._sessions = Sessions(config, self.image, now_ms)
         self._balance = leader_balance.Schedule(config, now_ms)
+        self._taking_over_ms = now_ms if has_leaderless(self.image) else None
+        """When elections are held that the controller before may have left undone."""
 
     # -- brokers and time --------------------------------------------------------------------------
 
@@ -150,13 +152,20 @@ class Controller:
             fence(draft, expired)
             for node_id in expired:
                 self._sessions.end(node_id)
+        if self._taking_over_ms is not None:
+            self._taking_over_ms = None
+            settle_leaderless(draft)
         if self._balance.is_due():
             self._balance.done(finished=leader_balance.balance_leaders(draft, self._config))
         return draft.decision(None)
 
     def next_deadline_ms(self) -> int | None:
         """When `tick` has something to do at the latest."""
-        deadlines = (self._sessions.next_deadline_ms(), self._balance.next_ms)
+        deadlines = (
+            self._sessions.next_deadline_ms(),
+            self._balance.next_ms,
+            self._taking_over_ms,
+        )
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
     def unregister_broker(

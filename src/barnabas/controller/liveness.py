@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from barnabas.controller.draft import Draft
 from barnabas.controller.partition_changes import settle
-from barnabas.metadata.image import BrokerImage, PartitionImage, TopicImage
+from barnabas.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
 from barnabas.metadata.partition_image import NO_LEADER
 from barnabas.wire.messages.metadata_records import BrokerRegistrationChangeRecord
 
@@ -33,6 +33,22 @@ def unfence(draft: Draft, broker: BrokerImage) -> None:
     for topic in draft.image.topics.values():
         for partition in topic.partitions:
             if partition.leader == NO_LEADER and broker.id in partition.replicas:
+                settle(draft, topic, partition)
+
+
+def has_leaderless(image: MetadataImage) -> bool:
+    return any(
+        partition.leader == NO_LEADER
+        for topic in image.topics.values()
+        for partition in topic.partitions
+    )
+
+
+def settle_leaderless(draft: Draft) -> None:
+    """An election that was under way when the controller changed is held now."""
+    for topic in draft.image.topics.values():
+        for partition in topic.partitions:
+            if partition.leader == NO_LEADER:
                 settle(draft, topic, partition)
 
 
@@ -70,7 +86,7 @@ def lose_replica(
         return
     isr = [member for member in partition.isr if member != broker_id]
     elr = [member for member in partition.elr if member != broker_id]
-    if not isr and not elr and not wiped and is_only_replica(partition, broker_id):
+    if not isr and not elr and not wiped and partition.is_only_replica(broker_id):
         return
     known = [member for member in partition.last_known_elr if member != broker_id]
     if not wiped:
@@ -78,11 +94,6 @@ def lose_replica(
     last_known = known if not isr and not elr else []
     wanted = replace(partition, isr=isr, elr=elr, last_known_elr=last_known)
     settle(draft, topic, wanted, lost=[broker_id])
-
-
-def is_only_replica(partition: PartitionImage, broker_id: int) -> bool:
-    settled = set(partition.replicas) - set(partition.adding_replicas)
-    return settled <= {broker_id}
 
 
 def leads_what_others_could(draft: Draft, broker_id: int) -> bool:

@@ -1,14 +1,15 @@
-"""AssignReplicasToDirs: a broker says which of its replicas have lost something.
+"""AssignReplicasToDirs: a broker says which of its replicas have lost something, or can't be used.
 
-The directory LOST, which Kafka's brokers name for replicas in a failed directory, stands for that.
-Such a replica leaves the in-sync set and the eligible leaders, and comes back like any other that
-lags: by fetching what it lacks. A broker here has one directory, so naming any other changes
-nothing.
+The directory LOST, which Kafka's brokers name for replicas in a failed directory, stands for
+replicas that may lack the newest records. They leave the in-sync set and the eligible leaders, and
+come back like any other that lags: by fetching what they lack. OFFLINE stands for those that have
+a hole, or that the disk refuses. They leave only if another is in sync or eligible: else most of a
+log is better than none of it. A broker here has one directory, so naming any other changes nothing.
 """
 
 from barnabas.controller.decision import Refusal
 from barnabas.controller.draft import Draft
-from barnabas.controller.liveness import is_only_replica, lose_replica
+from barnabas.controller.liveness import lose_replica
 from barnabas.controller.registrations import epoch_error
 from barnabas.metadata.image import PartitionImage, TopicImage
 from barnabas.wire.errors import ErrorCode
@@ -21,6 +22,8 @@ from barnabas.wire.messages.assign_replicas_to_dirs import (
 )
 
 LOST_DIRECTORY = bytes(15) + b"\x01"
+OFFLINE_DIRECTORY = bytes(15) + b"\x03"
+"""An id of our own: Kafka reserves the first hundred."""
 
 
 def assign_replicas_to_dirs(
@@ -45,7 +48,7 @@ def assign_replicas_to_dirs(
                                     request.broker_id,
                                     topic.topic_id,
                                     data.partition_index,
-                                    is_lost=directory.directory_id == LOST_DIRECTORY,
+                                    directory.directory_id,
                                 ),
                             )
                             for data in topic.partitions
@@ -59,13 +62,15 @@ def assign_replicas_to_dirs(
     )
 
 
-def _assign(draft: Draft, broker_id: int, topic_id: bytes, index: int, *, is_lost: bool) -> int:
+def _assign(draft: Draft, broker_id: int, topic_id: bytes, index: int, directory: bytes) -> int:
     try:
         topic, partition = _find(draft, topic_id, index)
         if broker_id not in partition.replicas:
             raise Refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, "no replica of that broker's")
-        if is_lost:
+        if directory == LOST_DIRECTORY:
             _lose(draft, topic, partition, broker_id)
+        elif directory == OFFLINE_DIRECTORY:
+            _take_offline(draft, topic, partition, broker_id)
     except Refusal as refusal:
         return refusal.error_code
     return ErrorCode.NONE
@@ -86,9 +91,21 @@ def _lose(draft: Draft, topic: TopicImage, partition: PartitionImage, broker_id:
 
     Then most of the log is better than none of it, and the broker asks again.
     """
-    others = {*partition.isr, *partition.elr} - {broker_id}
-    if partition.leader == broker_id and not any(map(draft.image.is_active, others)):
-        if is_only_replica(partition, broker_id):
+    if partition.leader == broker_id and not _can_another_lead(draft, partition, broker_id):
+        if partition.is_only_replica(broker_id):
             return
         raise Refusal(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "nobody else is in sync")
     lose_replica(draft, topic, partition, broker_id, wiped=False)
+
+
+def _take_offline(
+    draft: Draft, topic: TopicImage, partition: PartitionImage, broker_id: int
+) -> None:
+    if {*partition.isr, *partition.elr} <= {broker_id}:
+        raise Refusal(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "nobody else is in sync")
+    _lose(draft, topic, partition, broker_id)
+
+
+def _can_another_lead(draft: Draft, partition: PartitionImage, broker_id: int) -> bool:
+    others = {*partition.isr, *partition.elr} - {broker_id}
+    return any(map(draft.image.is_active, others))

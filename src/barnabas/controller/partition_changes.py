@@ -52,7 +52,7 @@ def settle(
             after = _led_uncleanly(draft, topic, after, ends)
         elif draft.unclean(topic.name):
             draft.to_recover.append((topic.topic_id, after.index))
-    change = _difference(topic.topic_id, before, after)
+    change = _difference(topic.topic_id, before, after, has_lost=bool(lost))
     if change is not None:
         draft.write(change)
 
@@ -138,14 +138,19 @@ def _moved(image: MetadataImage, partition: PartitionImage) -> PartitionImage:
 
 
 def _difference(
-    topic_id: bytes, before: PartitionImage, after: PartitionImage
+    topic_id: bytes, before: PartitionImage, after: PartitionImage, *, has_lost: bool
 ) -> PartitionChangeRecord | None:
     if after is before or after == before:
         return None
-    # Whoever loses its replica and gets it again later starts with nothing; a new leader epoch
-    # makes the leader forget how far it had come before.
-    led_anew = after.leader != before.leader or (
-        after.replicas is not before.replicas and not set(before.replicas) <= set(after.replicas)
+    # Whoever loses its replica and gets it again later starts with nothing, and who has lost
+    # something goes back; a new leader epoch makes the leader forget how far it had come before.
+    led_anew = (
+        after.leader != before.leader
+        or (has_lost and after.leader != NO_LEADER)
+        or (
+            after.replicas is not before.replicas
+            and not set(before.replicas) <= set(after.replicas)
+        )
     )
     recovery = after.leader_recovery_state
     return PartitionChangeRecord(

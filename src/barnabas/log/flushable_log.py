@@ -50,7 +50,7 @@ class FlushableLog(AppendableLog):
         if self._flushing is not None or self._failure is not None:
             return None
         mark = ""
-        if self.flush_required and not self.is_flush_marked:
+        if self.flush_required and not self.is_flush_marked and not self.is_in_doubt:
             mark = self._mark_path
         end = self.log_end_offset
         if active is not None and not (everything or self.flush_required):
@@ -72,7 +72,12 @@ class FlushableLog(AppendableLog):
     @property
     def lacks_flush_mark(self) -> bool:
         """Whether a flush should be begun, if only to say that from now on all is flushed."""
-        return not self.is_flush_marked and self._flushing is None and self.flush_required
+        return (
+            not self.is_flush_marked
+            and not self.is_in_doubt
+            and self._flushing is None
+            and self.flush_required
+        )
 
     @property
     def _mark_path(self) -> str:

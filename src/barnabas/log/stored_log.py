@@ -43,6 +43,7 @@ class StoredLog:
         "directory",
         "flushed_offset",
         "is_flush_marked",
+        "is_in_doubt",
         "log_end_offset",
         "log_start_offset",
         "lost_ranges",
@@ -71,6 +72,8 @@ class StoredLog:
         """The high watermark, as far as whoever keeps the log has said; it is kept for later."""
         self.lost_ranges = recovered.lost_ranges
         self.is_flush_marked = recovered.is_flush_marked
+        self.is_in_doubt = False
+        """Something that was acknowledged may be missing: then nothing is marked as flushed."""
         """See `FLUSH_MARK`."""
         self._epochs = recovered.epochs
         self._snapshots = Snapshots(files.disk, directory, recovered.snapshots)

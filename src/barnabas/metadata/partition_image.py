@@ -44,6 +44,10 @@ class PartitionImage:
     def is_moving(self) -> bool:
         return bool(self.adding_replicas or self.removing_replicas)
 
+    def is_only_replica(self, broker_id: int) -> bool:
+        """Whether nobody else has it, but for those that are being added."""
+        return set(self.replicas) - set(self.adding_replicas) <= {broker_id}
+
     @classmethod
     def recorded(cls, record: PartitionRecord) -> "PartitionImage":
         return cls(
