@@ -193,6 +193,9 @@ class ReplicaFetcher:
             if out_of_range and (data.log_start_offset > end or (start == end and end > 0)):
                 start_at(partition, max(0, data.log_start_offset))
             elif data.error_code:
+                if data.error_code == ErrorCode.CORRUPT_MESSAGE:
+                    lost = StorageError(f"its leader, node {self.leader_id}, has lost offset {end}")
+                    partition.log_refusal(lost, self._clock.now_ms())
                 self._back_off(followed)
                 return
             elif data.diverging_epoch is not None:
@@ -204,7 +207,12 @@ class ReplicaFetcher:
                 job = take_over_bounds(partition, data.high_watermark, data.log_start_offset)
                 if job is not None:
                     self._host.remove(job)
-        except (StorageError, CorruptBatch) as error:
+        except CorruptBatch as error:
+            sent = f"its leader, node {self.leader_id}, has sent a damaged batch: {error}"
+            partition.log_refusal(CorruptBatch(sent), self._clock.now_ms())
+            self._back_off(followed, _MAX_BACKOFF_MS)
+            return
+        except StorageError as error:
             partition.log_refusal(error, self._clock.now_ms())
             self._back_off(followed, _MAX_BACKOFF_MS)
             return
