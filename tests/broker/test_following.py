@@ -53,3 +53,35 @@ def test_a_replica_that_the_disk_keeps_from_following_tries_again() -> None:
     disk.capacity = 1 << 30
     assert partition.apply(LED_BY_2)
     assert (partition.leader_id, partition.log.log_end_offset) == (2, 1)
+
+
+LED_BY_1 = PartitionImage(0, [1, 2], [1], 1, 6, 6)
+
+
+def test_a_replica_in_doubt_leads_only_if_nobody_can_stand_in_for_it() -> None:
+    disk, partition = replica()
+    disk.capacity = 1 << 30
+    partition.doubt = "it has lost something"
+    assert partition.apply(LED_BY_1)
+    assert not partition.is_leader
+    assert partition.must_lead_in_doubt(), "so that it looks again at what is agreed"
+    assert partition.apply(LED_BY_1)
+    assert partition.is_leader
+    # Its connection breaks for a moment, and it is elected again.
+    assert partition.apply(PartitionImage(0, [1, 2], [1], -1, 7, 7))
+    assert not partition.is_leader
+    assert partition.apply(PartitionImage(0, [1, 2], [1], 1, 8, 8))
+    assert partition.is_leader
+
+
+def test_a_doubt_stays_until_what_is_suspect_is_cut_off() -> None:
+    disk, partition = replica()
+    partition.leader_id = 2
+    partition.doubt, partition.suspect_from = "it has lost something", 1
+    with pytest.raises(StorageError, match="No space left"):
+        partition.doubt_settled()
+    assert partition.doubt
+    disk.capacity = 1 << 30
+    assert partition.doubt_settled()
+    assert not partition.doubt
+    assert partition.log.log_end_offset == 1

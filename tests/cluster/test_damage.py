@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
 from tests.cluster.conftest import TOPIC
+from tests.cluster.faults import wiped
 from tests.support.broker import wait_until
 from tests.support.cluster import ClusterProcesses, NodeProcess
 
@@ -168,6 +169,19 @@ def test_rot_that_is_found_while_running(tmp_path: Path) -> None:
         wait_until(lambda: content(leader) == before, 60, "what rotted was not fetched again")
         wait_until_alike(cluster)
         assert consumed(cluster) == (VALUES, None)
+
+
+def test_rot_that_a_follower_finds(cluster: ClusterProcesses) -> None:
+    """A replica that has to fetch everything meets it long before the leader would by itself."""
+    fill(cluster)
+    leader = cluster.leader_of(TOPIC)
+    before = content(leader)
+    with wiped(cluster, next(node for node in cluster.nodes.values() if node is not leader)):
+        flipped(leader)
+    wait_until(lambda: content(leader) == before, 90, "what rotted was not fetched again")
+    wait_until_alike(cluster)
+    assert "are damaged" in leader.log.read_text()
+    assert consumed(cluster) == (VALUES, None)
 
 
 def test_the_only_replica(cluster: ClusterProcesses) -> None:

@@ -38,6 +38,8 @@ from barnabas.wire.primitives import Buffer
 logger = logging.getLogger(__name__)
 
 _REFUSALS_LOGGED_EVERY_MS = 60_000
+_REJECTED = 3
+"""How often a follower may be sent the same records, connections being what they are."""
 _EPOCH_GROWS = 2
 """The transaction version from which on a producer's epoch grows with each transaction."""
 
@@ -208,6 +210,12 @@ class Partition:
         self.doubt = ""
         self.lacks_end = self._leads_in_doubt = self.log.is_in_doubt = False
         return is_cut
+
+    def sent(self, node_id: int, offset: int) -> None:
+        """A follower is sent records. If it gets the same ones time and again, something is wrong
+        with them."""
+        if self.leading is not None and self.leading.sends(node_id, offset) >= _REJECTED:
+            self._host.on_rejected(self, offset)
 
     def offline(self) -> None:
         """The disk refuses; another replica had better lead."""

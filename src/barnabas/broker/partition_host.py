@@ -23,6 +23,10 @@ def nowhere(_: "Partition") -> str:
     return ""
 
 
+def ignore_offset(_: "Partition", _offset: int) -> None:
+    """The same."""
+
+
 def ignore_offline(_topic: str, _topic_id: bytes, _index: int) -> None:
     """The same."""
 
@@ -47,6 +51,8 @@ class PartitionHost:
     """Called when a replica can no longer vouch for what it has acknowledged."""
     on_offline: Callable[[str, bytes, int], None] = ignore_offline
     """Called with topic, topic id and index of a replica that the disk refuses."""
+    on_rejected: Callable[["Partition", int], None] = ignore_offset
+    """Called with an offset from which on a follower seems to find damage."""
     moved: Callable[["Partition"], None] = ignore
     """Called when a high watermark has moved."""
     set_aside: Callable[["Partition"], str] = nowhere

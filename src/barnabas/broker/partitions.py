@@ -5,7 +5,7 @@ A topic has a list of its partitions, by index; an entry is None where this node
 
 import logging
 import re
-from asyncio import AbstractEventLoop
+from asyncio import AbstractEventLoop, Event
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -100,6 +100,7 @@ class Partitions:
             is_cut_off,
             on_doubt,
             on_offline,
+            self._rejected,
             self.high_watermarks.moved.add,
             self._set_aside,
         )
@@ -110,6 +111,9 @@ class Partitions:
         """Those that this node leads, in the order in which it began to."""
         self.leaders_changed: list[Callable[[Partition], None]] = []
         """Called with a partition in which another epoch has begun, and with one that is gone."""
+        self.rejected: dict[Partition, int] = {}
+        """Those of which a follower asks again for what it was sent, and from which offset on."""
+        self.any_rejected = Event()
 
     def __iter__(self) -> Iterator[Partition]:
         for partitions in tuple(self.by_name.values()):
@@ -194,6 +198,10 @@ class Partitions:
                         self._suspects.add((topic.topic_id, index))
                     self._host.on_offline(topic.name, topic.topic_id, index)
                 self._loop.call_later(_TRY_AGAIN_S, self._try_again, topic.topic_id, index)
+
+    def _rejected(self, partition: Partition, offset: int) -> None:
+        self.rejected[partition] = offset
+        self.any_rejected.set()
 
     @property
     def has_suspects(self) -> bool:

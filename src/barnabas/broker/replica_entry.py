@@ -77,7 +77,10 @@ class ReplicaEntry(Entry):
 
     def read(self, max_bytes: int, *, min_one: bool) -> PartitionData:
         if self._diverging is None or self.error is not ErrorCode.NONE:
-            return super().read(max_bytes, min_one=min_one)
+            data = super().read(max_bytes, min_one=min_one)
+            if data.records and self.partition is not None:
+                self.partition.sent(self.replica_id, self.offset)
+            return data
         data = super().read(0, min_one=False)
         data.diverging_epoch = EpochEndOffset(*self._diverging)
         return data

@@ -17,6 +17,8 @@ logger = logging.getLogger(__name__)
 
 _STEP_BYTES = 64 * 1024
 _REST_S = 60.0
+_REJECTED_REST_S = 5.0
+"""A follower that asks again for another reason shall not make this node read all day."""
 _COLD_MS = 3_600_000
 """What was written lately is read from memory, which tells nothing of the disk."""
 
@@ -42,6 +44,29 @@ class Scrubber:
             for partition in gone:
                 del self._read_ms[partition]
 
+    async def run_rejected(self) -> None:
+        """Look at once where a follower finds damage; until it is cancelled."""
+        partitions = self._node.partitions
+        while True:
+            await partitions.any_rejected.wait()
+            partitions.any_rejected.clear()
+            rejected = dict(partitions.rejected)
+            partitions.rejected.clear()
+            for partition, offset in rejected.items():
+                if not partition.deleted:
+                    base_offset = partition.log.segment_with(offset)
+                    await self._look(partition, base_offset, in_haste=True)
+            await sleep(_REJECTED_REST_S)
+
+    async def _look(
+        self, partition: Partition, base_offset: int, *, in_haste: bool = False
+    ) -> None:
+        try:
+            await self._read(partition, base_offset, in_haste=in_haste)
+        except (StorageError, OSError) as error:
+            if not partition.deleted:
+                logger.error("scrubbing %s-%d: %s", partition.topic, partition.index, error)
+
     async def _scrub(self, partition: Partition, interval_ms: int) -> None:
         now_ms = self._node.clock.now_ms()
         try:
@@ -58,16 +83,14 @@ class Scrubber:
                 continue
             if now_ms - read_ms.get(base_offset, -interval_ms) < interval_ms:
                 continue
-            try:
-                await self._read(partition, base_offset)
-            except (StorageError, OSError) as error:
-                if not partition.deleted:
-                    logger.error("scrubbing %s-%d: %s", partition.topic, partition.index, error)
+            await self._look(partition, base_offset)
             if partition.deleted:
                 return
             self._read_ms.setdefault(partition, {})[base_offset] = now_ms
 
-    async def _read(self, partition: Partition, base_offset: int) -> None:
+    async def _read(
+        self, partition: Partition, base_offset: int, *, in_haste: bool = False
+    ) -> None:
         job = partition.log.scrub(base_offset)
         if job is None:
             return
@@ -75,6 +98,8 @@ class Scrubber:
         try:
             while await node.loop.run_in_executor(node.executor, job.step, _STEP_BYTES):
                 rate = node.config.number("log.scrub.bytes.per.second")
+                if in_haste:
+                    continue
                 if rate == 0:
                     return
                 await sleep(_STEP_BYTES / rate)

@@ -24,6 +24,7 @@ _SOON_MS = 20
 def upkeep(node: Node) -> list[Coroutine[Any, Any, None]]:
     """The loops to run beside the traffic, until they are cancelled."""
     config = node.config
+    scrubber = Scrubber(node)
     return [
         _every(_SWEEP_S, node.door.sweep),
         _every(_GIVE_BACK_S, FreeMemory().give_back),
@@ -36,7 +37,8 @@ def upkeep(node: Node) -> list[Coroutine[Any, Any, None]]:
             lambda p: _checkpoint(node, p),
         ),
         LogCleaner(node).run(),
-        Scrubber(node).run(),
+        scrubber.run(),
+        scrubber.run_rejected(),
         _write_high_watermarks(node),
         _every(_SET_ASIDE_S, lambda: _remove_set_aside(node)),
     ]

@@ -26,6 +26,10 @@ class MendableLog(FollowingLog):
                 if segment.size
             ]
 
+    def segment_with(self, offset: int) -> int:
+        """The base offset of the segment that holds an offset, or would."""
+        return self._segments.with_offset(offset).base_offset if self._segments else 0
+
     def scrub(self, base_offset: int) -> ScrubJob | None:
         """The job that looks through a segment, as far as it is written now; None if it is gone.
 

@@ -139,6 +139,11 @@ class LeaderState:
         self.any_at_end = self.any_at_end or offset >= log_end_offset
         return True
 
+    def sends(self, node_id: int, offset: int) -> int:
+        """A follower is sent records from `offset` on; returns how often it was in a row."""
+        progress = self.followers.get(node_id)
+        return 0 if progress is None else progress.sends(offset)
+
     def end_moves(self, log_end_offset: int, now_ms: int) -> None:
         """The leader appends behind `log_end_offset`: who stood there was caught up until now."""
         self.any_at_end = False

@@ -16,6 +16,8 @@ class FollowerProgress:
     __slots__ = (
         "_fetch_ms",
         "_leader_end_at_fetch",
+        "_sent_from",
+        "_times_sent",
         "broker_epoch",
         "caught_up_ms",
         "log_end_offset",
@@ -29,6 +31,8 @@ class FollowerProgress:
         self.log_start_offset = UNKNOWN_OFFSET
         self.caught_up_ms = caught_up_ms
         """When it was last known to have everything."""
+        self._sent_from = UNKNOWN_OFFSET
+        self._times_sent = 0
         self._fetch_ms = NEVER_MS
         self._leader_end_at_fetch = 2**63 - 1
 
@@ -49,6 +53,12 @@ class FollowerProgress:
         self.broker_epoch = broker_epoch
         self.log_end_offset = offset
         self.log_start_offset = log_start_offset
+
+    def sends(self, offset: int) -> int:
+        """It is sent records from `offset` on; returns how often it was in a row."""
+        self._times_sent = self._times_sent + 1 if offset == self._sent_from else 1
+        self._sent_from = offset
+        return self._times_sent
 
     def is_caught_up(self, leader_end_offset: int, now_ms: int, max_lag_ms: int) -> bool:
         """Who has everything is, without a word: a quiet partition needs no traffic."""
