@@ -1,4 +1,7 @@
-"""`log.state`: what a partition remembers about itself between two lives, as one JSON file.
+"""`log.state`: what a partition remembers about itself between two lives, as a line of JSON.
+
+A checksum stands in a second line: the file is seldom synced, and a loss of power may leave
+anything. Earlier releases wrote none.
 
     log_start_offset   records below are deleted, though their segment may still be there
     epochs             (leader epoch, start offset) pairs
@@ -16,6 +19,7 @@ not synced, and there is no marker to forget to remove: the first append makes t
 
 import json
 from typing import NamedTuple
+from zlib import crc32
 
 from barnabas.log.compaction_progress import Progress
 from barnabas.log.lost_ranges import LostRange
@@ -94,13 +98,17 @@ def write_state(disk: Disk, directory: str, state: LogState, *, sync: bool = Fal
         "segments": list(state.segments.values()),
     }
     data = json.dumps(content, separators=(",", ":")).encode()
-    disk.replace_file(f"{directory}/{STATE_FILE}", data, sync=sync)
+    checked = b"%b\n%08x\n" % (data, crc32(data))
+    disk.replace_file(f"{directory}/{STATE_FILE}", checked, sync=sync)
 
 
 def read_state(disk: Disk, directory: str) -> LogState | None:
     """The state as last written, or None if there is none that can be understood."""
     try:
-        content = json.loads(disk.read_file(f"{directory}/{STATE_FILE}"))
+        data, _, checksum = disk.read_file(f"{directory}/{STATE_FILE}").partition(b"\n")
+        if checksum and checksum != b"%08x\n" % crc32(data):
+            return None
+        content = json.loads(data)
         if content["version"] != _VERSION:
             return None
         segments = [SegmentState(*map(int, numbers)) for numbers in content["segments"]]
