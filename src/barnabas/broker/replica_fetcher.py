@@ -7,7 +7,7 @@ for before more is asked for, since asking for an offset acknowledges all that i
 """
 
 import logging
-from asyncio import CancelledError, Future, Task, sleep
+from asyncio import Future, Task, sleep, wait
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -233,10 +233,9 @@ class ReplicaFetcher:
             while partition.log.flushed_offset < end and followed.is_following:
                 flushed = partition.next_flush()
                 self._host.flush(partition)
-                try:
-                    await flushed
-                except CancelledError:
-                    if not flushed.cancelled():
-                        raise  # it is this fetcher that ends
+                # Not awaited itself: a fetcher that ends would cancel it, and take its own end for
+                # a flush that has failed.
+                await wait([flushed])
+                if flushed.cancelled():
                     self._back_off(followed, _MAX_BACKOFF_MS)
                     break

@@ -23,7 +23,7 @@ def lose_directory(disk: SimulatedDisk, random: Random) -> str | None:
     if not isinstance(listed, Node):
         return None
     lines = [line.split() for line in listed.data.decode().splitlines()[2:]]
-    names = [f"{topic}-{index}" for topic, index, offset in lines if int(offset) > 0]
+    names = [f"{topic}-{index}" for topic, index, offset, _ in lines if int(offset) > 0]
     names = [name for name in names if name in data]
     if not names:
         return None
