@@ -112,6 +112,8 @@ class Kio:
         name = _kio_name(field.attribute)
         if name.startswith("candidate_") and not hasattr(struct, name):
             name = name.replace("candidate_", "replica_")  # VoteRequest, as Kafka 4 calls them
+        if name == "directory_id" and not hasattr(struct, name):
+            name = "id_"  # AssignReplicasToDirs, where Kafka has a bare Id
         value = getattr(struct, name if hasattr(struct, name) else name.removesuffix("_ms"))
         if value is None and field.nullable.low > field.nullable.high:
             return ZERO_UUID if field.element == "uuid" else -1
