@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
+from pathlib import Path
+from shutil import rmtree
 from time import time
 from typing import Any
 from uuid import uuid4
@@ -29,6 +31,7 @@ from barnabas.client.topics import create_topic
 from barnabas.client.transactions import describe_transaction, fence_producer, list_transactions
 from barnabas.errors import BrokerError, InvalidArgument, ProducerFenced, TransactionAborted
 from barnabas.wire.errors import ErrorCode
+from tests.support.broker import BrokerProcess
 
 COMMITTED = IsolationLevel.READ_COMMITTED
 UNCOMMITTED = IsolationLevel.READ_UNCOMMITTED
@@ -458,27 +461,63 @@ def test_transactions_are_listed_described_and_fenced(bootstrap: str, generation
     run(main())
 
 
-def test_a_transaction_is_ended_by_hand_in_one_partition(bootstrap: str) -> None:
+def test_a_transaction_that_goes_on_is_not_ended_by_hand(bootstrap: str) -> None:
+    """It would be torn: its other partitions are committed afterwards."""
+
     async def main() -> None:
         async with Cluster(bootstrap) as cluster:
             topic = await topic_of(cluster, 2)
             partition = TopicPartition(topic, 1)
             assert partition in await led_partitions(cluster)
             async with Producer(cluster, transactional_id=unique("id")) as producer:
-                transaction = producer.transaction()
-                transaction.begin()
+                async with producer.transaction():
+                    for index in range(2):
+                        await producer.send(topic, b"whole", partition=index)
+                    await producer.flush()
+                    (known,) = await describe_producers(cluster, [partition])
+                    with pytest.raises(BrokerError) as refused:
+                        await abort_transaction(cluster, known)
+                    assert refused.value.code is ErrorCode.INVALID_TXN_STATE
+                    assert await describe_producers(cluster, [partition]) == [known]
+                    assert await committed_end(cluster, partition) == 0
+                await until_seen(cluster, topic, 1)
+            assert await read(cluster, topic) == {0: [b"whole"], 1: [b"whole"]}
+
+    run(main())
+
+
+def test_a_transaction_that_hangs_is_ended_by_hand_in_one_partition(tmp_path: Path) -> None:
+    with BrokerProcess(tmp_path, {"transaction.state.log.num.partitions": "1"}) as broker:
+
+        async def begin() -> str:
+            async with Cluster(broker.bootstrap) as cluster:
+                topic = await topic_of(cluster, 2)
+                producer = Producer(cluster, transactional_id=unique("id"))
+                await producer.start()
+                producer.transaction().begin()
                 await producer.send(topic, b"torn", partition=1)
                 await producer.flush()
-                assert (await _end(cluster, partition, COMMITTED)) == 0
-                (known,) = await describe_producers(cluster, [partition])
+                broker.kill()  # before the producer could roll it back
+                return topic
+
+        async def end(partition: TopicPartition) -> None:
+            async with Cluster(broker.bootstrap) as cluster:
+                (known,) = await find_hanging(cluster, [partition], idle_since_ms=1 << 60)
+                assert await committed_end(cluster, partition) == 0
                 await abort_transaction(cluster, known)
                 (after,) = await describe_producers(cluster, [partition])
                 assert after.transaction_start_offset is None
-                assert (await _end(cluster, partition, COMMITTED)) == 2
-                await transaction.abort()
-            assert await read(cluster, topic) == {0: [], 1: []}
+                assert await committed_end(cluster, partition) == 2
+                assert await find_hanging(cluster, [partition], idle_since_ms=1 << 60) == []
+                assert await read(cluster, partition.topic) == {0: [], 1: []}
 
-    async def _end(cluster: Cluster, partition: TopicPartition, isolation: IsolationLevel) -> int:
-        return (await list_offsets(cluster, {partition: LATEST}, isolation))[partition].offset
+        topic = asyncio.run(asyncio.wait_for(begin(), 120))
+        for path in broker.data.glob("__transaction_state-*"):
+            rmtree(path)  # the coordinator forgets it
+        broker.start()
+        run(end(TopicPartition(topic, 1)))
+        broker.stop()
 
-    run(main())
+
+async def committed_end(cluster: Cluster, partition: TopicPartition) -> int:
+    return (await list_offsets(cluster, {partition: LATEST}, COMMITTED))[partition].offset
