@@ -104,7 +104,7 @@ async def abort_transaction(cluster: Cluster, producer: ActiveProducer) -> None:
     """Write the marker that rolls back what a producer has open in one partition.
 
     Only for a transaction that hangs: one that goes on would be torn, as its other partitions may
-    still be committed.
+    still be committed. Barnabas looks, and answers INVALID_TXN_STATE; other brokers do as told.
     """
     topic, partition = producer.partition
     request = WriteTxnMarkersRequest(
