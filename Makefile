@@ -31,7 +31,7 @@ demo: $(STAMP) ## Run a website through three nodes and Spark, kill a node, and 
 test: $(STAMP) ## Run the test suite, but for what takes long
 	$(BIN)/pytest --numprocesses 4 --dist loadgroup -m "not long"
 
-long: $(STAMP) ## Run the tests that take long: the demo, Spark clusters, killed drivers, networks cut under transactions
+long: $(STAMP) ## Run the tests that take long: the demo, Spark clusters, killed drivers, networks cut under transactions, overload
 	$(BIN)/pytest -m long
 
 sim: $(STAMP) ## Simulate a cluster: SEED=17 shows one run in words, SEEDS=0-299 checks many
