@@ -1,7 +1,7 @@
 """Work that comes round: retention, compaction, checkpoints, idle connections."""
 
 import logging
-from asyncio import sleep, wait_for
+from asyncio import sleep, timeout
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
@@ -70,8 +70,10 @@ async def _write_high_watermarks(node: Node) -> None:
     has_failed = False
     while True:
         await sleep(min(interval_ms, _SOON_MS) / 1000)
+        # Before Python 3.12 `wait_for` may swallow the cancellation that ends this loop.
         with suppress(TimeoutError):
-            await wait_for(watermarks.is_stale.wait(), interval_ms / 1000)
+            async with timeout(interval_ms / 1000):
+                await watermarks.is_stale.wait()
         write = watermarks.draft()
         if write is None:
             continue
