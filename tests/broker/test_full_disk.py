@@ -12,6 +12,7 @@ import pytest
 
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from tests.broker.raw_client import RawClient, batch
 from tests.broker.verbs import create_topic, produce, produced, stored
 from tests.support.broker import BrokerProcess
@@ -43,6 +44,34 @@ def test_a_produce_is_refused_and_later_taken(
         assert stored(client, topic) == [b"a"]
     assert produced(client, topic, batch(b"b"), version=version, acks=acks) == 1
     assert stored(client, topic) == [b"a", b"b"]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_what_is_behind_a_refused_batch_is_refused_for_the_same_reason(
+    client: RawClient, topic: str, node: BrokerProcess, known: bool
+) -> None:
+    """OUT_OF_ORDER_SEQUENCE_NUMBER makes librdkafka begin a new epoch in all partitions, in which
+    it stores again what waits to be committed elsewhere."""
+    create_topic(client, topic)
+    producer_id = client.ask(InitProducerIdRequest(None)).producer_id
+
+    def send(sequence: int, size: int = 1) -> int:
+        value = bytes([sequence]) * size
+        data = batch(value, producer_id=producer_id, producer_epoch=0, base_sequence=sequence)
+        return produce(client, topic, data).error_code
+
+    first = 0
+    if known:
+        assert send(0) == ErrorCode.NONE
+        first = 1
+    with no_room(node, 300_000):
+        assert send(first, 400_000) == ErrorCode.KAFKA_STORAGE_ERROR
+        assert send(first + 1) == ErrorCode.KAFKA_STORAGE_ERROR, "though there is room for it"
+    assert send(first + 2) == ErrorCode.KAFKA_STORAGE_ERROR
+    assert send(first, 400_000) == ErrorCode.NONE
+    assert send(first + 2) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert send(first + 1) == ErrorCode.NONE
+    assert [value[0] for value in stored(client, topic)] == list(range(first + 2))
 
 
 def test_the_log_says_it_but_not_for_every_attempt(

@@ -244,11 +244,11 @@ def test_nothing_overtakes_the_first_batch(replica: Replica) -> None:
     refused = batch(
         b"v", producer_id=PRODUCER, producer_epoch=0, base_sequence=0, transactional=True
     )
-    replica.partition.hold_back(refused, NOW_MS)
-    replica.partition.hold_back(None, NOW_MS)
-    with pytest.raises(InvalidBatch) as out_of_order:
+    replica.partition.hold_back(refused, ErrorCode.CONCURRENT_TRANSACTIONS, NOW_MS)
+    replica.partition.hold_back(None, ErrorCode.CONCURRENT_TRANSACTIONS, NOW_MS)
+    with pytest.raises(AppendRefused) as refused_too:
         replica.write(1)
-    assert out_of_order.value.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert refused_too.value.error_code == ErrorCode.CONCURRENT_TRANSACTIONS
     replica.write(0)
     replica.write(1)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.log import AppendInfo, Log, LogConfig
+from barnabas.log import AppendInfo, Log, LogConfig, producers
 from barnabas.log.producer_snapshot import decode_producers, encode_producers
 from barnabas.log.producers import ProducerTable
 from barnabas.records.batch import BatchHeader
@@ -192,21 +192,59 @@ def test_a_snapshot_is_whole_or_nothing() -> None:
 def test_nothing_overtakes_the_first_batch_of_a_producer() -> None:
     log = opened(MemoryDisk())
     refused, behind = made(4)[1][0][1], made(6)[1][0][1]
-    log.producers.hold_back(behind, 0)
-    log.producers.hold_back(refused, 0)
-    log.producers.hold_back(behind, 0)
-    assert log.sequence_error(behind) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    log.producers.hold_back(behind, ErrorCode.NOT_ENOUGH_REPLICAS, 0)
+    log.producers.hold_back(refused, ErrorCode.KAFKA_STORAGE_ERROR, 0)
+    log.producers.hold_back(behind, ErrorCode.NOT_ENOUGH_REPLICAS, 0)
+    assert log.sequence_error(behind) is ErrorCode.KAFKA_STORAGE_ERROR
     assert log.sequence_error(made(9, epoch=1)[1][0][1]) is ErrorCode.NONE
     assert log.sequence_error(made(9, producer_id=2)[1][0][1]) is ErrorCode.NONE
     assert log.sequence_error(refused) is ErrorCode.NONE
     send(log, 4)
     assert log.sequence_error(behind) is ErrorCode.NONE
-    log.producers.hold_back(refused, 0)
-    assert log.sequence_error(behind) is ErrorCode.NONE, "it is known by now"
+
+
+def test_what_is_behind_a_refused_batch_is_refused_for_the_same_reason() -> None:
+    """Some clients make of OUT_OF_ORDER_SEQUENCE_NUMBER a new epoch for all their partitions."""
+    log = opened(MemoryDisk())
+    send(log, 0)
+    stored, refused, behind, last = (made(sequence)[1][0][1] for sequence in (0, 2, 4, 6))
+    log.producers.hold_back(stored, ErrorCode.NOT_ENOUGH_REPLICAS, 0)
+    assert log.sequence_error(behind) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    log.producers.hold_back(refused, ErrorCode.KAFKA_STORAGE_ERROR, 0)
+    log.producers.hold_back(behind, ErrorCode.NOT_ENOUGH_REPLICAS, 0)
+    log.producers.hold_back(stored, ErrorCode.NOT_ENOUGH_REPLICAS, 0)
+    assert log.sequence_error(behind) is ErrorCode.KAFKA_STORAGE_ERROR
+    assert log.sequence_error(last) is ErrorCode.KAFKA_STORAGE_ERROR
+    assert log.sequence_error(stored) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert log.sequence_error(refused) is ErrorCode.NONE
+    send(log, 2)
+    assert log.sequence_error(behind) is ErrorCode.NONE
+    assert log.sequence_error(last) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_what_is_behind_the_refused_first_batch_of_an_epoch() -> None:
+    log = opened(MemoryDisk())
+    send(log, 0)
+    log.producers.hold_back(made(0, epoch=1)[1][0][1], ErrorCode.KAFKA_STORAGE_ERROR, 0)
+    behind = made(2, epoch=1)[1][0][1]
+    assert log.sequence_error(behind) is ErrorCode.KAFKA_STORAGE_ERROR
+    send(log, 0, epoch=1)
+    assert log.sequence_error(behind) is ErrorCode.NONE
 
 
 def test_what_is_held_back_is_forgotten_in_the_end() -> None:
     log = opened(MemoryDisk())
-    log.producers.hold_back(made(0)[1][0][1], 1000)
+    log.producers.hold_back(made(0)[1][0][1], ErrorCode.NOT_ENOUGH_REPLICAS, 1000)
     log.expire_producers(6001)
     assert log.sequence_error(made(2)[1][0][1]) is ErrorCode.NONE
+
+
+def test_so_many_are_held_back_and_not_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(producers, "_MAX_HELD_BACK", 2)
+    log = opened(MemoryDisk())
+    for producer_id in (1, 2, 1, 3):
+        refused = made(9 - producer_id, producer_id=producer_id)[1][0][1]
+        log.producers.hold_back(refused, ErrorCode.NOT_ENOUGH_REPLICAS, 0)
+    errors = [log.sequence_error(made(9, producer_id=i)[1][0][1]) for i in (1, 2, 3)]
+    refused_too = ErrorCode.NOT_ENOUGH_REPLICAS
+    assert errors == [ErrorCode.NONE, refused_too, refused_too], "the oldest is forgotten"

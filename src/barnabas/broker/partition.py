@@ -44,6 +44,15 @@ _EPOCH_GROWS = 2
 """The transaction version from which on a producer's epoch grows with each transaction."""
 
 
+_SEQUENCE_ERRORS = frozenset(
+    {
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.INVALID_TXN_STATE,
+    }
+)
+"""What is wrong with a batch itself. Else it is refused since the one before it was, for now."""
+
 LOST_CONTACT = "this node has lost contact with the controller"
 """Why a node refuses what it would else lead."""
 
@@ -346,7 +355,10 @@ class Partition:
                     f" {header.producer_id}: another node seems to lead it",
                 )
             if error is not ErrorCode.NONE:
-                raise InvalidBatch(error, f"sequence {header.base_sequence} is not the next one")
+                message = f"sequence {header.base_sequence} is not the next one"
+                if error in _SEQUENCE_ERRORS:
+                    raise InvalidBatch(error, message)
+                raise AppendRefused(error, f"{message}, which was refused a moment ago")
             if (
                 header.attributes & TRANSACTIONAL
                 and not enlisted
@@ -357,14 +369,17 @@ class Partition:
                 )
         return self._store(leading, view, [(0, header)], now_ms)
 
-    def hold_back(self, records: Buffer | None, now_ms: int) -> None:
+    def hold_back(self, records: Buffer | None, error: ErrorCode, now_ms: int) -> None:
         """What a producer sent was refused for now; what it sent behind must not come before."""
         if records is not None and len(records) >= HEADER_SIZE:
             header = parse_header(records)
             if header.producer_id >= 0:
                 # If the disk hides the producers, whatever comes behind is refused as well.
                 with suppress(StorageError):
-                    self.log.producers.hold_back(header, now_ms)
+                    producers = self.log.producers
+                    # Who does not lead can't tell the first batch of a producer from a late one.
+                    if self.is_leader or producers.get(header.producer_id) is not None:
+                        producers.hold_back(header, error, now_ms)
 
     def log_refusal(self, error: Exception, now_ms: int) -> None:
         """Say that the disk refused, once in a while: producers try again many times a second."""

@@ -5,9 +5,12 @@ where the transaction began that goes on, and the epoch of the coordinator that 
 The table is updated by every append, and can be told again from the batches' headers.
 
 What comes out of sequence is refused, or batches under way at the same time could change places: if
-the first one is refused while a leader has too few replicas, so must be those behind it. A producer
-that is not known may begin anywhere, because its past may have been deleted, but not behind a batch
-that was just refused; one whose epoch has grown, by its own doing or by a marker, begins at 0.
+the first one is refused while a leader has too few replicas, so must be those behind it, and for
+the same reason. Told that they are out of sequence, some clients begin a new epoch for all their
+partitions, and send again in it what waits to be committed elsewhere: nobody can tell that it is
+stored already. A producer that is not known may begin anywhere, because its past may have been
+deleted, but not behind a batch that was just refused; one whose epoch has grown, by its own doing
+or by a marker, begins at 0.
 """
 
 from collections import deque
@@ -23,6 +26,7 @@ REMEMBERED_BATCHES = 5
 NO_TRANSACTION = -1
 NO_COORDINATOR = -1
 _MAX_SEQUENCE = 2**31 - 1
+_MAX_HELD_BACK = 10_000
 
 
 class ProducerBatch(NamedTuple):
@@ -62,12 +66,20 @@ class ProducerEntry:
     def last_sequence(self) -> int:
         return self.batches[-1].last_sequence if self.batches else -1
 
+    def next_sequence(self, epoch: int) -> int:
+        """What its next batch, of this epoch, has to begin with."""
+        if epoch != self.epoch or not self.batches:
+            return 0
+        return (self.batches[-1].last_sequence + 1) & _MAX_SEQUENCE
+
 
 class _HeldBack(NamedTuple):
-    """The first batch of a producer that has none here yet: it was refused, and will come again."""
+    """The next batch of a producer, or its first here: it was refused, and will come again."""
 
     epoch: int
     sequence: int
+    error: ErrorCode
+    """Why; those behind it are refused for the same reason."""
     refused_ms: int
 
 
@@ -121,7 +133,7 @@ class ProducerTable:
         if entry is None:
             held = self._held_back.get(header.producer_id)
             if held is not None and held.epoch == epoch and header.base_sequence > held.sequence:
-                return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+                return held.error
             return ErrorCode.NONE
         if epoch < entry.epoch:
             return ErrorCode.INVALID_PRODUCER_EPOCH
@@ -132,22 +144,35 @@ class ProducerTable:
             return ErrorCode.INVALID_TXN_STATE
         if header.base_sequence < 0:
             return ErrorCode.NONE
-        expected = 0
-        if epoch == entry.epoch and entry.batches:
-            expected = (entry.batches[-1].last_sequence + 1) & _MAX_SEQUENCE
-        in_sequence = header.base_sequence == expected
-        return ErrorCode.NONE if in_sequence else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        expected = entry.next_sequence(epoch)
+        if header.base_sequence == expected:
+            return ErrorCode.NONE
+        if self._held_back and header.base_sequence > expected:
+            held = self._held_back.get(header.producer_id)
+            if held is not None and (held.epoch, held.sequence) == (epoch, expected):
+                return held.error
+        return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
-    def hold_back(self, header: BatchHeader, now_ms: int) -> None:
-        """A batch was refused for now. If its producer is not known, none behind may overtake."""
-        if header.producer_id in self._producers or header.base_sequence < 0:
+    def hold_back(self, header: BatchHeader, error: ErrorCode, now_ms: int) -> None:
+        """A batch was refused for now, with `error`. None behind may overtake it."""
+        producer_id, epoch, sequence = (
+            header.producer_id,
+            header.producer_epoch,
+            header.base_sequence,
+        )
+        if sequence < 0:
             return
-        place = header.producer_epoch, -header.base_sequence
-        held = self._held_back.get(header.producer_id)
-        if held is None or place > (held.epoch, -held.sequence):
-            self._held_back[header.producer_id] = _HeldBack(
-                header.producer_epoch, header.base_sequence, now_ms
-            )
+        entry = self._producers.get(producer_id)
+        held = self._held_back.get(producer_id)
+        if entry is not None:
+            is_next = epoch >= entry.epoch and sequence == entry.next_sequence(epoch)
+        else:
+            is_next = held is None or (epoch, -sequence) > (held.epoch, -held.sequence)
+        if is_next:
+            self._held_back.pop(producer_id, None)  # so that they stand in the order of their time
+            self._held_back[producer_id] = _HeldBack(epoch, sequence, error, now_ms)
+            if len(self._held_back) > _MAX_HELD_BACK:
+                del self._held_back[next(iter(self._held_back))]
 
     def marker_error(
         self, producer_id: int, producer_epoch: int, coordinator_epoch: int, *, epoch_grows: bool
@@ -203,6 +228,8 @@ class ProducerTable:
         entry = self._producers.get(header.producer_id)
         if entry is None or entry.epoch != header.producer_epoch:
             entry = self._entry(header)
+        if self._held_back:
+            self._held_back.pop(header.producer_id, None)
         entry.last_append_ms = now_ms
         entry.last_timestamp = header.max_timestamp if timestamp < 0 else timestamp
         if header.base_sequence >= 0:

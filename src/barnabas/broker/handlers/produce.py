@@ -116,8 +116,11 @@ class _Production:
     ) -> None:
         """Store a batch, at once or when its transaction is known to have the partition."""
         transactional_id = self._request.transactional_id
-        if partition is None or not partition.is_leader:
+        if partition is None:
             answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+            return
+        if not partition.is_leader:  # it may be when the next batch comes
+            self._refuse(partition, data, answer, ErrorCode.NOT_LEADER_OR_FOLLOWER)
             return
         header = None if transactional_id is None else _header(data)
         if transactional_id is None or header is None or not header.is_transactional:
@@ -146,9 +149,10 @@ class _Production:
         if error is ErrorCode.NONE:
             self._append(partition, data, answer, enlisted=True)
         else:
+            for_client = _for_client(error, self._context.version)
+            answer.error_code = for_client
             if error in UNAVAILABLE:
-                partition.hold_back(data.records, self._time_ms)
-            answer.error_code = _for_client(error, self._context.version)
+                self._refuse(partition, data, answer, for_client)
             answer.error_message = f"the coordinator of the transaction says {error.name}"
         self._to_enlist -= 1
         if self._to_enlist == 0 and self._answered is not None:
@@ -164,9 +168,8 @@ class _Production:
     ) -> None:
         acks = self._request.acks
         if acks == ACKS_ALL and partition.lacks_replicas:
-            partition.hold_back(data.records, self._time_ms)
             needed, found = partition.limits.min_insync_replicas, len(partition.isr)
-            answer.error_code = ErrorCode.NOT_ENOUGH_REPLICAS
+            self._refuse(partition, data, answer, ErrorCode.NOT_ENOUGH_REPLICAS)
             answer.error_message = (
                 f"min.insync.replicas is {needed}, and {found} of the replicas in sync"
             )
@@ -181,12 +184,12 @@ class _Production:
             ]
             return
         except AppendRefused as error:
-            answer.error_code = error.error_code
+            self._refuse(partition, data, answer, error.error_code)
             answer.error_message = str(error)
             return
         except StorageError as error:
             partition.log_refusal(error, self._time_ms)
-            answer.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+            self._refuse(partition, data, answer, ErrorCode.KAFKA_STORAGE_ERROR)
             answer.error_message = str(error)
             return
         answer.base_offset = info.base_offset
@@ -194,6 +197,17 @@ class _Production:
         answer.log_start_offset = info.log_start_offset
         if acks == ACKS_ALL:
             self._waiting.append((partition, answer, partition.leader_epoch))
+
+    def _refuse(
+        self,
+        partition: Partition,
+        data: PartitionProduceData,
+        answer: PartitionProduceResponse,
+        error: ErrorCode,
+    ) -> None:
+        """A batch can't be stored now, and will come again."""
+        answer.error_code = error
+        partition.hold_back(data.records, error, self._time_ms)
 
     def outcome(self) -> "ProduceResponse | Future[ProduceResponse] | None":
         """The answer, which may take a while; none for acks=0. All batches have been given."""
