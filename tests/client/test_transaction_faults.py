@@ -106,7 +106,7 @@ class Coordinator:
                     topic.name,
                     [
                         AddPartitionsToTxnPartitionResult(
-                            each, code if each == topic.partitions[-1] or not code else 55
+                            each, code if each == max(topic.partitions) or not code else 55
                         )
                         for each in topic.partitions
                     ],
