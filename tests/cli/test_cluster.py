@@ -169,8 +169,12 @@ def test_a_drained_node_leads_nothing_until_all_is_spread_again(cli: Cli, name: 
     assert status(cli)["nodes"][1]["leaders"] == 0
     assert status(cli)["nodes"][1]["replicas"] > 0
     cli.ok("cluster", "add-node", "2", "--rebalance")
-    counts = [node["leaders"] for node in status(cli)["nodes"]]
-    assert max(counts) - min(counts) <= 1
+
+    def spread() -> bool:
+        counts = [node["leaders"] for node in status(cli)["nodes"]]
+        return max(counts) - min(counts) <= 1
+
+    wait_until(spread, 60, "another node has not heard of it")
 
 
 def test_what_only_a_drained_node_keeps_is_named(cli: Cli, name: str) -> None:

@@ -22,8 +22,9 @@ def lose_directory(disk: SimulatedDisk, random: Random) -> str | None:
     listed = data.get(_LISTED)
     if not isinstance(listed, Node):
         return None
-    lines = [line.split() for line in listed.data.decode().splitlines()[2:]]
-    names = [f"{topic}-{index}" for topic, index, offset, _ in lines if int(offset) > 0]
+    lines = [line.split() for line in bytes(listed.data).decode(errors="replace").splitlines()[2:]]
+    whole = [line for line in lines if len(line) == 4 and line[2].isdecimal()]
+    names = [f"{topic}-{index}" for topic, index, offset, _ in whole if int(offset) > 0]
     names = [name for name in names if name in data]
     if not names:
         return None
@@ -64,7 +65,10 @@ def _is_vouched(directory: Directory, log: str, size: int) -> bool:
     state = directory.entries.get(_STATE)
     if not isinstance(state, Node):
         return False
-    segments = json.loads(state.data)["segments"]
+    try:
+        segments = json.loads(bytes(state.data).partition(b"\n")[0])["segments"]
+    except ValueError:  # torn by a loss of power
+        return False
     return any(segment[:2] == [int(log[:20]), size] for segment in segments)
 
 
