@@ -265,6 +265,28 @@ def test_a_missing_first_segment_is_a_hole_and_no_retention() -> None:
     assert [each[:2] for each in log.lost_ranges] == [(0, base_of(second))]
 
 
+def test_retention_before_a_power_loss_is_no_hole_at_the_start_after_next() -> None:
+    """A power loss brings an older state back; the start after it has to write a new one."""
+    disk = MemoryDisk()
+    filled(disk, vouched=True)
+    older = bytes(disk.nodes[f"{DIRECTORY}/log.state"].data)
+    log = opened(disk)
+    job = log.delete_records_before(COUNT // 2)
+    assert job is not None
+    job.run()
+    start = log.segments[0].base_offset
+    log.close()
+    assert start > 0
+    disk.nodes[f"{DIRECTORY}/log.state"].data[:] = older
+    log = opened(disk, power_lost=True)
+    assert log.log_start_offset == start
+    log.close()
+    log = opened(disk)
+    assert not log.lost_ranges
+    assert log.recovery is None
+    assert log.log_start_offset == start
+
+
 @pytest.mark.parametrize("has_state", [True, False])
 def test_compaction_leaves_no_hole(has_state: bool) -> None:
     from tests.log.batches import batch

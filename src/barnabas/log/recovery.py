@@ -76,6 +76,8 @@ class Recovered(NamedTuple):
     compaction: Progress
     lost_ranges: LostRanges
     is_flush_marked: bool = False
+    is_state_outdated: bool = False
+    """`log.state` has another start: a loss of power has brought an older state back."""
 
 
 def recover(
@@ -178,6 +180,7 @@ class _Recovery:
             self._compaction,
             self._lost,
             FLUSH_MARK in self._listing,
+            self._state is not None and self._state.log_start_offset != start,
         )
 
     def _clear_leftovers(self) -> None:

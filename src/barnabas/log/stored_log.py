@@ -82,7 +82,8 @@ class StoredLog:
         self._files = files
         self._unvouched: set[int] = set()
         """Segments that the next opening has to look into, by their base offset."""
-        self._checkpointed = None if recovered.report else self._extent()
+        has_changed = recovered.report is not None or recovered.is_state_outdated
+        self._checkpointed = None if has_changed else self._extent()
         """What the log extended over when its state was written; None if it is to be written."""
         self._compaction = recovered.compaction
         self._opened_ms = now_ms
