@@ -85,15 +85,12 @@ def test_a_value_says_where_it_comes_from(client: RawClient, topic: str) -> None
         for name, config in described.items()
     }
     assert chains == {
-        "retention.ms": [
-            ("retention.ms", "1000", OF_TOPIC),
-            ("log.retention.ms", "604800000", DEFAULT),
-        ],
+        "retention.ms": [("retention.ms", "1000", OF_TOPIC)],
         "retention.bytes": [
             ("log.retention.bytes", "123456", STATIC),
             ("log.retention.bytes", "-1", DEFAULT),
         ],
-        "segment.ms": [("log.roll.ms", "604800000", DEFAULT)],
+        "segment.ms": [],
     }
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
+from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
 from barnabas.wire.messages.describe_log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
@@ -11,8 +12,13 @@ from barnabas.wire.messages.describe_log_dirs import (
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from barnabas.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from tests.broker.raw_client import RawClient, batch
-from tests.broker.verbs import create_topic, produced
+from tests.broker.verbs import create_topic, find_coordinator, produced
 from tests.support.broker import BrokerProcess
 
 SETTINGS = {"node.id": "42", "broker.rack": "r1", "offsets.topic.num.partitions": "1"}
@@ -41,6 +47,19 @@ def test_operations_are_told_when_asked_for(client: RawClient, topic: str) -> No
     assert client.ask(request).topics[0].topic_authorized_operations > 0
     assert client.ask(DescribeClusterRequest()).cluster_authorized_operations == not_asked
     assert client.ask(DescribeClusterRequest(True)).cluster_authorized_operations > 0
+
+
+def test_a_missing_group_has_no_operations(client: RawClient) -> None:
+    find_coordinator(client, "g")
+    commit = OffsetCommitRequestTopic("t", partitions=[OffsetCommitRequestPartition(0, 1)])
+    create_topic(client, "t")
+    client.ask(OffsetCommitRequest("g", topics=[commit]), 9)
+    not_told = -(2**31)
+    for version in range(3, 7):
+        there, missing = client.ask(DescribeGroupsRequest(["g", "nobody"], True), version).groups
+        assert (there.error_code, missing.group_state) == (0, "Dead")
+        assert there.authorized_operations > 0
+        assert missing.authorized_operations == not_told
 
 
 def test_voters_are_told_as_controllers(client: RawClient) -> None:

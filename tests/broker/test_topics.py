@@ -63,6 +63,7 @@ def test_a_topic_is_there_at_once(client: RawClient, topic: str) -> None:
 
 def test_nothing_happens_when_only_validating(client: RawClient, topic: str) -> None:
     request = CreateTopicsRequest([CreatableTopic(topic, 1, 1)], validate_only=True)
+    assert client.ask(request).topics[0].error_message is None
     assert client.ask(request).topics[0].error_code == 0
     assert describe(client, topic).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 

@@ -192,7 +192,11 @@ class GroupMachine(RuleBasedStateMachine):
     def delete_offset(self, topic: str, partition: int) -> None:
         asked = OffsetDeleteRequestTopic(topic, [OffsetDeleteRequestPartition(partition)])
         request = OffsetDeleteRequest(GROUP, [asked])
-        self.shell.carry_out(self.shell.shard.offset_delete(request, token=self.shell.token()))
+        self.shell.carry_out(
+            self.shell.shard.offset_delete(
+                request, token=self.shell.token(), now_ms=self.shell.now_ms
+            )
+        )
         self.attach(lambda offsets: offsets.pop((topic, partition), None))
 
     @rule(topic=topics)

@@ -34,7 +34,7 @@ def delete(shell: Shell, *topics: str, partition: int = 0) -> OffsetDeleteRespon
     token = shell.token()
     asked = [OffsetDeleteRequestPartition(partition)]
     request = OffsetDeleteRequest(GROUP, [OffsetDeleteRequestTopic(t, asked) for t in topics])
-    shell.carry_out(shell.shard.offset_delete(request, token=token))
+    shell.carry_out(shell.shard.offset_delete(request, token=token, now_ms=shell.now_ms))
     answer = shell.answers[token]
     assert isinstance(answer, OffsetDeleteResponse)
     return answer
@@ -188,6 +188,42 @@ def test_in_an_empty_group_all_offsets_can_be_deleted(shell: Shell) -> None:
     shell.commit(1)
     assert delete(shell, "t").topics[0].partitions[0].error_code == ErrorCode.NONE
     assert shell.committed() == -1
+
+
+def test_a_group_outlives_its_offsets(shell: Shell) -> None:
+    """Until it expires; a group that never had members has no record but those of its offsets."""
+    shell.commit(1)
+    shell.commit(1, topic="u")
+    delete(shell, "t")
+    assert len(shell.log) == 3
+    delete(shell, "u")
+    for each in (shell, shell.restart()):
+        (group,) = each.shard.list_groups()
+        assert (group.group_id, group.protocol_type, group.group_state) == (GROUP, "", "Empty")
+        assert delete(each, "t").error_code == ErrorCode.NONE
+        each.commit(2)
+        assert each.committed() == 2
+        delete(each, "t")
+        each.advance(RETENTION_MS)
+        assert each.shard.list_groups() == []
+        assert each.restart().shard.list_groups() == []
+
+
+def test_offsets_whose_deletion_fails_stay(shell: Shell) -> None:
+    shell.commit(1)
+    shell.persists_at_once = False
+    token = shell.token()
+    topic = OffsetDeleteRequestTopic("t", [OffsetDeleteRequestPartition(0)])
+    request = OffsetDeleteRequest(GROUP, [topic])
+    shell.carry_out(shell.shard.offset_delete(request, token=token, now_ms=shell.now_ms))
+    shell.fail_next()
+    answer = shell.answers[token]
+    assert isinstance(answer, OffsetDeleteResponse)
+    assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert shell.committed() == 1
+    shell.persists_at_once = True
+    shell.advance(RETENTION_MS // 2)
+    assert (shell.committed(), shell.restart().committed()) == (1, 1)
 
 
 def test_offsets_of_members_nobody_understands_are_not_deleted(shell: Shell) -> None:

@@ -121,7 +121,11 @@ class TransactionMachine(RuleBasedStateMachine):
     def delete_offset(self, topic: str, partition: int) -> None:
         asked = OffsetDeleteRequestTopic(topic, [OffsetDeleteRequestPartition(partition)])
         request = OffsetDeleteRequest(GROUP, [asked])
-        self.shell.carry_out(self.shell.shard.offset_delete(request, token=self.shell.token()))
+        self.shell.carry_out(
+            self.shell.shard.offset_delete(
+                request, token=self.shell.token(), now_ms=self.shell.now_ms
+            )
+        )
 
     @rule(topic=topics)
     def delete_topic(self, topic: str) -> None:

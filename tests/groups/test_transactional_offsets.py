@@ -325,7 +325,7 @@ def test_partitions_are_refused_one_by_one(shell: Shell) -> None:
 def delete(shell: Shell, topic: str) -> None:
     asked = [OffsetDeleteRequestTopic(topic, [OffsetDeleteRequestPartition(0)])]
     request = OffsetDeleteRequest(GROUP, asked)
-    shell.carry_out(shell.shard.offset_delete(request, token=shell.token()))
+    shell.carry_out(shell.shard.offset_delete(request, token=shell.token(), now_ms=shell.now_ms))
 
 
 @pytest.mark.parametrize("persisted", [True, False])

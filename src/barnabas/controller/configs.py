@@ -56,20 +56,15 @@ class DescribedConfig:
 
     config: ConfigDef
     read_only: bool
+    value: str | None
+    source: int
     synonyms: list[Synonym]
-    """Where the value is set, the one in force first; the last is the built-in default."""
+    """Where the value is set, the one in force first; the last is the built-in default, if the
+    setting that it belongs to has one in Kafka."""
 
     @property
     def name(self) -> str:
         return self.config.name
-
-    @property
-    def value(self) -> str | None:
-        return self.synonyms[0].value
-
-    @property
-    def source(self) -> int:
-        return self.synonyms[0].source
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +120,8 @@ def check_topic_config(name: str, value: str | None) -> str:
     config = TOPIC_CONFIGS.get(name)
     if config is None:
         hint = did_you_mean(name, TOPIC_CONFIGS)
-        raise Refusal(ErrorCode.INVALID_CONFIG, f"topics have no setting {name!r}{hint}")
+        # Kafka's words come first: programs match on them.
+        raise Refusal(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {name}{hint}")
     return _checked(config, value)
 
 
@@ -152,7 +148,11 @@ def described_configs(
         )
         if config.name in own_default:
             own = [Synonym(config.name, own_default[config.name], SOURCE_DEFAULT)]
-        yield DescribedConfig(config, False, own + defaults.synonyms(config))
+        chain = own + defaults.synonyms(config)
+        shown = chain
+        if not config.default_has_synonym:
+            shown = [each for each in chain if each.source != SOURCE_DEFAULT]
+        yield DescribedConfig(config, False, chain[0].value, chain[0].source, shown)
 
 
 def described_broker_configs(
@@ -160,7 +160,8 @@ def described_broker_configs(
 ) -> Iterable[DescribedConfig]:
     """Every setting of a broker."""
     for config in broker.table.values():
-        yield DescribedConfig(config, not config.dynamic, broker.synonyms(image, config.name))
+        chain = broker.synonyms(image, config.name)
+        yield DescribedConfig(config, not config.dynamic, chain[0].value, chain[0].source, chain)
 
 
 @dataclass(frozen=True, slots=True)

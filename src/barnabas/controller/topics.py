@@ -161,6 +161,7 @@ def _create_topic(
     result = CreatableTopicResult(
         topic.name,
         topic_id,
+        error_message=None,
         num_partitions=len(partitions),
         replication_factor=len(partitions[0].replicas),
         configs=[

@@ -31,8 +31,13 @@ def delete_offsets(
     token: object,
     check_partition: CheckDelete,
     decision: Decision,
+    now_ms: int,
 ) -> None:
-    """Offsets of topics that members are subscribed to stay; they would be committed again."""
+    """Offsets of topics that members are subscribed to stay; they would be committed again.
+
+    The group stays, too, until it expires, even if it never had members and so no record says that
+    it exists: then one is written.
+    """
     if group is None or group.state is GroupState.DEAD:
         decision.reply(token, OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND))
         return
@@ -52,6 +57,15 @@ def delete_offsets(
                 decision.records.append(tombstone(group.group_id, topic.name, index))
             results.append(OffsetDeleteResponsePartition(index, code))
         response.topics.append(OffsetDeleteResponseTopic(topic.name, results))
+    if group.image is None and not group.records_in_flight and group.state is GroupState.EMPTY:
+        deleted = {
+            (topic.name, each.partition_index)
+            for topic in response.topics
+            for each in topic.partitions
+            if not each.error_code
+        }
+        if deleted.issuperset(group.offsets.reachable()):
+            decision.records.append(group.propose({}, now_ms))
     decision.hold(
         token, committed=response, failed=lambda error: OffsetDeleteResponse(error_code=error)
     )

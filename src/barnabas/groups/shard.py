@@ -336,11 +336,12 @@ class GroupShard:
         request: OffsetDeleteRequest,
         *,
         token: object,
+        now_ms: int,
         check_partition: deletion.CheckDelete = _any_partition,
     ) -> Decision:
         decision = Decision()
         group = self._groups.get(request.group_id)
-        deletion.delete_offsets(group, request, token, check_partition, decision)
+        deletion.delete_offsets(group, request, token, check_partition, decision, now_ms)
         return decision
 
     def delete_groups(self, group_ids: Sequence[str], *, token: object) -> Decision:

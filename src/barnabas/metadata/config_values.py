@@ -58,6 +58,9 @@ class ConfigDef:
     """Whether a broker takes a new value while it runs."""
     synonym: str | None = None
     """For a topic's setting: the broker's setting that gives its default."""
+    default_has_synonym: bool = True
+    """Whether DescribeConfigs names that setting for a value that is the built-in default. Not if
+    it is unset in Kafka, where the default is that of another: `log.retention.hours`."""
 
     def parse(self, text: str | None) -> ConfigValue:
         """The value that `text` stands for, or `InvalidConfigError`."""

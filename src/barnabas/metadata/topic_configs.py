@@ -80,6 +80,7 @@ TOPIC_CONFIGS: dict[str, ConfigDef] = {
             "Flush to disk after so long; a message is exposed only once it is flushed",
             low=0,
             synonym="log.flush.interval.ms",
+            default_has_synonym=False,
         ),
         ConfigDef(
             "index.interval.bytes",
@@ -169,6 +170,7 @@ TOPIC_CONFIGS: dict[str, ConfigDef] = {
             "How long records are kept, read or not; -1: for ever",
             low=-1,
             synonym="log.retention.ms",
+            default_has_synonym=False,
         ),
         ConfigDef(
             "segment.bytes",
@@ -185,14 +187,7 @@ TOPIC_CONFIGS: dict[str, ConfigDef] = {
             "The age at which a new segment file is begun",
             low=1,
             synonym="log.roll.ms",
-        ),
-        ConfigDef(
-            "unclean.leader.election.enable",
-            ConfigType.BOOLEAN,
-            "false",
-            "Whether a replica outside the in-sync set may lead when none inside is left, which "
-            "loses acknowledged records",
-            synonym="unclean.leader.election.enable",
+            default_has_synonym=False,
         ),
         ConfigDef(
             "unclean.leader.election.enable",

@@ -4,6 +4,7 @@ from barnabas.broker.authorized_operations import ON_GROUP
 from barnabas.broker.dispatch import RequestContext
 from barnabas.broker.node import Node
 from barnabas.broker.slices import Slicer, Slices
+from barnabas.groups.state import GroupState
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_groups import (
     DescribedGroup,
@@ -17,7 +18,8 @@ def handle(
 ) -> Slices[DescribeGroupsResponse]:
     def describe(group_id: str) -> DescribedGroup:
         described = _describe(node, group_id, context.version)
-        if request.include_authorized_operations:
+        is_missing = described.error_code or described.group_state == GroupState.DEAD
+        if request.include_authorized_operations and not is_missing:
             described.authorized_operations = ON_GROUP
         return described
 

@@ -21,5 +21,7 @@ def handle(
         node,
         request.group_id,
         lambda error: OffsetDeleteResponse(error_code=error),
-        lambda groups, token, _: groups.offset_delete(request, token=token, check_partition=check),
+        lambda groups, token, now_ms: groups.offset_delete(
+            request, token=token, now_ms=now_ms, check_partition=check
+        ),
     )
