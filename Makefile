@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+DOCS_VENV := .venv-docs
 
 # The tests start a thousand processes: what each has compiled is kept for the others, also where
 # the environment says otherwise.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test long sim soak fuzz chaos check fix codecs sync docs bench clean
+.PHONY: help setup demo test long sim soak fuzz chaos check fix codecs sync docs site bench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -69,9 +70,19 @@ sync: $(STAMP) ## Make the blocking clients, src/barnabas/sync, from those in sr
 docs: $(STAMP) ## Write the tables in docs/ that follow from the code
 	$(BIN)/python tools/generate_docs.py
 
+# Its own environment, without Barnabas: the generator reads the sources, and imports nothing.
+$(DOCS_VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(DOCS_VENV)
+	$(DOCS_VENV)/bin/pip install --quiet $$($(PYTHON) -c 'import tomllib; \
+	  print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"])')
+	@touch $@
+
+site: $(DOCS_VENV)/.installed ## Build the documentation site, site/index.html
+	$(DOCS_VENV)/bin/python tools/build_site.py
+
 bench: $(STAMP) ## Measure the broker and the clients and print tables
 	$(BIN)/python -m benchmarks
 
 clean: ## Remove everything the other targets made
-	rm -rf $(VENV) build dist demo-output src/*.egg-info src/barnabas/records/_kernel.*so .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(DOCS_VENV) build dist site demo-output src/*.egg-info src/barnabas/records/_kernel.*so .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -30,12 +30,6 @@ def programs_of(page: Path) -> list[Path]:
     return files + [file for target in targets if target.is_dir() for file in target.glob("*.py")]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=by_name)
-def test_every_link_leads_somewhere(page: Path) -> None:
-    for target in _LINK.findall(page.read_text()):
-        assert (page.parent / target).exists(), target
-
-
 def test_every_pattern_is_in_the_index_and_every_program_on_a_page() -> None:
     index = INDEX.read_text()
     for page in PAGES:

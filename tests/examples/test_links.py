@@ -1,0 +1,68 @@
+"""Links in README.md, CHANGELOG.md and docs/ lead to files and headings that exist.
+
+`make site` checks the same for the site. This test needs no generator, and follows the rules by
+which a repository browser names a heading.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.examples.documents import ROOT
+
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+_FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+def prose(text: str) -> str:
+    return _FENCE.sub("", text)
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of a page's headings: a heading that appears again gets a number."""
+    seen: dict[str, int] = {}
+    found = set()
+    for heading in _HEADING.findall(prose(text)):
+        kept = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+        found.add(f"{kept}-{seen[kept]}" if kept in seen else kept)
+        seen[kept] = seen.get(kept, 0) + 1
+    return found
+
+
+def broken_links(page: Path, text: str) -> list[str]:
+    broken = []
+    for link in _LINK.findall(prose(text)):
+        if re.match(r"https?://", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        known = target.exists()
+        if known and anchor:
+            known = anchor in anchors(text if target == page else target.read_text())
+        if not known:
+            broken.append(link)
+    return broken
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page: Path) -> None:
+    assert broken_links(page, page.read_text()) == []
+
+
+def test_broken_links_are_found() -> None:
+    text = """# A page
+
+## What can't be read: `x`
+
+[1](#a-page) [2](#what-cant-be-read-x) [3](docs/cli.md#groups) [4](docs) [5](https://nowhere/#x)
+[6](#b-page) [7](docs/cli.md#gruops) [8](docs/nothing.md)
+
+```sh
+[9](in-code.md)
+```
+"""
+    broken = broken_links(ROOT / "README.md", text)
+    assert broken == ["#b-page", "docs/cli.md#gruops", "docs/nothing.md"]
