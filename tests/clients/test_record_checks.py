@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
-from barnabas.log.repair import repair_log
+from barnabas.log.offline.repair import repair_log
 from barnabas.log.storage import OsDisk
 from barnabas.records.batch import HEADER_SIZE, batch_size, patch_crc
 from tests.clients.confluent import Confluent

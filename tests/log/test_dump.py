@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from barnabas.log import Log, LogConfig, OsDisk
-from barnabas.log.dump import DumpedBatch, DumpedProblem, dump_segment
+from barnabas.log.offline.dump import DumpedBatch, DumpedProblem, dump_segment
 from tests.log.batches import put
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.log.epochs import LeaderEpochs
+from barnabas.log.leader_epochs import LeaderEpochs
 
 
 @given(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.log.handles import Handle, OpenFiles
+from barnabas.log.segment.open_files import Handle, OpenFiles
 from barnabas.log.storage import File, OsDisk
 from tests.log.memory_disk import MemoryDisk
 

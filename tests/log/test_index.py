@@ -5,8 +5,8 @@ from bisect import bisect_right
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.log.handles import Handle, OpenFiles
-from barnabas.log.index import OFFSET_ENTRY, TIME_ENTRY, SparseIndex
+from barnabas.log.segment.open_files import Handle, OpenFiles
+from barnabas.log.segment.sparse_index import OFFSET_ENTRY, TIME_ENTRY, SparseIndex
 from tests.log.memory_disk import MemoryDisk
 
 

@@ -2,9 +2,10 @@
 
 import pytest
 
-from barnabas.log import AppendInfo, Log, LogConfig, producers
-from barnabas.log.producer_snapshot import decode_producers, encode_producers
-from barnabas.log.producers import ProducerTable
+from barnabas.log import AppendInfo, Log, LogConfig
+from barnabas.log.producers import table as producer_table
+from barnabas.log.producers.snapshot import decode_producers, encode_producers
+from barnabas.log.producers.table import ProducerTable
 from barnabas.records.batch import BatchHeader
 from barnabas.wire.errors import ErrorCode
 from tests.log.batches import batch, put
@@ -240,7 +241,7 @@ def test_what_is_held_back_is_forgotten_in_the_end() -> None:
 
 
 def test_so_many_are_held_back_and_not_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(producers, "_MAX_HELD_BACK", 2)
+    monkeypatch.setattr(producer_table, "_MAX_HELD_BACK", 2)
     log = opened(MemoryDisk())
     for producer_id in (1, 2, 1, 3):
         refused = made(9 - producer_id, producer_id=producer_id)[1][0][1]

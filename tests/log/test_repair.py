@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from barnabas.log import Log, LogConfig, StorageError, compact
-from barnabas.log.repair import DamagedBytes, GarbageBatch, examine_log, repair_log
-from barnabas.log.unreadable import UnreadableBatch, readable_payload
+from barnabas.log.offline.repair import DamagedBytes, GarbageBatch, examine_log, repair_log
+from barnabas.log.segment.unreadable_batch import UnreadableBatch, readable_payload
 from barnabas.records.batch import HEADER_SIZE, BatchHeader, parse_header, patch_crc
 from barnabas.records.compression import Compression
 from barnabas.records.encode import encode_batch

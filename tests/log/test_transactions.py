@@ -5,7 +5,7 @@ import json
 import pytest
 
 from barnabas.log import AbortedTransaction, Log, LogConfig, StorageError, checked_batches
-from barnabas.log.producer_snapshot import decode_producers, encode_producers
+from barnabas.log.producers.snapshot import decode_producers, encode_producers
 from barnabas.wire.errors import ErrorCode
 from tests.log.batches import batch, end, put, write
 from tests.log.memory_disk import MemoryDisk
@@ -357,7 +357,7 @@ def test_nothing_is_stable_while_producers_can_not_be_read(
         raise OSError("no")
 
     with monkeypatch.context() as broken:
-        broken.setattr("barnabas.log.snapshots.Snapshots.load", refuse)
+        broken.setattr("barnabas.log.producers.snapshot_files.Snapshots.load", refuse)
         assert log.first_unstable_offset == log.log_start_offset
         with pytest.raises(StorageError):
             _ = log.producers

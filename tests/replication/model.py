@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TypeVar
 
-from barnabas.log.epochs import LeaderEpochs
+from barnabas.log.leader_epochs import LeaderEpochs
 from barnabas.replication import (
     EpochEnd,
     IsrChange,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.log.epochs import LeaderEpochs
+from barnabas.log.leader_epochs import LeaderEpochs
 from barnabas.replication import (
     EpochEnd,
     OutOfRange,

@@ -10,9 +10,9 @@ from barnabas.broker.led_shard import LedShard
 from barnabas.broker.led_transactions import LedTransactions
 from barnabas.broker.partition import Partition
 from barnabas.groups.offsets import CommittedOffsets
-from barnabas.log import snapshots
-from barnabas.log.producers import ProducerTable
-from barnabas.log.transaction_index import TransactionIndex
+from barnabas.log.producers import snapshot_files
+from barnabas.log.producers.table import ProducerTable
+from barnabas.log.segment.transaction_index import TransactionIndex
 from barnabas.transactions import MarkersToWrite, adding, end, init, time_is_up
 from barnabas.transactions.image import CLASSIC, TransactionImage
 from barnabas.transactions.records import decode_key
@@ -176,7 +176,7 @@ VARIANTS: dict[str, Variant] = {
         [patch.object(LedGroups, "_replay_markers", lambda *_: None)], "transactions"
     ),
     "forget producers at a restart": Variant(
-        [patch.object(snapshots, "_replay", lambda *_: None)], "transactions"
+        [patch.object(snapshot_files, "_replay", lambda *_: None)], "transactions"
     ),
     "forget what goes on in a snapshot": Variant(
         [patch.object(ProducerTable, "restore", _forgets)], "transactions", 54

@@ -18,9 +18,9 @@ from barnabas.broker.replica_session import Followed
 from barnabas.broker.replica_trust import NO_DOUBT
 from barnabas.broker.trust import DiskTrust
 from barnabas.controller import liveness, lost_replicas, partition_changes, registrations
-from barnabas.log import directory
+from barnabas.log.directory import data_directory
 from barnabas.log.log import Log
-from barnabas.log.recovery import _Recovery
+from barnabas.log.recovery.recovery import _Recovery
 from barnabas.metadata.image import MetadataImage, PartitionImage
 from barnabas.raft import Write, election
 from barnabas.replication import LeaderState
@@ -297,7 +297,7 @@ VARIANTS: dict[str, Variant] = {
         [patch.object(Log, "is_flush_marked", _Always())], "power"
     ),
     "leave the data directory's own name unsynced": Variant(
-        [patch.object(directory, "_sync_name", lambda *_: None)], "power", 10
+        [patch.object(data_directory, "_sync_name", lambda *_: None)], "power", 10
     ),
     **transaction_variants.VARIANTS,
 }

@@ -11,7 +11,7 @@ from asyncio import sleep
 from barnabas.broker.node import Node
 from barnabas.broker.partition import Partition
 from barnabas.log import CompactionLimits, CompactionResult, StorageError, Swap, compact
-from barnabas.log.unreadable import CURE
+from barnabas.log.segment.unreadable_batch import CURE
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from barnabas.broker.settings import BROKER_CONFIGS
 from barnabas.broker.voters import SETTING as VOTERS
 from barnabas.broker.voters import Voter, format_voters
 from barnabas.log import OsDisk
-from barnabas.log.directory import META_FILE
+from barnabas.log.directory.data_directory import META_FILE
 
 _NAME = "node-"
 _LISTENING_PORTS = range(10_240, 32_768)

@@ -16,7 +16,7 @@ from barnabas.cli.command import (
 from barnabas.cli.output import print_line, say
 
 if TYPE_CHECKING:
-    from barnabas.log.dump import DumpedBatch
+    from barnabas.log.offline.dump import DumpedBatch
     from barnabas.records.record import Record
 
 app = typer.Typer(no_args_is_help=True, help="Look inside the files of a broker, and repair them.")
@@ -54,7 +54,7 @@ def dump(
 
 
 def _dump(file: Path, *, records: bool, as_json: bool) -> int:
-    from barnabas.log.dump import DumpedProblem, dump_segment
+    from barnabas.log.offline.dump import DumpedProblem, dump_segment
     from barnabas.log.storage import OsDisk
 
     damaged = False

@@ -18,7 +18,7 @@ from barnabas.cli.command import (
 from barnabas.cli.output import print_line, say
 
 if TYPE_CHECKING:
-    from barnabas.log.repair import DamagedBytes, GarbageBatch
+    from barnabas.log.offline.repair import DamagedBytes, GarbageBatch
     from barnabas.log.storage import Disk
 
 EPILOG = "Example: barnabas log repair data --partition orders-0 --execute"
@@ -69,9 +69,9 @@ def repair(
 def _repair(
     data: Path, wanted: list[str], *, execute: bool, accept_loss: bool, as_json: bool
 ) -> int:
-    from barnabas.log.directory import META_FILE
+    from barnabas.log.directory.data_directory import META_FILE
     from barnabas.log.errors import DirectoryLocked, StorageError
-    from barnabas.log.repair import GarbageBatch
+    from barnabas.log.offline.repair import GarbageBatch
     from barnabas.log.storage import OsDisk
 
     disk = OsDisk()
@@ -106,7 +106,7 @@ def _repair(
 def _found(
     disk: "Disk", root: str, wanted: list[str], *, execute: bool
 ) -> "Iterator[GarbageBatch | DamagedBytes]":
-    from barnabas.log.repair import RECOVERED_DIRECTORY, examine_log, repair_log
+    from barnabas.log.offline.repair import RECOVERED_DIRECTORY, examine_log, repair_log
 
     names = [name for name in sorted(disk.list_directories(root)) if _is_partition(name)]
     for name in wanted:
@@ -127,7 +127,7 @@ def _losses(disk: "Disk", root: str, wanted: list[str], *, accept: bool, as_json
     import json
     import time
 
-    from barnabas.log.accepted_loss import accept_loss, lost_ranges
+    from barnabas.log.offline.accepted_loss import accept_loss, lost_ranges
 
     count = 0
     for name in wanted or sorted(filter(_is_partition, disk.list_directories(root))):

@@ -1,6 +1,5 @@
 """One partition on disk: segments, indexes, recovery, retention, compaction."""
 
-from barnabas.log.append import AppendInfo
 from barnabas.log.compaction import (
     CompactionJob,
     CompactionLimits,
@@ -9,9 +8,8 @@ from barnabas.log.compaction import (
     compact,
 )
 from barnabas.log.config import LogConfig
-from barnabas.log.damage import refuse_damage, refuse_loss
-from barnabas.log.deletion import DeleteJob, SegmentInfo
-from barnabas.log.directory import DataDirectory
+from barnabas.log.directory.data_directory import DataDirectory
+from barnabas.log.directory.partition_metadata import METADATA_FILE, read_topic_id, write_topic_id
 from barnabas.log.errors import (
     DirectoryLocked,
     DirectoryMismatch,
@@ -19,17 +17,19 @@ from barnabas.log.errors import (
     RecordsLost,
     StorageError,
 )
-from barnabas.log.fetched import checked_batches
-from barnabas.log.flush import FLUSH_MARK, FlushJob
-from barnabas.log.handles import OpenFiles
+from barnabas.log.fetch_validation import checked_batches
+from barnabas.log.flush_job import FLUSH_MARK, FlushJob
 from barnabas.log.log import Log
-from barnabas.log.lookup import TimestampOffset
 from barnabas.log.lost_ranges import LostRange
-from barnabas.log.recovery import RecoveryReport
+from barnabas.log.offset_assignment import AppendInfo
+from barnabas.log.recovery.recovery import RecoveryReport
+from barnabas.log.recovery.refusal import refuse_damage, refuse_loss
 from barnabas.log.scrub import Rot, ScrubJob
+from barnabas.log.segment.deletion import DeleteJob, SegmentInfo
+from barnabas.log.segment.open_files import OpenFiles
+from barnabas.log.segment.transaction_index import AbortedTransaction
 from barnabas.log.storage import Disk, File, OsDisk
-from barnabas.log.topic_id import METADATA_FILE, read_topic_id, write_topic_id
-from barnabas.log.transaction_index import AbortedTransaction
+from barnabas.log.timestamp_lookup import TimestampOffset
 
 __all__ = [
     "FLUSH_MARK",

@@ -4,11 +4,11 @@ An append takes effect as a whole or not at all. Bytes that a failed write left 
 the segment are invisible, and are cut off before anything is written there again.
 """
 
-from barnabas.log.append import AppendInfo, Batches, assign_offsets
 from barnabas.log.errors import StorageError, storage_errors
+from barnabas.log.offset_assignment import AppendInfo, Batches, assign_offsets
+from barnabas.log.producers.transactions import end_marker
 from barnabas.log.readable_log import ReadableLog
-from barnabas.log.segment import Segment
-from barnabas.log.transactions import end_marker
+from barnabas.log.segment.segment import Segment
 from barnabas.records.batch import CONTROL, BatchHeader
 
 

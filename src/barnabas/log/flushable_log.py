@@ -9,7 +9,7 @@ all that there was before.
 from barnabas.log.appendable_log import AppendableLog
 from barnabas.log.config import LogConfig
 from barnabas.log.errors import StorageError, storage_errors
-from barnabas.log.flush import FLUSH_MARK, FlushJob, flush_job
+from barnabas.log.flush_job import FLUSH_MARK, FlushJob, flush_job
 
 
 class FlushableLog(AppendableLog):

@@ -1,8 +1,8 @@
 """Appending to a log what the leader's has, with its offsets and epochs."""
 
-from barnabas.log.append import Batches
 from barnabas.log.errors import StorageError
-from barnabas.log.segment import MAX_OFFSETS, Segment
+from barnabas.log.offset_assignment import Batches
+from barnabas.log.segment.segment import MAX_OFFSETS, Segment
 from barnabas.log.shrinking_log import ShrinkingLog
 from barnabas.records.batch import CONTROL, BatchHeader
 from barnabas.records.errors import CorruptBatch

@@ -17,9 +17,9 @@ Each step of the ladder that it stands on has one idea: `StoredLog`, `ReadableLo
 
 from barnabas.log.config import LogConfig
 from barnabas.log.errors import storage_errors
-from barnabas.log.handles import OpenFiles
 from barnabas.log.mendable_log import MendableLog
-from barnabas.log.recovery import recover
+from barnabas.log.recovery.recovery import recover
+from barnabas.log.segment.open_files import OpenFiles
 from barnabas.log.storage import Disk
 
 

@@ -5,7 +5,7 @@ from barnabas.log.errors import RecordsLost, storage_errors
 from barnabas.log.following_log import FollowingLog
 from barnabas.log.lost_ranges import LostRange
 from barnabas.log.scrub import Scrubbed, ScrubJob
-from barnabas.log.segment import MAX_OFFSETS, Segment
+from barnabas.log.segment.segment import MAX_OFFSETS, Segment
 from barnabas.records.batch import MAGIC, NO_PRODUCER_ID, BatchHeader
 
 _NO_TIMESTAMP = -1

@@ -1,11 +1,11 @@
 """Reading a log: batches, offsets by time, epochs, and what is known of producers."""
 
-from barnabas.log.append import AppendInfo
 from barnabas.log.errors import OffsetOutOfRange, RecordsLost, StorageError, storage_errors
-from barnabas.log.lookup import TimestampOffset, first_at_or_after
-from barnabas.log.producers import ProducerTable
+from barnabas.log.offset_assignment import AppendInfo
+from barnabas.log.producers.table import ProducerTable
+from barnabas.log.segment.transaction_index import AbortedTransaction
 from barnabas.log.stored_log import StoredLog
-from barnabas.log.transaction_index import AbortedTransaction
+from barnabas.log.timestamp_lookup import TimestampOffset, first_at_or_after
 from barnabas.records.batch import BatchHeader
 from barnabas.wire.errors import ErrorCode
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from barnabas.log.config import LogConfig
-from barnabas.log.segment import Segment
+from barnabas.log.segment.segment import Segment
 from barnabas.log.storage import Disk
 
 

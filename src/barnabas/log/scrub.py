@@ -8,9 +8,9 @@ handle meanwhile. Whether it was still the log's segment all the time, the log s
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from barnabas.log.salvage import batch_behind
-from barnabas.log.scan import Flaw, ScannedBatch, scan_batches
-from barnabas.log.segment import Segment
+from barnabas.log.recovery.salvage import batch_behind
+from barnabas.log.segment.scan import Flaw, ScannedBatch, scan_batches
+from barnabas.log.segment.segment import Segment
 from barnabas.log.storage import File
 
 

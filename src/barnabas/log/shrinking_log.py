@@ -14,12 +14,12 @@ from barnabas.log.compaction import (
     must_roll,
     plan,
 )
-from barnabas.log.deletion import DeleteJob
 from barnabas.log.errors import OffsetOutOfRange, StorageError, storage_errors
 from barnabas.log.flushable_log import FlushableLog
-from barnabas.log.kept import keep_part
-from barnabas.log.producers import ProducerTable
+from barnabas.log.producers.table import ProducerTable
 from barnabas.log.retention import expired_segments
+from barnabas.log.segment.deletion import DeleteJob
+from barnabas.log.segment.set_aside import keep_part
 from barnabas.log.state import LogState, write_state
 
 

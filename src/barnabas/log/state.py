@@ -23,7 +23,7 @@ from zlib import crc32
 
 from barnabas.log.compaction_progress import Progress
 from barnabas.log.lost_ranges import LostRange
-from barnabas.log.segment import Segment
+from barnabas.log.segment.segment import Segment
 from barnabas.log.storage import Disk
 
 STATE_FILE = "log.state"

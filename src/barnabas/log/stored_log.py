@@ -6,15 +6,15 @@ from barnabas.log.compaction import (
     Source,
 )
 from barnabas.log.config import LogConfig
-from barnabas.log.deletion import SegmentInfo
 from barnabas.log.errors import storage_errors
-from barnabas.log.flush import FlushJob
-from barnabas.log.handles import OpenFiles
+from barnabas.log.flush_job import FlushJob
 from barnabas.log.lost_ranges import LostRanges
-from barnabas.log.producers import ProducerTable
-from barnabas.log.recovery import Recovered
-from barnabas.log.segment import Segment
-from barnabas.log.snapshots import Snapshots
+from barnabas.log.producers.snapshot_files import Snapshots
+from barnabas.log.producers.table import ProducerTable
+from barnabas.log.recovery.recovery import Recovered
+from barnabas.log.segment.deletion import SegmentInfo
+from barnabas.log.segment.open_files import OpenFiles
+from barnabas.log.segment.segment import Segment
 from barnabas.log.state import LogState, SegmentState, write_state
 
 

@@ -7,7 +7,7 @@
   committed: until then another coordinator may come, and decide otherwise.
 """
 
-from barnabas.log.transactions import end_marker
+from barnabas.log.producers.transactions import end_marker
 from barnabas.records.batch import BatchHeader
 from barnabas.records.decode import decode_batch
 from barnabas.sim.history import Violation

@@ -3,7 +3,7 @@
 import json
 
 from barnabas.log import StorageError
-from barnabas.log.directory import decode_id, encode_id
+from barnabas.log.directory.data_directory import decode_id, encode_id
 from barnabas.raft import ElectionState, ReplicaKey
 from barnabas.wire.primitives import ZERO_UUID
 

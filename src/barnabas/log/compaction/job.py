@@ -19,10 +19,10 @@ from barnabas.log.compaction.throttle import UNLIMITED, Throttle
 from barnabas.log.compaction.transactions import AbortedRanges
 from barnabas.log.config import LogConfig
 from barnabas.log.errors import StorageError
-from barnabas.log.scan import Flaw, ScannedBatch, scan_batches
+from barnabas.log.segment.scan import Flaw, ScannedBatch, scan_batches
+from barnabas.log.segment.transaction_index import AbortedTransaction
+from barnabas.log.segment.unreadable_batch import UnreadableBatch
 from barnabas.log.storage import Disk
-from barnabas.log.transaction_index import AbortedTransaction
-from barnabas.log.unreadable import UnreadableBatch
 
 _MOST_UNREADABLE = 100
 

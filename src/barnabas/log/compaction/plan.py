@@ -16,8 +16,8 @@ from typing import NamedTuple
 from barnabas.log.compaction.source import Source
 from barnabas.log.compaction_progress import Progress
 from barnabas.log.config import LogConfig
-from barnabas.log.segment import Segment
-from barnabas.log.segments import Segments
+from barnabas.log.segment.segment import Segment
+from barnabas.log.segment.segments import Segments
 
 OVERDUE = 2.0
 """The urgency of what must be compacted whatever its ratio is."""

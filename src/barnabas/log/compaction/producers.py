@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from barnabas.log.producers import ProducerTable
+from barnabas.log.producers.table import ProducerTable
 
 
 class LastOfProducer(NamedTuple):

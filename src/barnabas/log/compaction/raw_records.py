@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from barnabas.log.errors import StorageError
-from barnabas.log.scan import ScannedBatch
-from barnabas.log.unreadable import readable_payload
+from barnabas.log.segment.scan import ScannedBatch
+from barnabas.log.segment.unreadable_batch import readable_payload
 from barnabas.records.batch import (
     COMPRESSION_MASK,
     CONTROL,

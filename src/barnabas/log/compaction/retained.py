@@ -27,8 +27,8 @@ from barnabas.log.compaction.raw_records import (
     with_horizon,
 )
 from barnabas.log.compaction.transactions import AbortedRanges
-from barnabas.log.scan import ScannedBatch
-from barnabas.log.unreadable import UnreadableBatch
+from barnabas.log.segment.scan import ScannedBatch
+from barnabas.log.segment.unreadable_batch import UnreadableBatch
 from barnabas.records.batch import BatchHeader
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from barnabas.log.segment import Segment
+from barnabas.log.segment.segment import Segment
 
 
 class Source(NamedTuple):

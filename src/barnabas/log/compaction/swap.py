@@ -17,10 +17,10 @@ from barnabas.log.compaction.job import CompactionJob, CompactionResult
 from barnabas.log.compaction.output import Output
 from barnabas.log.compaction.source import Source
 from barnabas.log.compaction_progress import Progress
-from barnabas.log.deletion import DeleteJob, SegmentInfo, set_aside
-from barnabas.log.handles import OpenFiles
-from barnabas.log.segment import Segment
-from barnabas.log.segments import Segments
+from barnabas.log.segment.deletion import DeleteJob, SegmentInfo, set_aside
+from barnabas.log.segment.open_files import OpenFiles
+from barnabas.log.segment.segment import Segment
+from barnabas.log.segment.segments import Segments
 from barnabas.log.storage import File
 
 

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from operator import itemgetter
 
-from barnabas.log.transaction_index import AbortedTransaction
+from barnabas.log.segment.transaction_index import AbortedTransaction
 from barnabas.records.batch import BatchHeader
 
 _first_offset = itemgetter(0)

@@ -11,8 +11,8 @@ set-aside/            a directory for each time that something was cut off a log
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
-from barnabas.log.deletion import DeleteJob
 from barnabas.log.errors import DirectoryMismatch, StorageError
+from barnabas.log.segment.deletion import DeleteJob
 from barnabas.log.storage import Disk, Lock
 
 META_FILE = "meta.properties"

@@ -19,7 +19,7 @@ from operator import attrgetter
 from struct import Struct
 from typing import NamedTuple
 
-from barnabas.log.handles import Handle
+from barnabas.log.segment.open_files import Handle
 
 TRANSACTION_INDEX_SUFFIX = ".txnindex"
 

@@ -15,9 +15,9 @@ from struct import Struct
 
 from barnabas.log.config import LogConfig
 from barnabas.log.errors import StorageError
-from barnabas.log.handles import Handle, OpenFiles
-from barnabas.log.index import OFFSET_ENTRY, TIME_ENTRY, SparseIndex
-from barnabas.log.transaction_index import TRANSACTION_INDEX_SUFFIX, TransactionIndex
+from barnabas.log.segment.open_files import Handle, OpenFiles
+from barnabas.log.segment.sparse_index import OFFSET_ENTRY, TIME_ENTRY, SparseIndex
+from barnabas.log.segment.transaction_index import TRANSACTION_INDEX_SUFFIX, TransactionIndex
 from barnabas.records.batch import (
     HEADER_SIZE,
     LENGTH_PREFIX,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from barnabas.log.segment import Segment
+from barnabas.log.segment.segment import Segment
 from barnabas.log.storage import Disk, File
 
 FLUSH_MARK = "acknowledged-when-flushed"

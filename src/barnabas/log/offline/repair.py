@@ -20,13 +20,13 @@ from typing import NamedTuple
 from barnabas.log.compaction.raw_records import Batch, emptied
 from barnabas.log.config import LogConfig
 from barnabas.log.errors import StorageError, storage_errors
-from barnabas.log.handles import OpenFiles
-from barnabas.log.salvage import CLEANED_SUFFIX
-from barnabas.log.scan import Flaw, ScannedBatch, scan_batches
-from barnabas.log.segment import LOG_SUFFIX, Segment, number_in, segment_path
+from barnabas.log.recovery.salvage import CLEANED_SUFFIX
+from barnabas.log.segment.open_files import OpenFiles
+from barnabas.log.segment.scan import Flaw, ScannedBatch, scan_batches
+from barnabas.log.segment.segment import LOG_SUFFIX, Segment, number_in, segment_path
+from barnabas.log.segment.unreadable_batch import UnreadableBatch, readable_payload
 from barnabas.log.state import SegmentState, read_state, write_state
 from barnabas.log.storage import Disk
-from barnabas.log.unreadable import UnreadableBatch, readable_payload
 from barnabas.records.batch import BatchHeader
 from barnabas.records.errors import DecompressionBomb
 

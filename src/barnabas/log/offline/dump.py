@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from barnabas.log.scan import Flaw, ScannedBatch, scan_batches
+from barnabas.log.segment.scan import Flaw, ScannedBatch, scan_batches
 from barnabas.log.storage import Disk
 from barnabas.records.batch import BatchHeader
 from barnabas.records.decode import decode_batch

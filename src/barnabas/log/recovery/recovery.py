@@ -24,24 +24,24 @@ from typing import NamedTuple
 
 from barnabas.log.compaction_progress import Progress
 from barnabas.log.config import LogConfig
-from barnabas.log.deletion import DELETED_SUFFIX
-from barnabas.log.epochs import LeaderEpochs
-from barnabas.log.flush import FLUSH_MARK
-from barnabas.log.handles import Handle, OpenFiles
+from barnabas.log.flush_job import FLUSH_MARK
+from barnabas.log.leader_epochs import LeaderEpochs
 from barnabas.log.lost_ranges import LostRange, LostRanges
-from barnabas.log.producer_snapshot import SNAPSHOT_SUFFIX
-from barnabas.log.salvage import CLEANED_SUFFIX, find_batch, move_out
-from barnabas.log.scan import Flaw, scan_batches
-from barnabas.log.segment import (
+from barnabas.log.producers.snapshot import SNAPSHOT_SUFFIX
+from barnabas.log.recovery.salvage import CLEANED_SUFFIX, find_batch, move_out
+from barnabas.log.segment.deletion import DELETED_SUFFIX
+from barnabas.log.segment.open_files import Handle, OpenFiles
+from barnabas.log.segment.scan import Flaw, scan_batches
+from barnabas.log.segment.segment import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
     TIME_INDEX_SUFFIX,
     Segment,
     number_in,
 )
-from barnabas.log.segments import Segments
+from barnabas.log.segment.segments import Segments
+from barnabas.log.segment.transaction_index import ENTRY_SIZE, TRANSACTION_INDEX_SUFFIX
 from barnabas.log.state import STATE_FILE, LogState, SegmentState, read_state
-from barnabas.log.transaction_index import ENTRY_SIZE, TRANSACTION_INDEX_SUFFIX
 
 _TMP_SUFFIX = ".tmp"
 _MAX_RELATIVE_OFFSET = 2**31 - 1

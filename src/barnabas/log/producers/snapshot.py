@@ -15,7 +15,7 @@ from struct import Struct
 
 from crc32c import crc32c
 
-from barnabas.log.producers import ProducerBatch, ProducerEntry, ProducerTable
+from barnabas.log.producers.table import ProducerBatch, ProducerEntry, ProducerTable
 
 SNAPSHOT_SUFFIX = ".snapshot"
 

@@ -7,8 +7,8 @@ crash comes between finds all of it again, or has it done already.
 
 from typing import NamedTuple
 
-from barnabas.log.scan import Flaw, implausible
-from barnabas.log.segment import segment_path
+from barnabas.log.segment.scan import Flaw, implausible
+from barnabas.log.segment.segment import segment_path
 from barnabas.log.storage import Disk, File
 from barnabas.records.batch import (
     HEADER_SIZE,

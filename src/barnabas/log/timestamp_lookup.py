@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from barnabas.log.errors import StorageError
-from barnabas.log.segment import Segment
+from barnabas.log.segment.segment import Segment
 from barnabas.records.batch import BatchHeader, compute_crc
 from barnabas.records.decode import decode_batch
 from barnabas.records.errors import RecordsError

@@ -1,6 +1,6 @@
 """What a follower makes sure of before it stores what it has fetched."""
 
-from barnabas.log.append import Batches
+from barnabas.log.offset_assignment import Batches
 from barnabas.records.batch import BatchHeader, compute_crc
 from barnabas.records.decode import iter_batches
 from barnabas.records.errors import CorruptBatch

@@ -7,7 +7,7 @@ two, the next start removes.
 
 from typing import NamedTuple
 
-from barnabas.log.segment import Segment
+from barnabas.log.segment.segment import Segment
 from barnabas.log.storage import Disk
 
 DELETED_SUFFIX = ".deleted"

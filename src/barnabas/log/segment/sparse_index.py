@@ -20,7 +20,7 @@ from bisect import bisect_right
 from operator import itemgetter
 from struct import Struct
 
-from barnabas.log.handles import Handle
+from barnabas.log.segment.open_files import Handle
 
 OFFSET_ENTRY = Struct(">ii")
 TIME_ENTRY = Struct(">qi")

@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Sequence
 
-from barnabas.log.producer_snapshot import SNAPSHOT_SUFFIX, decode_producers, encode_producers
-from barnabas.log.producers import ProducerTable
-from barnabas.log.segment import Segment, segment_path
+from barnabas.log.producers.snapshot import SNAPSHOT_SUFFIX, decode_producers, encode_producers
+from barnabas.log.producers.table import ProducerTable
+from barnabas.log.producers.transactions import end_marker
+from barnabas.log.segment.segment import Segment, segment_path
 from barnabas.log.storage import Disk
-from barnabas.log.transactions import end_marker
 
 
 class Snapshots:

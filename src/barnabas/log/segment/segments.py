@@ -4,11 +4,11 @@ from bisect import bisect_left, bisect_right
 from itertools import islice
 from operator import attrgetter
 
-from barnabas.log.deletion import DeleteJob, SegmentInfo, set_aside
-from barnabas.log.handles import OpenFiles
-from barnabas.log.kept import keep_segment
-from barnabas.log.segment import Segment
-from barnabas.log.transaction_index import AbortedTransaction
+from barnabas.log.segment.deletion import DeleteJob, SegmentInfo, set_aside
+from barnabas.log.segment.open_files import OpenFiles
+from barnabas.log.segment.segment import Segment
+from barnabas.log.segment.set_aside import keep_segment
+from barnabas.log.segment.transaction_index import AbortedTransaction
 
 _base_offset = attrgetter("base_offset")
 

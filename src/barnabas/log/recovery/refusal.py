@@ -8,9 +8,9 @@ like a torn append.
 """
 
 from barnabas.log.errors import StorageError, storage_errors
-from barnabas.log.salvage import find_batch
-from barnabas.log.scan import Flaw, scan_batches
-from barnabas.log.segment import LOG_SUFFIX, number_in, segment_path
+from barnabas.log.recovery.salvage import find_batch
+from barnabas.log.segment.scan import Flaw, scan_batches
+from barnabas.log.segment.segment import LOG_SUFFIX, number_in, segment_path
 from barnabas.log.state import STATE_FILE, read_state
 from barnabas.log.storage import Disk, File
 

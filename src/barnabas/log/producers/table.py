@@ -17,8 +17,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from barnabas.log.transaction_index import AbortedTransaction
-from barnabas.log.transactions import EndMarker, Transactions
+from barnabas.log.producers.transactions import EndMarker, Transactions
+from barnabas.log.segment.transaction_index import AbortedTransaction
 from barnabas.records.batch import TRANSACTIONAL, BatchHeader
 from barnabas.wire.errors import ErrorCode
 
