@@ -1,6 +1,6 @@
 """The command `barnabas`, also as `python -m barnabas`."""
 
-from barnabas.cli.interrupt import quit_on_interrupt
+from barnabas.cli.base.interrupt import quit_on_interrupt
 
 
 def main() -> None:

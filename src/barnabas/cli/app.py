@@ -6,20 +6,14 @@ from typing import Annotated
 
 import typer
 
-from barnabas.cli import (
-    cluster,
-    configs,
-    consume,
-    groups,
-    log,
-    pipeline,
-    produce,
-    server,
-    topics,
-    transactions,
-)
-from barnabas.cli.command import AsJson, Bootstrap, CommonOptions, Verbose
-from barnabas.cli.exit_codes import EXPLANATION
+from barnabas.cli.admin import configs, groups, topics, transactions
+from barnabas.cli.base.command import AsJson, Bootstrap, CommonOptions, Verbose
+from barnabas.cli.base.exit_codes import EXPLANATION
+from barnabas.cli.cluster import commands as cluster
+from barnabas.cli.log import commands as log
+from barnabas.cli.pipeline import commands as pipeline
+from barnabas.cli.records import consume, produce
+from barnabas.cli.server import command as server
 
 app = typer.Typer(
     name="barnabas",

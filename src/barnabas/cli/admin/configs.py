@@ -1,0 +1,113 @@
+"""`barnabas configs`: read and change configurations of topics and brokers."""
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from barnabas.cli.base.command import Session, UsageError, cluster_command
+from barnabas.cli.base.output import print_json, print_table, say
+from barnabas.cli.base.pairs import parse_pairs
+
+if TYPE_CHECKING:
+    from barnabas.client.configs import ResourceType
+
+app = typer.Typer(no_args_is_help=True, help="Read and change configs of topics and brokers.")
+
+
+class Kind(StrEnum):
+    """What has configs."""
+
+    TOPIC = "topic"
+    BROKER = "broker"
+
+
+KindArgument = Annotated[Kind, typer.Argument(metavar="topic|broker", show_default=False)]
+NameArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help="The topic, or the broker's id.", show_default=False)
+]
+
+
+def _resource_type(kind: Kind) -> "ResourceType":
+    from barnabas.client.configs import ResourceType
+
+    return ResourceType[kind.name]
+
+
+@app.command("get", epilog="Example: barnabas configs get topic orders --all")
+@cluster_command
+async def get(
+    session: Session,
+    kind: KindArgument,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="The topic, or the broker's id; all brokers if left out.",
+            show_default=False,
+        ),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Also what is at its default.")] = False,
+) -> None:
+    """Show configs that were set, or all that there are."""
+    from barnabas.client.configs import describe_configs
+
+    if kind is Kind.TOPIC and name is None:
+        raise UsageError("which topic? Write: barnabas configs get topic NAME")
+    async with session.connect() as cluster:
+        names = [name] if name is not None else [str(each) for each in sorted(cluster.brokers)]
+        described = await describe_configs(cluster, _resource_type(kind), names)
+    rows = [
+        (resource, entry.name, entry.value, entry.source.name.lower(), entry.read_only)
+        for resource, entries in described.items()
+        for entry in entries
+        if everything or entry.is_own
+    ]
+    if session.as_json:
+        keys = (kind.value, "name", "value", "source", "read_only")
+        print_json([dict(zip(keys, row, strict=True)) for row in rows])
+    else:
+        print_table(
+            (kind.value, "name", "value", "source", "changeable"),
+            [(*row[:4], "no" if row[4] else "yes") for row in rows],
+        )
+
+
+@app.command("set", epilog="Example: barnabas configs set topic orders retention.ms=3600000")
+@cluster_command
+async def set_(
+    session: Session,
+    kind: KindArgument,
+    name: NameArgument,
+    pairs: Annotated[list[str], typer.Argument(metavar="KEY=VALUE", show_default=False)],
+) -> None:
+    """Set configs; the others stay as they are."""
+    from barnabas.client.configs import alter_configs
+
+    settings = parse_pairs(pairs, "config")
+    async with session.connect() as cluster:
+        await alter_configs(cluster, _resource_type(kind), name, settings=settings)
+    _report(session, kind, name, {"set": settings})
+
+
+@app.command("unset", epilog="Example: barnabas configs unset topic orders retention.ms")
+@cluster_command
+async def unset(
+    session: Session,
+    kind: KindArgument,
+    name: NameArgument,
+    keys: Annotated[list[str], typer.Argument(metavar="KEY", show_default=False)],
+) -> None:
+    """Put configs back to their defaults."""
+    from barnabas.client.configs import alter_configs
+
+    async with session.connect() as cluster:
+        await alter_configs(cluster, _resource_type(kind), name, deletions=keys)
+    _report(session, kind, name, {"unset": keys})
+
+
+def _report(session: Session, kind: Kind, name: str, changes: dict[str, object]) -> None:
+    if session.as_json:
+        print_json({kind.value: name, **changes})
+    else:
+        say(f"changed configs of {kind.value} {name}")

@@ -1,0 +1,221 @@
+"""`barnabas groups`: list, describe, rewind and delete consumer groups."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from barnabas.cli.base.command import CommandError, Session, cluster_command
+from barnabas.cli.base.output import Cell, print_json, print_line, print_table, say
+
+if TYPE_CHECKING:
+    from barnabas.client.cluster import Cluster
+    from barnabas.client.groups import GroupDescription
+    from barnabas.client.metadata import TopicPartition
+
+app = typer.Typer(no_args_is_help=True, help="List, describe, rewind and delete consumer groups.")
+
+Groups = Annotated[list[str], typer.Argument(metavar="GROUP", help="Groups.", show_default=False)]
+
+
+@app.command("list", epilog="Example: barnabas groups list")
+@cluster_command
+async def list_(session: Session) -> None:
+    """List consumer groups."""
+    from barnabas.client.groups import list_groups
+
+    async with session.connect() as cluster:
+        groups = await list_groups(cluster)
+    rows = [
+        (group.group_id, group.state, group.protocol_type, group.coordinator) for group in groups
+    ]
+    if session.as_json:
+        keys = ("group", "state", "protocol_type", "coordinator")
+        print_json([dict(zip(keys, row, strict=True)) for row in rows])
+    else:
+        print_table(("group", "state", "type", "coordinator"), rows)
+
+
+@app.command("describe", epilog="Example: barnabas groups describe billing")
+@cluster_command
+async def describe(session: Session, groups: Groups) -> None:
+    """Show state, members, assignments, committed offsets and lag of groups."""
+    from barnabas.client.groups import describe_group
+
+    async with session.connect() as cluster:
+        described = [
+            await _describe(cluster, await describe_group(cluster, group_id)) for group_id in groups
+        ]
+    if session.as_json:
+        print_json(described)
+        return
+    for number, group in enumerate(described):
+        if number:
+            print_line()
+        _print_group(group)
+
+
+async def _describe(cluster: "Cluster", group: "GroupDescription") -> dict[str, object]:
+    from barnabas.client.descriptions import GroupOffset
+    from barnabas.client.group_offsets import fetch_committed
+
+    committed = await fetch_committed(cluster, group.group_id)
+    readers = {partition: member for member in group.members for partition in member.partitions}
+    bounds = await _bounds(cluster, {partition.topic for partition in (*committed, *readers)})
+    offsets: list[dict[str, object]] = []
+    for partition in sorted({*committed, *readers}):
+        beginning, end = bounds.get(partition, (None, None))
+        reader = readers.get(partition)
+        member_id = None if reader is None else reader.member_id
+        reached = GroupOffset(committed.get(partition), end, member_id, beginning)
+        offsets.append(
+            {
+                "topic": partition.topic,
+                "partition": partition.partition,
+                "committed_offset": reached.committed,
+                "end_offset": end,
+                "lag": reached.lag,
+                "member_id": member_id,
+            }
+        )
+    return {
+        "group": group.group_id,
+        "state": group.state,
+        "assignor": group.assignor,
+        "members": [
+            {
+                "member_id": member.member_id,
+                "group_instance_id": member.group_instance_id,
+                "client_id": member.client_id,
+                "host": member.host,
+                "partitions": [[each.topic, each.partition] for each in member.partitions],
+            }
+            for member in group.members
+        ],
+        "offsets": offsets,
+    }
+
+
+async def _bounds(cluster: "Cluster", topics: set[str]) -> "dict[TopicPartition, tuple[int, int]]":
+    """First and end offsets of all partitions of the topics that still exist."""
+    from barnabas.client.metadata import NO_LEADER, TopicPartition
+    from barnabas.client.offsets import beginning_and_end
+
+    partitions = [
+        TopicPartition(name, each.partition)
+        for name, topic in (await cluster.refresh(topics)).items()
+        for each in topic.partitions
+        if each.leader != NO_LEADER
+    ]
+    return await beginning_and_end(cluster, partitions)
+
+
+def _print_group(group: dict[str, object]) -> None:
+    offsets, members = group["offsets"], group["members"]
+    assert isinstance(offsets, list)
+    assert isinstance(members, list)
+    lag = sum(row["lag"] or 0 for row in offsets)
+    print_line(
+        f"group {group['group']}: {group['state']}, {len(members)} members, lag {lag}"
+        + (f", assignor {group['assignor']}" if group["assignor"] else "")
+    )
+    keys = ("topic", "partition", "committed_offset", "end_offset", "lag", "member_id")
+    if offsets:
+        rows: list[list[Cell]] = [[row[key] for key in keys] for row in offsets]
+        print_table(("topic", "partition", "committed", "end", "lag", "member"), rows)
+    if members:
+        print_line()
+        print_table(
+            ("member", "client", "host", "partitions"),
+            [
+                (
+                    each["member_id"],
+                    each["client_id"],
+                    each["host"],
+                    " ".join(f"{topic}-{partition}" for topic, partition in each["partitions"]),
+                )
+                for each in members
+            ],
+        )
+
+
+@app.command(
+    "reset-offsets",
+    epilog="Example: barnabas groups reset-offsets billing --topic orders --to-earliest --execute",
+)
+@cluster_command
+async def reset_offsets(
+    session: Session,
+    group: Annotated[str, typer.Argument(metavar="GROUP", show_default=False)],
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TOPIC[:N,...]", help="A topic, or some of its partitions; may be repeated."
+        ),
+    ] = None,
+    all_topics: Annotated[
+        bool, typer.Option("--all-topics", help="All that the group has committed.")
+    ] = False,
+    to_earliest: Annotated[
+        bool, typer.Option("--to-earliest", help="To the oldest records.")
+    ] = False,
+    to_latest: Annotated[
+        bool, typer.Option("--to-latest", help="Past the newest records.")
+    ] = False,
+    to_offset: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="To this offset.")
+    ] = None,
+    to_time: Annotated[
+        str | None, typer.Option(metavar="TIME", help="ISO 8601, epoch ms, or '10m ago'.")
+    ] = None,
+    shift_by: Annotated[
+        int | None, typer.Option(metavar="N", help="Forward, or back if negative.")
+    ] = None,
+    execute: Annotated[
+        bool, typer.Option("--execute/--dry-run", help="Do it, or only show what would be done.")
+    ] = False,
+) -> None:
+    """Move the committed offsets of a group that has no members.
+
+    Shows the plan and changes nothing unless --execute is given. New offsets never leave the log.
+    """
+    from barnabas.cli.admin.group_reset import Target, apply_reset, plan_reset
+
+    target = Target(to_earliest, to_latest, to_offset, to_time, shift_by)
+    async with session.connect() as cluster:
+        plan = await plan_reset(cluster, group, topic or [], target, all_topics=all_topics)
+        if execute:
+            await apply_reset(cluster, group, plan)
+    rows = [
+        (each.partition.topic, each.partition.partition, each.current, each.new) for each in plan
+    ]
+    if session.as_json:
+        keys = ("topic", "partition", "current_offset", "new_offset")
+        offsets = [dict(zip(keys, row, strict=True)) for row in rows]
+        print_json({"group": group, "executed": execute, "offsets": offsets})
+        return
+    print_table(("topic", "partition", "current", "new"), rows)
+    if not execute:
+        say("nothing was changed; add --execute to do it")
+
+
+@app.command("delete", epilog="Example: barnabas groups delete billing")
+@cluster_command
+async def delete(session: Session, groups: Groups) -> None:
+    """Delete groups without members, and their committed offsets."""
+    from barnabas.client.groups import delete_groups
+
+    async with session.connect() as cluster:
+        results = await delete_groups(cluster, groups)
+    if session.as_json:
+        print_json(
+            [
+                {"group": name, "deleted": error is None, "error": error and str(error)}
+                for name, error in results.items()
+            ]
+        )
+    for name, error in results.items():
+        if error is None and not session.as_json:
+            say(f"deleted group {name}")
+    failures = [str(error) for error in results.values() if error is not None]
+    if failures:
+        raise CommandError("; ".join(failures))

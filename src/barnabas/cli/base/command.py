@@ -1,0 +1,199 @@
+"""What all commands share: common options, running, and turning failures into exit codes.
+
+`cluster_command` makes a typer command from an async function whose first parameter is a
+`Session`; the other parameters are its own arguments. `--bootstrap`, `--json` and `--verbose` are
+added here, so that they are understood behind every command as well as before it.
+"""
+
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
+
+import typer
+
+from barnabas.cli.base import exit_codes
+from barnabas.cli.base.interrupt import raise_on_interrupt
+from barnabas.cli.base.output import say
+
+if TYPE_CHECKING:
+    from barnabas.client.cluster import Cluster
+
+DEFAULT_BOOTSTRAP = "localhost:9092"
+BOOTSTRAP_VARIABLE = "BARNABAS_BOOTSTRAP"
+_SILENCE_S = 3
+
+Bootstrap = Annotated[
+    str | None,
+    typer.Option(
+        "--bootstrap",
+        "-b",
+        metavar="HOST:PORT",
+        help=f"A broker to start from; several with commas. Default: ${BOOTSTRAP_VARIABLE} "
+        f"or {DEFAULT_BOOTSTRAP}.",
+        show_default=False,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Show tracebacks of errors.")]
+
+
+@dataclass(slots=True)
+class CommonOptions:
+    """The options that stood before the command."""
+
+    bootstrap: str | None = None
+    as_json: bool = False
+    verbose: bool = False
+
+
+@dataclass(slots=True)
+class Session:
+    """One run of a command that talks to a cluster."""
+
+    bootstrap: str
+    as_json: bool
+
+    def connect(
+        self,
+        *,
+        retry_timeout_ms: int = 30_000,
+        request_timeout_ms: int = 30_000,
+        connect_timeout_ms: int = 5_000,
+    ) -> "Cluster":
+        """The cluster, to be used as an async context manager."""
+        from barnabas.client.cluster import Cluster
+
+        return Cluster(
+            self.bootstrap,
+            client_id="barnabas-cli",
+            retry_timeout_ms=retry_timeout_ms,
+            request_timeout_ms=request_timeout_ms,
+            connect_timeout_ms=connect_timeout_ms,
+            on_retry=WaitingNotice(),
+        )
+
+
+class WaitingNotice:
+    """Says once what a command waits for, when it has waited for a while."""
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def __call__(self, reason: Exception, waited_s: float) -> None:
+        if waited_s >= _SILENCE_S and not self._said:
+            self._said = True
+            say(f"waiting: {reason}")
+
+
+class CommandError(Exception):
+    """A failure that is said in one line."""
+
+    def __init__(self, message: str, exit_code: int = exit_codes.FAILURE) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class UsageError(CommandError):
+    """Arguments that do not go together, or make no sense."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, exit_codes.USAGE)
+
+
+def cluster_command(
+    function: Callable[..., Coroutine[Any, Any, int | None]],
+) -> Callable[..., None]:
+    """Make a typer command from an async function; it may return an exit code."""
+
+    def run(
+        ctx: typer.Context,
+        *,
+        bootstrap: str | None,
+        as_json: bool,
+        verbose: bool,
+        **arguments: Any,
+    ) -> None:
+        before = common_options(ctx)
+        session = Session(
+            bootstrap
+            or before.bootstrap
+            or os.environ.get(BOOTSTRAP_VARIABLE)
+            or DEFAULT_BOOTSTRAP,
+            as_json or before.as_json,
+        )
+
+        def call() -> int | None:
+            from barnabas.cli.base.runner import run_async
+
+            return run_async(function(session, **arguments))
+
+        exit_with(call, verbose=verbose or before.verbose)
+
+    common = {"bootstrap": (Bootstrap, None), "as_json": (AsJson, False)}
+    _take_over_signature(run, function, {**common, "verbose": (Verbose, False)})
+    return run
+
+
+def common_options(ctx: typer.Context) -> CommonOptions:
+    """The options before the command."""
+    before = ctx.find_root().obj
+    return before if isinstance(before, CommonOptions) else CommonOptions()
+
+
+def exit_with(call: Callable[[], int | None], *, verbose: bool) -> NoReturn:
+    """Run something and leave the process with the exit code that fits what happened."""
+    from barnabas.errors import BarnabasError, BrokerUnreachable, InvalidArgument
+
+    try:
+        raise_on_interrupt()
+        code = call() or exit_codes.OK
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader, say `head`, has seen enough. What is left in the buffer has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = exit_codes.OK
+    except KeyboardInterrupt:
+        code = exit_codes.INTERRUPTED
+    except (BarnabasError, CommandError, OSError) as error:
+        if verbose:
+            traceback.print_exc()
+        say(f"error: {error}")
+        code = exit_codes.FAILURE
+        if isinstance(error, CommandError):
+            code = error.exit_code
+        elif isinstance(error, BrokerUnreachable):
+            code = exit_codes.UNREACHABLE
+        elif isinstance(error, InvalidArgument):
+            code = exit_codes.USAGE
+    raise typer.Exit(code)
+
+
+def _take_over_signature(
+    run: Callable[..., None],
+    function: Callable[..., object],
+    common: dict[str, tuple[Any, object]],
+) -> None:
+    """Let `run` look to typer like `function`, without the session and with the common options."""
+    hints = get_type_hints(function, include_extras=True)
+    own = list(inspect.signature(function).parameters.values())[1:]
+    parameters = [
+        inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    ]
+    parameters += [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[each.name])
+        for each in own
+    ]
+    parameters += [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default
+        )
+        for name, (annotation, default) in common.items()
+    ]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    run.__doc__ = function.__doc__
+    run.__name__ = function.__name__

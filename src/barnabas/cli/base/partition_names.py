@@ -1,0 +1,27 @@
+"""Partitions as people write them: TOPIC for all of a topic, TOPIC:N,N for some."""
+
+from collections.abc import Iterable
+
+from barnabas.cli.base.command import UsageError
+from barnabas.client.cluster import Cluster
+from barnabas.client.metadata import TopicPartition
+
+
+async def named_partitions(
+    cluster: Cluster, names: Iterable[str], option: str = ""
+) -> list[TopicPartition]:
+    """Read TOPIC or TOPIC:N,N for each; `option` stands before what is wrong in a complaint."""
+    partitions = []
+    for text in names:
+        name, separator, numbers = text.partition(":")
+        count = len((await cluster.topics([name]))[name].partitions)
+        if not separator:
+            partitions += [TopicPartition(name, each) for each in range(count)]
+            continue
+        for number in numbers.split(","):
+            if not number.isdecimal() or int(number) >= count:
+                raise UsageError(
+                    f"{option}{text}: {number!r} is none of the partitions 0 to {count - 1}"
+                )
+            partitions.append(TopicPartition(name, int(number)))
+    return partitions

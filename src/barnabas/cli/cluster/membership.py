@@ -1,0 +1,225 @@
+"""Nodes that join, leave, or are to lead nothing for a while."""
+
+import asyncio
+from collections.abc import Collection, Mapping
+from time import monotonic
+from typing import NamedTuple
+
+from barnabas.cli.base.command import CommandError
+from barnabas.cli.base.output import say
+from barnabas.cli.cluster.reassignments import (
+    assignment_of,
+    carry_out,
+    partitions_of,
+    places_of,
+    replicas_on,
+)
+from barnabas.client.brokers import (
+    BrokerDescription,
+    ClusterDescription,
+    describe_cluster,
+    unregister_broker,
+)
+from barnabas.client.cluster import Cluster
+from barnabas.client.metadata import Partition, TopicPartition
+from barnabas.client.placement import drop_from, lead_elsewhere, move_off, spread
+from barnabas.client.quorum import add_voter, describe_quorum, remove_voter
+
+_OBSERVER_WAIT_S = 15.0
+_LEADER_WAIT_S = 5.0
+_LOOK_EVERY_S = 0.3
+
+
+class Drained(NamedTuple):
+    """What came of it: the partitions that the node still leads, or keeps against the wish."""
+
+    moved: int
+    leading: list[TopicPartition]
+    stuck: list[TopicPartition]
+    was_down: bool
+
+
+async def add_node(cluster: Cluster, node_id: int) -> str:
+    """Let a node vote; says how many do then."""
+    described = await describe_cluster(cluster)
+    broker = _known(
+        described, node_id, f"; start it with `barnabas server --id {node_id} --voters ...`"
+    )
+    if broker.fenced:
+        raise CommandError(f"node {node_id} at {broker.address} is not running: start it first")
+    deadline = monotonic() + _OBSERVER_WAIT_S
+    while True:
+        quorum = await describe_quorum(cluster)
+        if any(voter.node_id == node_id for voter in quorum.voters):
+            return f"node {node_id} votes already, as one of {len(quorum.voters)}"
+        observing = [each for each in quorum.observers if each.node_id == node_id]
+        if observing:
+            break
+        if monotonic() > deadline:
+            raise CommandError(
+                f"node {node_id} is registered but does not follow the quorum's log: does its "
+                "controller.quorum.voters name the nodes of this cluster?"
+            )
+        await asyncio.sleep(_LOOK_EVERY_S)
+    latest = max(observing, key=lambda each: each.last_fetch_timestamp)
+    await add_voter(cluster, node_id, latest.directory_id, broker.address)
+    count = len(quorum.voters) + 1
+    even = "" if count % 2 else "; an odd number of voters survives as many failures"
+    return f"node {node_id} votes now, as one of {count}{even}"
+
+
+async def spread_replicas(cluster: Cluster) -> int:
+    """Give every node its share of replicas and leaders; how many partitions that changed."""
+    described = await describe_cluster(cluster)
+    assignment = assignment_of(await cluster.refresh(None))
+    plan = spread(assignment, places_of(described))
+    await carry_out(cluster, plan, "rebalancing")
+    return len(plan)
+
+
+async def remove_node(
+    cluster: Cluster, node_id: int, *, fewer_replicas: bool, wait: bool
+) -> tuple[int, bool]:
+    """Move what the node has, take its vote, and forget it once it is down.
+
+    Returns how many partitions were moved, and whether it is forgotten.
+    """
+    described = await describe_cluster(cluster)
+    quorum = await describe_quorum(cluster)
+    votes = [voter for voter in quorum.voters if voter.node_id == node_id]
+    registered = any(broker.node_id == node_id for broker in described.brokers)
+    if not registered and not votes:
+        _known(described, node_id)
+    if votes and len(quorum.voters) == len(votes):
+        raise CommandError(f"node {node_id} is the only voter: let another one vote first")
+    moved = await _move_all_off(cluster, described, node_id, fewer_replicas=fewer_replicas)
+    for vote in votes:
+        await remove_voter(cluster, node_id, vote.directory_id)
+    if not registered:
+        return moved, True
+    said = False
+    while not await _is_down(cluster, node_id):
+        if not wait:
+            return moved, False
+        if not said:
+            said = True
+            say(f"node {node_id} keeps nothing any more and does not vote: stop it now")
+        await asyncio.sleep(_LOOK_EVERY_S)
+    await unregister_broker(cluster, node_id)
+    return moved, True
+
+
+async def drain(cluster: Cluster, node_id: int, *, replicas: bool) -> Drained:
+    """Move leadership away from a node, and replicas if wanted."""
+    described = await describe_cluster(cluster)
+    was_down = _known(described, node_id).fenced
+    moved = 0
+    stuck: list[TopicPartition] = []
+    if replicas:
+        partitions = partitions_of(await cluster.refresh(None))
+        _check_sources(described, partitions, node_id)
+        assignment = {name: each.replicas for name, each in partitions.items()}
+        moves, stuck = move_off(assignment, places_of(described), node_id)
+        await carry_out(cluster, moves, "draining")
+        moved += len(moves)
+    partitions = partitions_of(await cluster.refresh(None))
+    plan = lead_elsewhere(
+        {
+            name: each.replicas
+            for name, each in partitions.items()
+            if node_id in (each.leader, *each.replicas[:1])
+        },
+        _able(described, partitions),
+        node_id,
+    )
+    if not was_down:  # whoever is down leads nothing, and gets its share when it comes back
+        await carry_out(cluster, plan.moves, "draining")
+        moved += len(plan.moves)
+    return Drained(moved, await _led_by(cluster, node_id, plan.moves), stuck, was_down)
+
+
+def _able(
+    described: ClusterDescription, partitions: Mapping[TopicPartition, Partition]
+) -> dict[TopicPartition, list[int]]:
+    """The replicas that are there and in sync."""
+    up = {broker.node_id for broker in described.brokers if not broker.fenced}
+    return {name: [node for node in each.isr if node in up] for name, each in partitions.items()}
+
+
+async def _led_by(
+    cluster: Cluster, node_id: int, moved: Collection[TopicPartition]
+) -> list[TopicPartition]:
+    """What a node leads, after the brokers have had time to hear of what was moved."""
+    deadline = monotonic() + _LEADER_WAIT_S
+    while True:
+        partitions = partitions_of(await cluster.refresh(None))
+        leading = [name for name, each in sorted(partitions.items()) if each.leader == node_id]
+        if not set(leading) & set(moved) or monotonic() > deadline:
+            return leading
+        await asyncio.sleep(_LOOK_EVERY_S)
+
+
+def _check_sources(
+    described: ClusterDescription, partitions: Mapping[TopicPartition, Partition], leaving: int
+) -> None:
+    """Refuse to move what nobody who is there could be copied from: that would never end."""
+    able = _able(described, partitions)
+    up = {broker.node_id for broker in described.brokers if not broker.fenced}
+    for name, each in sorted(partitions.items()):
+        if leaving not in each.replicas or able[name] or not each.isr:
+            continue
+        keeper = each.isr[0]
+        which = f"{name.topic}:{name.partition}"
+        elect = f"`barnabas cluster elect {which} --unclean`"
+        if not up & set(each.replicas):
+            # An election needs a replica that is there, even if that has nothing.
+            elect = f"`barnabas cluster move {which} --to {min(up)} --no-wait` and then {elect}"
+        raise CommandError(
+            f"{name} is only on node {keeper}, which is down: start node {keeper}, or give the "
+            f"data up with {elect}"
+        )
+
+
+async def _move_all_off(
+    cluster: Cluster, described: ClusterDescription, node_id: int, *, fewer_replicas: bool
+) -> int:
+    partitions = partitions_of(await cluster.refresh(None))
+    _check_sources(described, partitions, node_id)
+    assignment = {name: each.replicas for name, each in partitions.items()}
+    plan = move_off(assignment, places_of(described), node_id)
+    moves = dict(plan.moves)
+    if plan.stuck:
+        if not fewer_replicas:
+            largest = max(len(assignment[each]) for each in plan.stuck)
+            raise CommandError(
+                f"{len(plan.stuck)} partitions have {largest} replicas and no other node to go to, "
+                f"such as {plan.stuck[0]}: add a node before, or go on with one replica less with "
+                "--fewer-replicas"
+            )
+        dropped = drop_from(assignment, node_id, plan.stuck)
+        if dropped.stuck:
+            raise CommandError(
+                f"partition {dropped.stuck[0]} is only on node {node_id}, and there is no other "
+                "node for it: add one first"
+            )
+        moves |= dropped.moves
+    await carry_out(cluster, moves, f"moving replicas off node {node_id}")
+    left = replicas_on(assignment_of(await cluster.refresh(None)), node_id)
+    if left:
+        raise CommandError(
+            f"node {node_id} has got replicas meanwhile, such as {left[0]}: run this once more"
+        )
+    return len(moves)
+
+
+async def _is_down(cluster: Cluster, node_id: int) -> bool:
+    described = await describe_cluster(cluster)
+    return all(broker.fenced for broker in described.brokers if broker.node_id == node_id)
+
+
+def _known(described: ClusterDescription, node_id: int, hint: str = "") -> BrokerDescription:
+    for broker in described.brokers:
+        if broker.node_id == node_id:
+            return broker
+    known = ", ".join(str(broker.node_id) for broker in described.brokers)
+    raise CommandError(f"there is no node {node_id}: the cluster has {known}{hint}")

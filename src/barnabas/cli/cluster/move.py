@@ -1,0 +1,65 @@
+"""`barnabas cluster move`: replicas to where somebody wants them."""
+
+from collections.abc import Sequence
+
+from barnabas.cli.base.command import CommandError, UsageError
+from barnabas.cli.base.partition_names import named_partitions
+from barnabas.cli.cluster.reassignments import begin, carry_out
+from barnabas.client.brokers import describe_cluster
+from barnabas.client.cluster import Cluster
+from barnabas.client.metadata import TopicPartition
+from barnabas.client.reassignments import list_reassignments
+
+
+async def move_to(cluster: Cluster, names: Sequence[str], to: str, *, wait: bool) -> int:
+    """Move partitions to the nodes that `to` lists; how many they are."""
+    if not names:
+        raise UsageError("say what to move: TOPIC or TOPIC:PARTITION")
+    nodes = parse_nodes(to)
+    partitions = await named_partitions(cluster, names)
+    known = {broker.node_id for broker in (await describe_cluster(cluster)).brokers}
+    missing = [str(node) for node in nodes if node not in known]
+    if missing:
+        raise CommandError(
+            f"--to {to}: there is no node {', '.join(missing)}; the cluster has "
+            f"{', '.join(map(str, sorted(known)))}"
+        )
+    plan = rotate(partitions, nodes)
+    if wait:
+        await carry_out(cluster, plan, "moving")
+    else:
+        await begin(cluster, plan)
+    return len(plan)
+
+
+async def cancel_moves(cluster: Cluster, names: Sequence[str] | None) -> int:
+    """Call moves off, all of them if no partitions are named."""
+    under_way = await list_reassignments(cluster)
+    if names:
+        wanted = set(await named_partitions(cluster, names))
+        under_way = {each: move for each, move in under_way.items() if each in wanted}
+    if under_way:
+        await begin(cluster, dict.fromkeys(under_way, None))
+    return len(under_way)
+
+
+def parse_nodes(text: str) -> list[int]:
+    """Read ID,ID,..."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise UsageError(f"--to {text!r}: write node numbers like 1,2,3")
+    nodes = [int(part) for part in parts]
+    if len(set(nodes)) != len(nodes):
+        raise UsageError(f"--to {text}: a node is named twice")
+    return nodes
+
+
+def rotate(
+    partitions: Sequence[TopicPartition], nodes: Sequence[int]
+) -> dict[TopicPartition, list[int]]:
+    """The same nodes for all partitions, each preferred in turn; as given if there is only one."""
+    plan = {}
+    for number, partition in enumerate(partitions):
+        first = number % len(nodes)
+        plan[partition] = [*nodes[first:], *nodes[:first]]
+    return plan

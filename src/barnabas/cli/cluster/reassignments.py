@@ -1,0 +1,143 @@
+"""Moves of replicas, carried out a few at a time, with progress for whoever watches."""
+
+import asyncio
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from time import monotonic
+
+from barnabas.cli.base.command import CommandError
+from barnabas.cli.base.output import say
+from barnabas.client.brokers import ClusterDescription
+from barnabas.client.cluster import Cluster
+from barnabas.client.metadata import Partition, Topic, TopicPartition
+from barnabas.client.placement import Assignment, Place
+from barnabas.client.reassignments import (
+    Reassignment,
+    alter_reassignments,
+    elect_leaders,
+    list_reassignments,
+)
+from barnabas.wire.errors import ErrorCode
+
+AT_ONCE = 20
+"""Partitions that are moved at the same time, so that clients still get their share."""
+
+_LOOK_EVERY_S = 0.3
+_SAY_EVERY_S = 5.0
+
+
+def partitions_of(topics: Mapping[str, Topic]) -> dict[TopicPartition, Partition]:
+    """All partitions by their names, in order."""
+    return {
+        TopicPartition(name, each.partition): each
+        for name, topic in sorted(topics.items())
+        for each in topic.partitions
+    }
+
+
+def assignment_of(topics: Mapping[str, Topic]) -> dict[TopicPartition, list[int]]:
+    """Where the replicas of all partitions are, the preferred leader first."""
+    return {name: each.replicas for name, each in partitions_of(topics).items()}
+
+
+def places_of(described: ClusterDescription) -> list[Place]:
+    """The nodes that are there."""
+    return [
+        Place(broker.node_id, broker.address.host, broker.rack)
+        for broker in described.brokers
+        if not broker.fenced
+    ]
+
+
+class Progress:
+    """A line that is kept up to date on a terminal; elsewhere a line now and then."""
+
+    def __init__(self, total: int, what: str) -> None:
+        self._total = total
+        self._what = what
+        self._on_terminal = sys.stderr.isatty()
+        self._said_at = monotonic()
+        self._shown = False
+
+    def show(self, done: int, detail: str) -> None:
+        text = f"{self._what}: {done} of {self._total} partitions done{detail}"
+        if self._on_terminal:
+            sys.stderr.write(f"\r\x1b[K{text}")
+            sys.stderr.flush()
+            self._shown = True
+        elif monotonic() - self._said_at >= _SAY_EVERY_S:
+            self._said_at = monotonic()
+            say(text)
+
+    def end(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+async def carry_out(
+    cluster: Cluster, plan: Mapping[TopicPartition, Sequence[int]], what: str
+) -> None:
+    """Move replicas as planned and wait until that is done, then let the preferred ones lead.
+
+    Being interrupted leaves what has begun to the cluster, which finishes it.
+    """
+    waiting = dict(sorted(plan.items()))
+    moving: set[TopicPartition] = set()
+    progress = Progress(len(plan), what)
+    try:
+        while waiting or moving:
+            starting = dict(list(waiting.items())[: AT_ONCE - len(moving)])
+            if starting:
+                await begin(cluster, starting)
+                moving |= starting.keys()
+                for each in starting:
+                    del waiting[each]
+            under_way = await list_reassignments(cluster)
+            moving &= under_way.keys()
+            progress.show(len(plan) - len(waiting) - len(moving), _detail(moving, under_way))
+            if moving:
+                await asyncio.sleep(_LOOK_EVERY_S)
+    except asyncio.CancelledError:
+        progress.end()
+        if moving:
+            say(
+                f"{len(moving)} partitions go on moving, {len(waiting)} were not begun; see "
+                "`barnabas cluster status`, or call it off with `barnabas cluster move --cancel`"
+            )
+        raise
+    progress.end()
+    await let_preferred_lead(cluster, plan.keys())
+
+
+def _detail(
+    moving: Collection[TopicPartition], moves: Mapping[TopicPartition, Reassignment]
+) -> str:
+    nodes = sorted({node for each in moving for node in moves[each].adding})
+    if not nodes:
+        return ""
+    return f", {len(moving)} catching up on node{'s' * (len(nodes) > 1)} " + ", ".join(
+        map(str, nodes)
+    )
+
+
+async def begin(cluster: Cluster, targets: Mapping[TopicPartition, Sequence[int] | None]) -> None:
+    """Begin moves, or call them off; raises if one is refused. A topic that has gone is no loss."""
+    results = await alter_reassignments(cluster, targets)
+    errors = [
+        error
+        for error in results.values()
+        if error is not None and error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    ]
+    if errors:
+        raise CommandError("; ".join(str(error) for error in errors[:5]))
+
+
+async def let_preferred_lead(cluster: Cluster, partitions: Collection[TopicPartition]) -> None:
+    """Elect the preferred replicas, where they are there and in sync."""
+    if partitions:
+        await elect_leaders(cluster, partitions)
+
+
+def replicas_on(assignment: Assignment, node_id: int) -> list[TopicPartition]:
+    return [each for each, replicas in sorted(assignment.items()) if node_id in replicas]

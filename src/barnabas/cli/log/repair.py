@@ -1,0 +1,212 @@
+"""`barnabas log repair`: take batches that nobody can read out of the way."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from barnabas.cli.base import exit_codes
+from barnabas.cli.base.command import (
+    AsJson,
+    CommandError,
+    UsageError,
+    Verbose,
+    common_options,
+    exit_with,
+)
+from barnabas.cli.base.output import print_line, say
+
+if TYPE_CHECKING:
+    from barnabas.log.offline.repair import DamagedBytes, GarbageBatch
+    from barnabas.log.storage import Disk
+
+EPILOG = "Example: barnabas log repair data --partition orders-0 --execute"
+
+
+def repair(
+    ctx: typer.Context,
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="A data directory.", show_default=False)
+    ],
+    partition: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--partition", metavar="TOPIC-N", help="Only this partition; repeatable. Default: all."
+        ),
+    ] = None,
+    execute: Annotated[
+        bool, typer.Option("--execute/--dry-run", help="Do it, or only show what would be done.")
+    ] = False,
+    accept_loss: Annotated[
+        bool,
+        typer.Option(
+            "--accept-loss",
+            help="Let consumers pass over records that damage has taken away for good.",
+        ),
+    ] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Find batches that hold no readable records, and replace them by empty ones.
+
+    The server of this data directory must be stopped. Offsets stay as they are, so consumers go on
+    behind the gap. The original bytes are kept in DATA/recovered. Changes nothing unless --execute
+    is given; exit code 1 if something remains to be repaired. With replicas on several nodes, run
+    it on each of them. --accept-loss is for partitions with a single replica: others fetch what
+    they have lost by themselves.
+    """
+    before = common_options(ctx)
+    as_json = as_json or before.as_json
+    exit_with(
+        lambda: _repair(
+            data, partition or [], execute=execute, accept_loss=accept_loss, as_json=as_json
+        ),
+        verbose=verbose or before.verbose,
+    )
+
+
+def _repair(
+    data: Path, wanted: list[str], *, execute: bool, accept_loss: bool, as_json: bool
+) -> int:
+    from barnabas.log.directory.data_directory import META_FILE
+    from barnabas.log.errors import DirectoryLocked, StorageError
+    from barnabas.log.offline.repair import GarbageBatch
+    from barnabas.log.storage import OsDisk
+
+    disk = OsDisk()
+    root = str(data).rstrip("/") or "/"
+    if not disk.exists(f"{root}/{META_FILE}"):
+        raise CommandError(f"{data} is no data directory: it has no {META_FILE}")
+    try:
+        lock = disk.lock(root)
+    except DirectoryLocked as error:
+        raise CommandError(f"{error}; stop that server first") from error
+    except OSError as error:
+        raise CommandError(f"{data}: {error.strerror or error}") from error
+    batches = damages = losses = 0
+    try:
+        for found in _found(disk, root, wanted, execute=execute):
+            if isinstance(found, GarbageBatch):
+                batches += 1
+                _print_batch(found, as_json=as_json)
+            else:
+                damages += 1
+                _print_damage(found, as_json=as_json)
+        losses = _losses(disk, root, wanted, accept=accept_loss and execute, as_json=as_json)
+    except StorageError as error:
+        raise CommandError(str(error)) from error
+    finally:
+        lock.release()
+    return max(
+        _summary(batches, damages, execute=execute), _loss_summary(losses, accept_loss, execute)
+    )
+
+
+def _found(
+    disk: "Disk", root: str, wanted: list[str], *, execute: bool
+) -> "Iterator[GarbageBatch | DamagedBytes]":
+    from barnabas.log.offline.repair import RECOVERED_DIRECTORY, examine_log, repair_log
+
+    names = [name for name in sorted(disk.list_directories(root)) if _is_partition(name)]
+    for name in wanted:
+        if name not in names:
+            raise UsageError(f"{root} has no partition {name!r}; use TOPIC-N, such as orders-0")
+    for name in names:
+        if wanted and name not in wanted:
+            continue
+        directory = f"{root}/{name}"
+        if execute:
+            yield from repair_log(disk, directory, f"{root}/{RECOVERED_DIRECTORY}/{name}")
+        else:
+            yield from examine_log(disk, directory)
+
+
+def _losses(disk: "Disk", root: str, wanted: list[str], *, accept: bool, as_json: bool) -> int:
+    """Show what logs have lost, and perhaps accept it; how many ranges there were."""
+    import json
+    import time
+
+    from barnabas.log.offline.accepted_loss import accept_loss, lost_ranges
+
+    count = 0
+    for name in wanted or sorted(filter(_is_partition, disk.list_directories(root))):
+        directory = f"{root}/{name}"
+        if accept:
+            found = accept_loss(disk, directory, time.time_ns() // 1_000_000)
+        else:
+            found = lost_ranges(disk, directory)
+        for lost in found:
+            count += 1
+            if as_json:
+                shown = {"partition": name, "lost_from": lost.start, "lost_to": lost.end - 1}
+                print_line(json.dumps({**shown, "reason": lost.reason, "accepted": accept}))
+            else:
+                print_line(f"{name}: {'accepted the loss of' if accept else 'has lost'} {lost}")
+    return count
+
+
+def _loss_summary(losses: int, accept: bool, execute: bool) -> int:
+    if not losses or (accept and execute):
+        return exit_codes.OK
+    say(
+        "records are lost, and readers are told so; with a single replica, --accept-loss --execute "
+        "lets them pass"
+    )
+    return exit_codes.FAILURE
+
+
+def _is_partition(name: str) -> bool:
+    topic, _, number = name.rpartition("-")
+    return bool(topic) and number.isascii() and number.isdecimal()
+
+
+def _print_batch(batch: "GarbageBatch", *, as_json: bool) -> None:
+    import json
+
+    header = batch.header
+    if as_json:
+        shown = {
+            "segment": batch.segment,
+            "position": batch.position,
+            "base_offset": header.base_offset,
+            "last_offset": header.last_offset,
+            "problem": batch.reason,
+            "copied_to": batch.copied_to,
+        }
+        print_line(json.dumps(shown))
+        return
+    line = (
+        f"{batch.segment} position {batch.position} offsets {header.base_offset}-"
+        f"{header.last_offset}: {batch.reason}"
+    )
+    if batch.copied_to is not None:
+        line += f"; replaced by an empty batch, the original is {batch.copied_to}"
+    print_line(line)
+
+
+def _print_damage(damage: "DamagedBytes", *, as_json: bool) -> None:
+    import json
+
+    if as_json:
+        print_line(
+            json.dumps(
+                {"segment": damage.segment, "position": damage.position, "damage": damage.reason}
+            )
+        )
+    else:
+        print_line(
+            f"{damage.segment} position {damage.position}: {damage.reason}; left as it is, the "
+            "server deals with damaged files when it starts"
+        )
+
+
+def _summary(batches: int, damages: int, *, execute: bool) -> int:
+    noun = "batch" if batches == 1 else "batches"
+    if batches and not execute:
+        say(f"{batches} {noun} can't be read; nothing was changed; add --execute to replace them")
+    elif batches:
+        say(f"replaced {batches} {noun}")
+    elif not damages:
+        say("all batches can be read")
+    return exit_codes.FAILURE if damages or (batches and not execute) else exit_codes.OK

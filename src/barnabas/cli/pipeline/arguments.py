@@ -1,0 +1,108 @@
+"""What the commands of `barnabas pipeline` share: arguments, and finding the pipelines."""
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from barnabas.cli.base.command import (
+    BOOTSTRAP_VARIABLE,
+    DEFAULT_BOOTSTRAP,
+    CommandError,
+    UsageError,
+)
+
+if TYPE_CHECKING:
+    from barnabas.spark.pipelines import Pipeline
+
+_VERSION = re.compile(r"[A-Za-z0-9_.-]+")
+
+Definitions = Annotated[
+    Path,
+    typer.Argument(
+        metavar="PATH", help="A .py or .sql file that defines pipelines, or a folder of them."
+    ),
+]
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="NAME", help="Some of them; default: all.", show_default=False),
+]
+Checkpoints = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIR",
+        help="Where they keep how far they are; a URL for a file system of a Spark cluster. "
+        "Default: .barnabas/pipelines beside the definitions.",
+        show_default=False,
+    ),
+]
+
+
+def _check_version(version: str | None) -> str | None:
+    """It becomes a part of names of topics and folders."""
+    if version is not None and not _VERSION.fullmatch(version):
+        raise typer.BadParameter("letters, digits, . _ -")
+    return version
+
+
+Version = Annotated[
+    str | None,
+    typer.Option(
+        metavar="VERSION",
+        callback=_check_version,
+        help="Take them as this version of themselves, with names and outputs that end with "
+        "-VERSION, beside what runs without.",
+        show_default=False,
+    ),
+]
+
+
+def with_spark(call: Callable[[], int | None]) -> Callable[[], int | None]:
+    """Say what to install where Spark, or what belongs to it, is missing."""
+
+    def run() -> int | None:
+        try:
+            import barnabas.spark  # noqa: F401 - all that follows needs it
+        except ImportError as missing:
+            raise CommandError(str(missing)) from missing
+        from barnabas.spark.java import NoJava
+
+        try:
+            return call()
+        except NoJava as missing:
+            raise CommandError(str(missing)) from missing
+
+    return run
+
+
+def chosen_of(
+    path: Path,
+    names: Iterable[str] | None,
+    version: str | None = None,
+    start_spark: Callable[[], object] | None = None,
+) -> "list[Pipeline]":
+    """The pipelines of these names, or all that a path defines."""
+    from barnabas.spark.pipelines import as_version
+    from barnabas.spark.pipelines.problems import load_all
+
+    found = load_all(path, start_spark or (lambda: _start_quietly(path)))
+    names = list(names or found)
+    unknown = [name for name in names if name not in found]
+    if unknown:
+        raise UsageError(f"no pipeline {unknown[0]!r} in {path}: there are {', '.join(found)}")
+    chosen = [found[name] for name in dict.fromkeys(names)]
+    return chosen if version is None else as_version(chosen, version)
+
+
+def _start_quietly(path: Path) -> object:
+    from barnabas.cli.pipeline.spark import SparkOptions, start_spark
+
+    return start_spark(SparkOptions(path, "definitions", master="local[1]"))
+
+
+def bootstrap_of(given: str | None) -> str:
+    """The brokers that the user means."""
+    return given or os.environ.get(BOOTSTRAP_VARIABLE) or DEFAULT_BOOTSTRAP

@@ -1,0 +1,107 @@
+"""The Spark that a command starts, with what it says in files and not on the terminal."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from barnabas.cli.base.command import CommandError, UsageError
+from barnabas.cli.base.output import say
+from barnabas.spark import session
+from barnabas.spark.pipelines import RunFolder
+from barnabas.spark.pipelines.failure import reason_of
+from barnabas.spark.pipelines.spark_log import keep_errors_quiet, log_to
+
+_STDERR = 2
+_WITHOUT_A_PAGE = {"spark.ui.enabled": "false"}
+
+
+@dataclass(frozen=True)
+class SparkOptions:
+    """Which Spark to start, and where its words go; by default one for a moment's work."""
+
+    path: Path
+    """The definitions, beside which its files are, unless `checkpoints` says otherwise."""
+    log_name: str
+    checkpoints: str | None = None
+    master: str = "local[*]"
+    conf: dict[str, str] = field(default_factory=_WITHOUT_A_PAGE.copy)
+    verbose: bool = False
+
+    @property
+    def folder(self) -> RunFolder:
+        return RunFolder.of(self.path, self.checkpoints)
+
+    @property
+    def log(self) -> Path:
+        return self.folder.folder / f"{self.log_name}.log"
+
+    @property
+    def errors(self) -> Path:
+        return self.folder.folder / f"{self.log_name}-errors.log"
+
+    def said_by_spark(self) -> list[str]:
+        """The lines of that file."""
+        if not self.errors.exists():
+            return []
+        return self.errors.read_text("utf-8", errors="replace").splitlines()
+
+    @contextmanager
+    def errors_in_file(self) -> Iterator[None]:
+        """Have standard error in a file.
+
+        Spark writes tracebacks there even when all is well, as when its workers are told to stop.
+        """
+        if self.verbose:
+            yield
+            return
+        kept = os.dup(_STDERR)
+        descriptor = os.open(self.errors, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        sys.stderr.flush()
+        os.dup2(descriptor, _STDERR)
+        os.close(descriptor)
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            os.dup2(kept, _STDERR)
+            os.close(kept)
+
+
+def check_writable(options: SparkOptions) -> None:
+    """Raise if nothing can be kept where the user wants it."""
+    folder = options.folder.folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"checkpoints and logs can't be written to {folder}: {error.strerror} "
+            "(--checkpoints says where they go)"
+        ) from error
+
+
+def start_spark(options: SparkOptions) -> SparkSession:
+    """The session for all pipelines, which is started when it is first asked for."""
+    check_writable(options)
+    if SparkSession.getActiveSession() is None:
+        say(f"starting Spark on {options.master} (its log: {options.log})")
+    if not options.verbose:
+        keep_errors_quiet()
+    conf = {**log_to(options.log), **options.conf}
+    said_before = len(options.said_by_spark())
+    try:
+        with options.errors_in_file():  # of the processes that are started, while they live
+            return session("barnabas pipelines", options.master, **conf)
+    except (Py4JError, PySparkException) as error:
+        new = options.said_by_spark()[said_before:]
+        reason = next((line for line in new if not line.startswith("WARN")), reason_of(error))
+        raise CommandError(f"Spark does not start: {reason} (see {options.errors})") from error

@@ -1,0 +1,224 @@
+"""What `barnabas pipeline` shows: a table that lives on a terminal, lines elsewhere, or JSON."""
+
+import sys
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
+
+from barnabas.cli.base.output import human_size, print_json, print_line, print_table
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+Status: TypeAlias = dict[str, Any]
+
+_LINES_INTERVAL_S = 5.0
+_STATE_STYLES = {"running": "green", "done": "green", "waiting": "yellow", "stopping": "yellow"}
+
+
+class View(Protocol):
+    """Something to look at while pipelines run."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+    def show(self, statuses: Sequence[Status], *, is_last: bool = False) -> None:
+        """How they are now; called several times a second."""
+
+
+def view_for(*, as_json: bool) -> View:
+    """What suits where the output goes."""
+    if as_json:
+        return JsonView()
+    return LiveView() if sys.stdout.isatty() else LinesView()
+
+
+class LiveView:
+    """A table that is drawn again and again in the same place."""
+
+    def __init__(self) -> None:
+        from rich.live import Live
+
+        self._live = Live(auto_refresh=False, redirect_stderr=False)
+
+    def __enter__(self) -> Self:
+        self._live.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._live.__exit__(kind, error, trace)
+
+    def show(self, statuses: Sequence[Status], *, is_last: bool = False) -> None:
+        del is_last
+        self._live.update(live_table(statuses), refresh=True)
+
+
+def live_table(statuses: Sequence[Status]) -> "Group":
+    """A row for each pipeline, and below them what went wrong."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("pipeline", overflow="fold", min_width=14)
+    table.add_column("", no_wrap=True)
+    for name in ("batch", "ms", "rows/s in", "out", "lag"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("watermark", no_wrap=True)
+    table.add_column("state", justify="right", no_wrap=True)
+    errors = []
+    for each in statuses:
+        style = _STATE_STYLES.get(each["state"], "red" if each["error"] else "dim")
+        cells = (
+            _count(each["batch"]),
+            _count(each["batch_duration_ms"]),
+            _count(each["rows_in_per_s"]),
+            _count(each["rows_out_per_s"]),
+            _count(each["lag"]),
+            _watermark(each["watermark"])[len("2026-") :] or "-",
+            f"{_count(each['state_rows'])}, {human_size(each['state_bytes'] or 0)}"
+            if each["state_rows"]
+            else "-",
+        )
+        table.add_row(each["pipeline"], Text(each["state"], style), *cells)
+        if each["error"] is not None and each["state"] in ("waiting", "failed"):
+            errors.append(Text(f"{each['pipeline']}: {_problem(each)}", "red"))
+    return Group(table, *errors)
+
+
+class LinesView:
+    """A line for each pipeline every few seconds, and whenever its state changes."""
+
+    def __init__(self) -> None:
+        self._shown: dict[str, tuple[str, int | None, float]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Nothing is open."""
+
+    def show(self, statuses: Sequence[Status], *, is_last: bool = False) -> None:
+        now = datetime.now().astimezone()
+        for each in statuses:
+            state, batch, at = self._shown.get(each["pipeline"], ("", None, 0.0))
+            waited = is_last or now.timestamp() - at >= _LINES_INTERVAL_S
+            if each["state"] != state or (each["batch"] != batch and waited):
+                self._shown[each["pipeline"]] = (each["state"], each["batch"], now.timestamp())
+                print_line(f"{now:%H:%M:%S} {line_of(each)}")
+        sys.stdout.flush()
+
+
+def line_of(status: Status) -> str:
+    """What there is to say of a pipeline, in a line."""
+    parts = [status["pipeline"], status["state"]]
+    if status["batch"] is not None:
+        parts += [
+            f"batch {status['batch']} in {status['batch_duration_ms']} ms",
+            f"in {_count(status['rows_in'])} rows ({_count(status['rows_in_per_s'])}/s)",
+            f"out {_count(status['rows_out'])} rows ({_count(status['rows_out_per_s'])}/s)",
+        ]
+    if status["lag"] is not None:
+        parts.append(f"lag {_count(status['lag'])}")
+    if status["watermark"] is not None:
+        parts.append(f"watermark {_watermark(status['watermark'])}")
+    if status["state_rows"]:
+        parts.append(f"state {_count(status['state_rows'])} rows")
+    if status["error"] is not None and status["state"] in ("waiting", "failed"):
+        parts.append(_problem(status))
+    return "  ".join(parts)
+
+
+def _problem(status: Status) -> str:
+    """What is wrong, and what comes of it."""
+    if status["next_start"] is None or status["state"] != "waiting":
+        return f"error: {status['error']}"
+    wait_s = max(status["next_start"] - time.time(), 0)
+    return f"error (again in {wait_s:.0f} s): {status['error']}"
+
+
+class JsonView:
+    """An object a line, for each batch and each change of a state."""
+
+    def __init__(self) -> None:
+        self._shown: dict[str, tuple[str, int | None]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Nothing is open."""
+
+    def show(self, statuses: Sequence[Status], *, is_last: bool = False) -> None:
+        del is_last
+        import json
+
+        for each in statuses:
+            now = (each["state"], each["batch"])
+            if self._shown.get(each["pipeline"]) != now:
+                self._shown[each["pipeline"]] = now
+                print_line(json.dumps(each, ensure_ascii=False))
+        sys.stdout.flush()
+
+
+def print_statuses(statuses: Sequence[Status], *, as_json: bool) -> None:
+    """What is known of pipelines that run or have run."""
+    if as_json:
+        print_json(statuses)
+        return
+    if not statuses:
+        return
+    print_table(
+        ("pipeline", "state", "batch", "rows in", "rows out", "lag", "last batch", "error"),
+        [
+            (
+                each["pipeline"],
+                each["state"],
+                each["batch"],
+                each["rows_in"],
+                each["rows_out"],
+                each["lag"],
+                _time(each["batch_ended"]),
+                each["error"] if each["state"] in ("waiting", "failed", "died") else None,
+            )
+            for each in statuses
+        ],
+    )
+
+
+def _count(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
+
+
+def _watermark(text: str | None) -> str:
+    return "-" if text is None else text.replace("T", " ").split(".")[0]
+
+
+def _time(seconds: float | None) -> str | None:
+    if seconds is None:
+        return None
+    return datetime.fromtimestamp(seconds).astimezone().isoformat(" ", "seconds")

@@ -1,0 +1,11 @@
+"""`barnabas produce` and `barnabas consume`.
+
+produce           the command, its options
+produce_loop      reads lines, sends records, reports
+consume           the command, its options
+consume_loop      fetches, prints, commits, and knows when to end
+start_offsets     where to start reading
+record_format     templates, fields and JSON: a record as bytes to print
+deserializers     keys and values as text, numbers, JSON
+standard_streams  standard input and output that do not block the event loop
+"""

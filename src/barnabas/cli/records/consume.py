@@ -1,0 +1,161 @@
+"""`barnabas consume`: records of topics to standard output."""
+
+import os
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from barnabas.cli.base.command import Session, UsageError, cluster_command
+from barnabas.cli.records.deserializers import Deserializer
+
+if TYPE_CHECKING:
+    from barnabas.cli.records.record_format import Renderer
+
+EPILOG = """\b
+Examples:
+  barnabas consume orders --from-beginning --print key,value
+  barnabas consume orders --from-time '10m ago' --no-follow --json
+  barnabas consume orders --group billing --format '%t/%p@%o: %k -> %v'
+"""
+
+
+class Isolation(StrEnum):
+    """What is seen of transactions."""
+
+    UNCOMMITTED = "read_uncommitted"
+    COMMITTED = "read_committed"
+
+
+_DESERIALIZERS = "string, long (8 bytes), json, hex, or raw (bytes as they are)."
+
+
+@cluster_command
+async def consume(
+    session: Session,
+    topics: Annotated[list[str], typer.Argument(metavar="TOPIC", show_default=False)],
+    from_beginning: Annotated[
+        bool,
+        typer.Option("--from-beginning", help="Start at the oldest record instead of the next."),
+    ] = False,
+    offset: Annotated[
+        str | None,
+        typer.Option(
+            "--offset",
+            "-o",
+            metavar="N",
+            help="Start at this offset, at -N from the end, at earliest or latest.",
+        ),
+    ] = None,
+    from_time: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Start at a time: ISO 8601, epoch ms, or '10m ago'."),
+    ] = None,
+    partition: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--partition", "-p", metavar="N", min=0, help="Only this one; may be repeated."
+        ),
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            "--group",
+            "-g",
+            metavar="GROUP",
+            help="Share the partitions with this group, and commit offsets.",
+        ),
+    ] = None,
+    max_messages: Annotated[
+        int | None,
+        typer.Option("--max-messages", "-n", metavar="N", min=1, help="End after so many records."),
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow/--no-follow", help="Wait for new records, or end at the end.")
+    ] = True,
+    timeout_s: Annotated[
+        float | None,
+        typer.Option(
+            "--timeout",
+            metavar="SECONDS",
+            min=0.001,
+            max=1_000_000_000,
+            help="End when nothing comes for so many seconds; exit code 1 if --max-messages "
+            "were not reached.",
+        ),
+    ] = None,
+    isolation: Annotated[
+        Isolation,
+        typer.Option(help="Show all records, or only those of transactions that were committed."),
+    ] = Isolation.UNCOMMITTED,
+    print_fields: Annotated[
+        str,
+        typer.Option(
+            "--print",
+            metavar="FIELD,...",
+            help="Of topic, partition, offset, timestamp, key, value, headers; with tabs.",
+        ),
+    ] = "value",
+    template: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="TEMPLATE",
+            help="A template such as '%t/%p@%o: %k -> %v' or '{time} {value}'.",
+        ),
+    ] = None,
+    key_deserializer: Annotated[
+        Deserializer, typer.Option(metavar="NAME", help=_DESERIALIZERS)
+    ] = Deserializer.STRING,
+    value_deserializer: Annotated[
+        Deserializer, typer.Option(metavar="NAME", help="As for keys.")
+    ] = Deserializer.STRING,
+    null_marker: Annotated[
+        str, typer.Option(metavar="TEXT", help="How a null key or value is shown.")
+    ] = "null",
+) -> int:
+    """Print records of topics as they come.
+
+    Without a group, reading starts at the next record, with --no-follow at the oldest one. With a
+    group it starts where the group has committed; offsets of printed records are committed.
+    """
+    from barnabas.cli.records import record_format
+    from barnabas.cli.records.consume_loop import Limits, consume_group, consume_partitions
+    from barnabas.cli.records.start_offsets import parse_start
+    from barnabas.client.isolation import IsolationLevel
+
+    if session.as_json:
+        render = record_format.compile_json(key_deserializer, value_deserializer)
+    elif template is not None:
+        render = record_format.compile_template(
+            template, key_deserializer, value_deserializer, os.fsencode(null_marker)
+        )
+    else:
+        render = record_format.compile_fields(
+            print_fields.split(","), key_deserializer, value_deserializer, os.fsencode(null_marker)
+        )
+    raw = Deserializer.RAW in (key_deserializer, value_deserializer)
+    if sys.stdout.isatty() and not raw:
+        render = _safe_for_terminals(render)
+    start = parse_start(from_beginning, offset, from_time, follow=follow)
+    level = IsolationLevel[isolation.value.upper()]
+    limits = Limits(max_messages, follow, timeout_s)
+    async with session.connect() as cluster:
+        if group is None:
+            return await consume_partitions(
+                cluster, topics, partition, start, render, limits, level
+            )
+        if offset is not None or from_time is not None or partition:
+            raise UsageError(
+                "--group goes with --from-beginning only: where a group reads is changed with "
+                "`barnabas groups reset-offsets`"
+            )
+        return await consume_group(cluster, group, topics, start, render, limits, level)
+
+
+def _safe_for_terminals(render: "Renderer") -> "Renderer":
+    from barnabas.cli.records.record_format import escape_controls
+
+    return lambda partition, record: escape_controls(render(partition, record))

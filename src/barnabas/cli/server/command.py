@@ -1,0 +1,175 @@
+"""`barnabas server`: run a node, or a whole cluster on this machine."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from barnabas.cli.base import exit_codes
+from barnabas.cli.base.command import CommandError, Verbose, common_options, exit_with
+from barnabas.cli.base.output import say
+from barnabas.cli.base.pairs import parse_pairs
+
+EPILOG = """\b
+Settings have Kafka's names. Of several sources the later one wins: --config,
+environment variables like BARNABAS_NUM_PARTITIONS=3, --set, the other options.
+
+\b
+Examples:
+  barnabas server --listen localhost:9092 --data ./data --set num.partitions=3
+  barnabas server --nodes 3
+  barnabas server --id 2 --listen h2:9092 --voters 1@h1:9092,2@h2:9092,3@h3:9092
+"""
+MAX_NODES = 100
+_PREFIX = "BARNABAS_"
+
+
+def server(
+    ctx: typer.Context,
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Where to listen; port 0 takes any free one. Default: localhost:9092.",
+            show_default=False,
+        ),
+    ] = None,
+    advertise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="The address clients are told to use. Default: the one it listens at.",
+            show_default=False,
+        ),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR", help="Where data is kept. Default: ./barnabas-data.", show_default=False
+        ),
+    ] = None,
+    node_id: Annotated[
+        int | None,
+        typer.Option(
+            "--id", metavar="N", help="The node's number. Default: 1.", show_default=False, min=0
+        ),
+    ] = None,
+    nodes: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Run a cluster of N nodes on this machine, each in a process of its own, on "
+            "ports from the one that --listen names. Its data is in DIR/node-1, node-2, ...",
+            show_default=False,
+            min=1,
+            max=MAX_NODES,
+        ),
+    ] = None,
+    voters: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID@HOST:PORT,...",
+            help="Be one node of a cluster: the nodes that elect its controller, the same on "
+            "each of them. Three survive the loss of one, five of two.",
+            show_default=False,
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Settings in a properties file.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", "-o", metavar="NAME=VALUE", help="A setting; may be repeated."),
+    ] = None,
+    verbose: Verbose = False,
+) -> None:
+    """Run a node, or a cluster of them, until it is told to stop (Ctrl-C or SIGTERM)."""
+    options = {
+        "listeners": listen,
+        "advertised.listeners": advertise,
+        "log.dirs": data,
+        "node.id": None if node_id is None else str(node_id),
+        "controller.quorum.voters": voters,
+    }
+
+    def run() -> int:
+        from barnabas.broker.config import ConfigError
+        from barnabas.broker.settings import BROKER_CONFIGS
+
+        properties = _read_properties(config) if config is not None else {}
+        properties |= _from_environment(os.environ, BROKER_CONFIGS)
+        properties |= parse_pairs(settings or [], "--set")
+        properties |= {name: value for name, value in options.items() if value is not None}
+        try:
+            return _run_node(properties) if nodes is None else _run_nodes(properties, nodes)
+        except ConfigError as error:
+            raise CommandError(str(error), exit_codes.USAGE) from error
+
+    exit_with(run, verbose=verbose or common_options(ctx).verbose)
+
+
+def _run_node(properties: Mapping[str, str]) -> int:
+    from barnabas.broker.config import BrokerConfig
+    from barnabas.broker.server import run
+    from barnabas.broker.voters import configured_voters
+    from barnabas.cli.server.local_nodes import check_single_directory
+
+    configured_voters(BrokerConfig(properties))
+    check_single_directory(properties)
+    return run(properties)
+
+
+def _run_nodes(properties: Mapping[str, str], count: int) -> int:
+    from barnabas.cli.server.local_nodes import check_ports, make_secret, plan_nodes
+    from barnabas.cli.server.supervisor import supervise
+
+    planned = plan_nodes(properties, count)
+    check_ports(planned)
+    if "cluster.secret.file" not in properties:
+        make_secret(planned)
+    return supervise(planned)
+
+
+def _read_properties(path: Path) -> dict[str, str]:
+    """Read a Java properties file: NAME=VALUE or NAME: VALUE, comments with # or !.
+
+    Line continuations and escapes are left out: no setting of a broker needs them.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"--config {path}: {error}", exit_codes.USAGE) from error
+    properties = {}
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        if not text or text[0] in "#!":
+            continue
+        separator = min((each for each in "=:" if each in text), key=text.index, default=None)
+        if separator is None:
+            raise CommandError(
+                f"{path}, line {number}: write NAME=VALUE instead of {text!r}", exit_codes.USAGE
+            )
+        name, _, value = text.partition(separator)
+        properties[name.strip()] = value.strip()
+    return properties
+
+
+def _from_environment(
+    environment: Mapping[str, str], known: Mapping[str, object]
+) -> dict[str, str]:
+    """Settings from variables like BARNABAS_LOG_DIRS; one that names no setting is reported."""
+    from barnabas.metadata.config_values import did_you_mean
+
+    properties = {}
+    for variable, value in environment.items():
+        if not variable.startswith(_PREFIX) or variable == "BARNABAS_BOOTSTRAP":
+            continue
+        name = variable.removeprefix(_PREFIX).lower().replace("_", ".")
+        if name in known:
+            properties[name] = value
+        else:
+            hint = did_you_mean(name, known)
+            say(f"warning: {variable} is ignored, there is no setting {name!r}{hint}")
+    return properties

@@ -1,0 +1,131 @@
+"""`barnabas server --nodes N`: a cluster on one machine, one process per node, one to watch them.
+
+A node that ends is started again, sooner or later according to how often it has ended. The first
+Ctrl-C (or SIGTERM) stops the nodes one after the other, so that each can hand its leadership over;
+the second one kills them.
+"""
+
+import asyncio
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+from barnabas import __version__
+from barnabas.broker.standard_streams import announce, discard_unwritten
+from barnabas.cli.base import exit_codes
+from barnabas.cli.base.output import say
+from barnabas.cli.server.local_nodes import LocalNode, nodes_beyond
+from barnabas.cli.server.node_process import NodeProcess
+from barnabas.client.brokers import describe_cluster
+from barnabas.client.cluster import Cluster
+from barnabas.errors import BarnabasError
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_LOOK_EVERY_S = 0.1
+_SILENCE_S = 15.0
+
+
+def supervise(nodes: Sequence[LocalNode]) -> int:
+    """Run the nodes until a signal; the exit code."""
+    try:
+        return asyncio.run(Supervisor(nodes).run())
+    finally:
+        discard_unwritten()
+
+
+class Supervisor:
+    """The nodes of one cluster."""
+
+    def __init__(self, nodes: Sequence[LocalNode]) -> None:
+        width = max(len(node.name) for node in nodes)
+        self._processes = [NodeProcess(node, say, width) for node in nodes]
+        self._stop = asyncio.Event()
+        self._killed = False
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(str(process.node.address) for process in self._processes)
+
+    async def run(self) -> int:
+        loop = asyncio.get_running_loop()
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, self._on_signal)
+        tasks = [asyncio.create_task(process.run()) for process in self._processes]
+        start = asyncio.create_task(self._get_ready())
+        stop = asyncio.create_task(self._stop.wait())
+        await asyncio.wait([start, stop], return_when=asyncio.FIRST_COMPLETED)
+        code = exit_codes.OK
+        if start.done():
+            code = start.result()
+        else:
+            start.cancel()
+        if code == exit_codes.OK:
+            await self._stop.wait()
+            say("stopping one node after the other; Ctrl-C again kills them")
+        await self._stop_all()
+        await asyncio.gather(*tasks)
+        stop.cancel()
+        return exit_codes.INTERRUPTED if self._killed else code
+
+    def _on_signal(self) -> None:
+        if self._stop.is_set():
+            self._killed = True
+            for process in self._processes:
+                process.kill()
+        self._stop.set()
+
+    async def _stop_all(self) -> None:
+        for process in reversed(self._processes):
+            await process.stop()
+
+    # -- getting ready -------------------------------------------------------------------------
+
+    async def _get_ready(self) -> int:
+        """Wait until all nodes form a cluster and say so; an exit code if one cannot start."""
+        directory = Path(self._processes[0].node.properties["log.dirs"]).parent
+        extra = nodes_beyond(directory, len(self._processes))
+        if extra:
+            say(
+                f"warning: {directory} also has {', '.join(extra)}: start as many nodes as it has, "
+                "or take them out of the cluster with `barnabas cluster remove-node`"
+            )
+        for process in self._processes:
+            if not await _ready_or_ended(process):
+                failed = process.start_error or 0
+                return failed if failed > 0 else exit_codes.FAILURE
+        cluster_id = await self._wait_for_members()
+        count = len(self._processes)
+        announce(
+            f"Barnabas {__version__}: {count} node{'s' * (count > 1)}, bootstrap servers "
+            f"{self.bootstrap} (cluster {cluster_id}, data in {directory.absolute()})"
+        )
+        return exit_codes.OK
+
+    async def _wait_for_members(self) -> str:
+        """Return the cluster's id once all nodes belong to it."""
+        loop = asyncio.get_running_loop()
+        silent_until = loop.time() + _SILENCE_S
+        while True:
+            try:
+                async with Cluster(self.bootstrap, retry_timeout_ms=0) as cluster:
+                    described = await describe_cluster(cluster)
+            except BarnabasError as error:
+                missing = str(error)
+            else:
+                up = {broker.node_id for broker in described.brokers if not broker.fenced}
+                nodes = [each.node for each in self._processes if each.node.node_id not in up]
+                if not nodes:
+                    return described.cluster_id
+                missing = ", ".join(node.name for node in nodes)
+            if loop.time() > silent_until:
+                silent_until = float("inf")
+                say(f"still waiting for {missing}")
+            await asyncio.sleep(_LOOK_EVERY_S)
+
+
+async def _ready_or_ended(process: NodeProcess) -> bool:
+    waits = [asyncio.create_task(process.ready.wait()), asyncio.create_task(process.stopped.wait())]
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()
+    return process.ready.is_set()

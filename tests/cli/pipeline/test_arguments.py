@@ -1,0 +1,56 @@
+"""Arguments of `barnabas pipeline`, which mean the same for all of its commands; without Spark."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from barnabas.cli.app import app as whole
+from barnabas.cli.base.command import CommandError
+from barnabas.cli.pipeline.commands import app
+from barnabas.cli.pipeline.status import chosen_statuses
+
+ALL = ["run", "list", "status", "reset", "state", "replay", "compact"]
+
+
+@pytest.mark.parametrize("command", ALL)
+@pytest.mark.parametrize("version", ["v 2", "", "a/b"])
+def test_a_version_is_checked_before_anything_else(
+    command: str, version: str, tmp_path: Path
+) -> None:
+    done = CliRunner().invoke(app, [command, str(tmp_path / "none"), "x", "--version", version])
+    assert done.exit_code == 2
+    assert "Invalid value for '--version': letters, digits, . _ -" in done.output
+
+
+NAMES = ["clean", "clean-v2", "clean-v2.dead-letters", "clean.a.dead-letters", "other", "other-v2"]
+
+
+@pytest.mark.parametrize(
+    ("names", "version", "expected"),
+    [
+        (None, None, NAMES),
+        (["clean"], None, ["clean", "clean.a.dead-letters"]),
+        (["clean-v2"], None, ["clean-v2", "clean-v2.dead-letters"]),
+        (["clean"], "v2", ["clean-v2", "clean-v2.dead-letters"]),
+        (None, "v2", ["clean-v2", "clean-v2.dead-letters", "other-v2"]),
+        (None, "v3", []),
+    ],
+)
+def test_a_status_is_that_of_the_names_and_the_version(
+    names: list[str] | None, version: str | None, expected: list[str]
+) -> None:
+    found = chosen_statuses([{"pipeline": each} for each in NAMES], names, version)
+    assert [each["pipeline"] for each in found] == expected
+
+
+def test_what_has_not_run_has_no_status() -> None:
+    with pytest.raises(CommandError, match=r"no pipeline x-v2 has run; those that have: a"):
+        chosen_statuses([{"pipeline": "a"}], ["x"], "v2")
+
+
+def test_what_commands_do_is_said_in_a_line_that_fits() -> None:
+    done = CliRunner().invoke(whole, ["pipeline", "--help"], terminal_width=80)
+    said = done.output.split("Commands:")[1]
+    assert set(ALL) < {line.split()[0] for line in said.splitlines() if line.strip()}
+    assert "..." not in said

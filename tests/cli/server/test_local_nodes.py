@@ -1,0 +1,96 @@
+"""What each node of a cluster on one machine is given."""
+
+from pathlib import Path
+
+import pytest
+
+from barnabas.broker.config import ConfigError
+from barnabas.cli.server.local_nodes import check_single_directory, nodes_beyond, plan_nodes
+from barnabas.cli.server.node_process import LONGEST_PAUSE_S, pause_before_start
+
+
+def test_nodes_have_following_ports_and_directories_of_their_own(tmp_path: Path) -> None:
+    data = str(tmp_path / "data")
+    nodes = plan_nodes({"listeners": "localhost:9000", "log.dirs": data, "num.partitions": "4"}, 3)
+    assert [node.name for node in nodes] == ["node-1", "node-2", "node-3"]
+    assert [str(node.address) for node in nodes] == [f"localhost:900{n}" for n in (0, 1, 2)]
+    second = nodes[1].properties
+    assert second["node.id"] == "2"
+    assert second["listeners"] == "localhost:9001"
+    assert second["log.dirs"] == f"{data}/node-2"
+    assert second["num.partitions"] == "4"
+    voters = "1@localhost:9000,2@localhost:9001,3@localhost:9002"
+    assert {node.properties["controller.quorum.voters"] for node in nodes} == {voters}
+    assert "advertised.listeners" not in second
+
+
+def test_without_settings_the_defaults_are_the_first_nodes(tmp_path: Path) -> None:
+    (node,) = plan_nodes({}, 1)
+    assert node.properties["listeners"] == "localhost:9092"
+    assert node.properties["log.dirs"] == "barnabas-data/node-1"
+
+
+def test_port_0_takes_free_ports_which_all_differ(tmp_path: Path) -> None:
+    nodes = plan_nodes({"listeners": "127.0.0.1:0", "log.dirs": str(tmp_path)}, 5)
+    ports = {node.address.port for node in nodes}
+    assert len(ports) == 5
+    assert 0 not in ports
+    assert all(f"{node.node_id}@{node.address}" in node.properties["controller.quorum.voters"]
+               for node in nodes)  # fmt: skip
+
+
+def test_advertised_addresses_follow_the_ports(tmp_path: Path) -> None:
+    given = {
+        "listeners": "0.0.0.0:9000",
+        "advertised.listeners": "example.org:7000",
+        "log.dirs": str(tmp_path),
+    }
+    first, second = plan_nodes(given, 2)
+    assert second.properties["listeners"] == "0.0.0.0:9001"
+    assert second.properties["advertised.listeners"] == "example.org:7001"
+    assert str(first.address) == "example.org:7000"
+    assert second.properties["controller.quorum.voters"].endswith("2@localhost:9001")
+
+
+@pytest.mark.parametrize(
+    ("properties", "said"),
+    [
+        ({"node.id": "3"}, "node.id=3 and --nodes exclude each other"),
+        ({"controller.quorum.voters": "1@a:1"}, "exclude each other"),
+        ({"listeners": "0.0.0.0:9092"}, "--advertise"),
+        ({"listeners": "localhost:65534"}, "3 nodes need ports up to 65536"),
+        ({"listeners": "nonsense"}, "HOST:PORT"),
+        ({"no.such.setting": "1"}, "no setting"),
+    ],
+)
+def test_what_does_not_go_with_nodes_is_refused(properties: dict[str, str], said: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        plan_nodes(properties, 3)
+    assert said in str(refused.value)
+
+
+def test_a_single_nodes_data_is_not_taken_for_a_clusters(tmp_path: Path) -> None:
+    (tmp_path / "meta.properties").touch()
+    with pytest.raises(ConfigError, match="data of a single node"):
+        plan_nodes({"log.dirs": str(tmp_path)}, 3)
+    check_single_directory({"log.dirs": str(tmp_path)})
+
+
+def test_a_clusters_data_is_not_taken_for_a_single_nodes(tmp_path: Path) -> None:
+    (tmp_path / "node-1").mkdir()
+    (tmp_path / "node-1" / "meta.properties").touch()
+    with pytest.raises(ConfigError, match="start it with --nodes"):
+        check_single_directory({"log.dirs": str(tmp_path)})
+    check_single_directory({"log.dirs": str(tmp_path / "node-1")})
+
+
+def test_nodes_that_are_not_started_are_noticed(tmp_path: Path) -> None:
+    for name in ("node-1", "node-2", "node-10", "node-3", "node-x", "other"):
+        (tmp_path / name).mkdir()
+    assert nodes_beyond(tmp_path, 2) == ["node-3", "node-10"]
+    assert nodes_beyond(tmp_path / "missing", 2) == []
+
+
+def test_pauses_double_up_to_a_bound() -> None:
+    assert [pause_before_start(n) for n in (1, 2, 3, 4)] == [0.5, 1, 2, 4]
+    assert pause_before_start(7) == pause_before_start(70) == LONGEST_PAUSE_S
