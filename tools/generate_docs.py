@@ -62,7 +62,7 @@ def topic_settings() -> str:
                 f"`{config.name}`",
                 _default(config),
                 _valid(config),
-                f"`{config.synonym}`",
+                f"`{config.synonym}`" if config.synonym else "-",
                 config.doc,
             )
             for config in TOPIC_CONFIGS.values()

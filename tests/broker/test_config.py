@@ -11,6 +11,7 @@ import barnabas
 from barnabas.broker.config import BrokerConfig, ConfigError
 from barnabas.broker.node import Node
 from barnabas.broker.settings import BROKER_CONFIGS
+from barnabas.broker.settings_without_effect import NAMES_WITHOUT_EFFECT
 from barnabas.controller.controller_config import ControllerConfig
 from barnabas.log import LogConfig
 from barnabas.metadata.image import MetadataImage
@@ -53,8 +54,10 @@ def test_a_log_gets_its_defaults_from_the_tables() -> None:
 @pytest.mark.parametrize("name", TOPIC_CONFIGS)
 def test_every_setting_of_a_topic_has_a_value(name: str) -> None:
     config = BrokerConfig({})
-    assert config.topic_value({}, name) is not None
     default = TOPIC_CONFIGS[name].default
+    if TOPIC_CONFIGS[name].without_effect:
+        return
+    assert config.topic_value({}, name) is not None
     assert default is not None
     assert config.topic_value({name: default}, name) == config.topic_value({}, name)
 
@@ -66,8 +69,36 @@ def test_no_setting_is_documented_and_never_read() -> None:
     )
     assert 'f"{prefix}.replication.factor"' in code
     made_up = {"offsets.topic.replication.factor", "transaction.state.log.replication.factor"}
-    unread = {name for name in BROKER_CONFIGS if f'"{name}"' not in code}
+    unread = {
+        name
+        for name, config in BROKER_CONFIGS.items()
+        if f'"{name}"' not in code and not config.without_effect
+    }
     assert unread == made_up
+
+
+def test_settings_without_a_meaning_here_are_noted() -> None:
+    config = BrokerConfig(
+        {"num.io.threads": "8", "group.share.max.size": "9", "log.preallocate": "true"}
+    )
+    assert config.without_effect == {
+        "num.io.threads": "a node is one process with one event loop",
+        "group.share.max.size": "only classic groups are served",
+        "log.preallocate": "segment files grow as they are written",
+    }
+    assert config.static == {"log.preallocate": "true"}
+
+
+@pytest.mark.parametrize(
+    "name", ["authorizer.class.name", "ssl.keystore.location", "log.retention.hours"]
+)
+def test_settings_that_somebody_relies_on_are_not_ignored(name: str) -> None:
+    with pytest.raises(ConfigError, match="no setting"):
+        BrokerConfig({name: "1"})
+
+
+def test_what_has_a_meaning_is_not_ignored() -> None:
+    assert not NAMES_WITHOUT_EFFECT.keys() & BROKER_CONFIGS.keys()
 
 
 def test_the_controller_is_as_patient_as_the_settings_say() -> None:

@@ -9,6 +9,8 @@ from barnabas.records.batch import HEADER_SIZE, batch_size, patch_crc
 from barnabas.records.encode import encode_batch
 from tests.broker.raw_client import RawClient, now_ms
 from tests.broker.verbs import (
+    BROKER,
+    DELETE,
     SET,
     TOPIC,
     alter,
@@ -41,6 +43,20 @@ def test_the_dirty_part_may_stay_small(client: RawClient, topic: str) -> None:
     time.sleep(0.5)
     assert len(stored(client, topic)) == 12, "a ratio of 1 is never passed"
     assert alter(client, (TOPIC, topic), ("min.cleanable.dirty.ratio", SET, "0"))[0] == 0
+    wait_until(lambda: len(stored(client, topic)) < 12, 60, "the new setting is not obeyed")
+
+
+def test_how_often_it_looks_can_be_changed(client: RawClient, topic: str) -> None:
+    create_topic(
+        client, topic, cleanup_policy="compact", segment_bytes="1024", min_cleanable_dirty_ratio="0"
+    )
+    assert alter(client, (BROKER, "1"), ("log.cleaner.backoff.ms", SET, "3600000"))[0] == 0
+    time.sleep(0.2)
+    for number in range(12):
+        put(client, topic, b"key", b"%d" % number * 100)
+    time.sleep(0.5)
+    assert len(stored(client, topic)) == 12
+    assert alter(client, (BROKER, "1"), ("log.cleaner.backoff.ms", DELETE, None))[0] == 0
     wait_until(lambda: len(stored(client, topic)) < 12, 60, "the new setting is not obeyed")
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from barnabas.records.encode import encode_batch
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from barnabas.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -100,6 +101,23 @@ def test_retention_follows_the_settings(client: RawClient, topic: str) -> None:
     assert starts_at(client, topic) == 0
     assert alter(client, (TOPIC, topic), ("retention.ms", SET, "500"))[0] == 0
     wait_until(lambda: starts_at(client, topic) == 2, 60, "the new setting is not obeyed")
+
+
+def test_producers_are_forgotten_by_the_setting(client: RawClient, topic: str) -> None:
+    create_topic(client, topic)
+    produced(client, topic, batch(b"a", producer_id=7, producer_epoch=0, base_sequence=0))
+
+    def producers() -> list[int]:
+        asked_for = DescribeProducersRequest([TopicRequest(topic, [0])])
+        ((partition,),) = (each.partitions for each in client.ask(asked_for).topics)
+        return [each.producer_id for each in partition.active_producers]
+
+    assert producers() == [7]
+    assert alter(client, (BROKER, ""), ("producer.id.expiration.ms", SET, "1"))[0] == 0
+    try:
+        wait_until(lambda: producers() == [], 60, "the new setting is not obeyed")
+    finally:
+        assert alter(client, (BROKER, ""), ("producer.id.expiration.ms", DELETE, None))[0] == 0
 
 
 def test_the_brokers_default_counts(client: RawClient, topic: str) -> None:

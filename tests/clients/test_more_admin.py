@@ -3,6 +3,13 @@
 from collections.abc import Iterator
 
 import pytest
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
 from kafka import KafkaAdminClient, KafkaConsumer, OffsetAndMetadata, TopicPartition
 
 from tests.clients.confluent import Confluent
@@ -37,6 +44,35 @@ def test_describe_log_dirs(admin: KafkaAdminClient, topic: str) -> None:
     sizes = {p["partition_index"]: p["partition_size"] for p in found["partitions"]}
     assert sizes.keys() == {0, 1}
     assert all(size > 1000 for size in sizes.values())
+
+
+def test_mirrors_sync_settings(bootstrap: str, topic: str) -> None:
+    """Mirror Maker sets what differs, and deletes every setting that is a default elsewhere."""
+    client = AdminClient({"bootstrap.servers": bootstrap})
+
+    def change(name: str, operation: AlterConfigOpType, value: str | None = None) -> ConfigEntry:
+        return ConfigEntry(name, value, incremental_operation=operation)
+
+    resource = ConfigResource(
+        ResourceType.TOPIC,
+        topic,
+        incremental_configs=[
+            change("retention.ms", AlterConfigOpType.SET, "1234567"),
+            change("preallocate", AlterConfigOpType.SET, "true"),
+            change("leader.replication.throttled.replicas", AlterConfigOpType.SET, "*"),
+            change("message.format.version", AlterConfigOpType.DELETE),
+            change("confluent.key.schema.validation", AlterConfigOpType.DELETE),
+        ],
+    )
+    (changed,) = client.incremental_alter_configs([resource]).values()
+    changed.result(30)
+    (described,) = client.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]).values()
+    configs = described.result(30)
+    assert configs["retention.ms"].value == "1234567"
+    assert configs["preallocate"].value == "true"
+    assert configs["leader.replication.throttled.replicas"].value == "*"
+    assert configs["segment.index.bytes"].value == "10485760"
+    assert configs["segment.index.bytes"].is_default
 
 
 def test_describe_topic_partitions_page_by_page(

@@ -59,14 +59,33 @@ def test_only_changes_are_recorded(image: MetadataImage) -> None:
     assert image.configs == {}
 
 
-def test_throttles_can_be_taken_back_but_not_set(image: MetadataImage) -> None:
+def test_settings_without_effect_are_kept(image: MetadataImage) -> None:
+    """Kafka's own tool sets throttles for a move and takes them back after it."""
     for resource, name in (
         (ONE, "leader.replication.throttled.rate"),
         (T, "follower.replication.throttled.replicas"),
     ):
         assert change(image, resource, (name, OPERATION_DELETE, None)) == []
-        with pytest.raises(Refusal):
-            change(image, resource, (name, OPERATION_SET, "1"))
+        assert change(image, resource, (name, OPERATION_SET, "1")) == [(name, "1")]
+        assert change(image, resource, (name, OPERATION_DELETE, None)) == [(name, None)]
+    name = "leader.replication.throttled.replicas"
+    assert change(image, T, (name, OPERATION_APPEND, "0:1,1:1")) == [(name, "0:1,1:1")]
+    assert change(image, T, (name, OPERATION_SUBTRACT, "0:1")) == [(name, "1:1")]
+
+
+def test_taking_back_what_nobody_knows_is_no_error(image: MetadataImage) -> None:
+    """Mirrors do so with every setting that the other cluster's topic leaves at its default."""
+    unknown = ("confluent.tier.enable", OPERATION_DELETE, None)
+    known = ("retention.ms", OPERATION_SET, "5")
+    assert change(image, T, unknown, known) == [("retention.ms", "5")]
+    with pytest.raises(Refusal, match="there is no setting"):
+        change(image, ONE, unknown)
+
+
+def test_there_is_no_tiered_storage(image: MetadataImage) -> None:
+    assert change(image, T, ("remote.storage.enable", OPERATION_SET, "false"))
+    with pytest.raises(Refusal, match=r"remote\.storage\.enable must be one of false"):
+        change(image, T, ("remote.storage.enable", OPERATION_SET, "true"))
 
 
 def test_replacing_takes_back_what_is_not_named(image: MetadataImage) -> None:

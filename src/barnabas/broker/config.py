@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from barnabas.broker.settings import BROKER_CONFIGS
+from barnabas.broker.settings_without_effect import why_without_effect
 from barnabas.controller.configs import BrokerSettings
 from barnabas.log import LogConfig
 from barnabas.metadata.config_values import ConfigValue, InvalidConfigError, did_you_mean
@@ -17,7 +18,13 @@ class BrokerConfig:
     """What the config file, the environment and the command line say, over the defaults."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
+        self.without_effect: dict[str, str] = {}
+        """What was set although it has no effect here, and why not."""
         for name, text in properties.items():
+            why = why_without_effect(name)
+            if why is not None:
+                self.without_effect[name] = why
+                continue
             if name not in BROKER_CONFIGS:
                 hint = did_you_mean(name, BROKER_CONFIGS)
                 raise ConfigError(f"there is no setting {name!r}{hint}")
@@ -25,7 +32,10 @@ class BrokerConfig:
                 BROKER_CONFIGS[name].parse(text)
             except InvalidConfigError as error:
                 raise ConfigError(str(error)) from None
-        self.static = dict(properties)
+            why = BROKER_CONFIGS[name].without_effect
+            if why is not None:
+                self.without_effect[name] = why
+        self.static = {name: properties[name] for name in properties if name in BROKER_CONFIGS}
         self._values: dict[str, ConfigValue] = {}
         self.set_dynamic({})
         self.settings = BrokerSettings(self.number("node.id"), BROKER_CONFIGS, self.static)

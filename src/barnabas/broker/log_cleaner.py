@@ -16,6 +16,7 @@ from barnabas.log.segment.unreadable_batch import CURE
 logger = logging.getLogger(__name__)
 
 _REST_MS = 60_000
+_STEP_MS = 1_000
 
 
 class LogCleaner:
@@ -30,7 +31,7 @@ class LogCleaner:
     async def run(self) -> None:
         """Until it is cancelled."""
         while True:
-            await sleep(self._node.config.number("log.cleaner.backoff.ms") / 1000)
+            await self._rest()
             while (partition := await self._dirtiest()) is not None:
                 try:
                     await self._compact(partition)
@@ -40,6 +41,14 @@ class LogCleaner:
                             "compaction of %s-%d: %s", partition.topic, partition.index, error
                         )
                         self._resting[partition] = self._now_ms() + _REST_MS
+
+    async def _rest(self) -> None:
+        """For `log.cleaner.backoff.ms`, which may change meanwhile."""
+        rested_ms = 0
+        while (left_ms := self._node.config.number("log.cleaner.backoff.ms") - rested_ms) > 0:
+            step_ms = min(left_ms, _STEP_MS)
+            await sleep(step_ms / 1000)
+            rested_ms += step_ms
 
     def _now_ms(self) -> int:
         return self._node.clock.now_ms()

@@ -183,6 +183,8 @@ def run(properties: Mapping[str, str]) -> int:
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
+    for name, why in config.without_effect.items():
+        logger.warning("the setting %s has no effect: %s", name, why)
     try:
         return uvloop.run(_serve(config))
     finally:

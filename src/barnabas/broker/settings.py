@@ -262,7 +262,12 @@ _OWN = (
         low=1,
     ),
     ConfigDef(
-        "log.cleaner.backoff.ms", _LONG, "15000", "How often compaction looks for work", low=1
+        "log.cleaner.backoff.ms",
+        _LONG,
+        "15000",
+        "How often compaction looks for work",
+        low=1,
+        dynamic=True,
     ),
     ConfigDef(
         "log.cleaner.dedupe.buffer.size",
@@ -326,6 +331,7 @@ _OWN = (
         "86400000",
         "How long a silent producer's last batches are remembered",
         low=1,
+        dynamic=True,
     ),
     ConfigDef(
         "offsets.topic.num.partitions",
@@ -441,12 +447,34 @@ def _default_of_topics(config: ConfigDef) -> ConfigDef:
         config.high,
         config.choices,
         dynamic=True,
+        without_effect=config.without_effect,
     )
+
+
+_THROTTLES = tuple(
+    ConfigDef(
+        name,
+        _LONG,
+        "9223372036854775807",
+        "No effect: moves of replicas are not throttled",
+        low=0,
+        dynamic=True,
+        without_effect="moves of replicas are not throttled",
+    )
+    for name in (
+        "follower.replication.throttled.rate",
+        "leader.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    )
+)
+"""Kafka's own tool sets them for a move, and takes them back after it."""
+
+_DEFAULTS_OF_TOPICS = tuple(
+    _default_of_topics(config) for config in TOPIC_CONFIGS.values() if config.synonym is not None
+)
 
 
 BROKER_CONFIGS: dict[str, ConfigDef] = {
     config.name: config
-    for config in sorted(
-        (*_OWN, *map(_default_of_topics, TOPIC_CONFIGS.values())), key=lambda config: config.name
-    )
+    for config in sorted((*_OWN, *_THROTTLES, *_DEFAULTS_OF_TOPICS), key=lambda config: config.name)
 }

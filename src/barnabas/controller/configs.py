@@ -28,18 +28,6 @@ OPERATION_DELETE = 1
 OPERATION_APPEND = 2
 OPERATION_SUBTRACT = 3
 
-_THROTTLES = frozenset(
-    {
-        "leader.replication.throttled.rate",
-        "follower.replication.throttled.rate",
-        "leader.replication.throttled.replicas",
-        "follower.replication.throttled.replicas",
-        "replica.alter.log.dirs.io.max.bytes.per.second",
-    }
-)
-"""Moves are not throttled here, so these can't be set. Kafka's own tool takes them back after
-every move, though, set or not."""
-
 
 @dataclass(frozen=True, slots=True)
 class Synonym:
@@ -111,7 +99,8 @@ class TopicDefaults:
         self._broker = broker
 
     def synonyms(self, config: ConfigDef) -> list[Synonym]:
-        assert config.synonym is not None
+        if config.synonym is None:
+            return [Synonym(config.name, config.default, SOURCE_DEFAULT)]
         return self._broker.synonyms(self._image, config.synonym)
 
 
@@ -119,9 +108,7 @@ def check_topic_config(name: str, value: str | None) -> str:
     """The value to keep, or a `Refusal` that names what is allowed."""
     config = TOPIC_CONFIGS.get(name)
     if config is None:
-        hint = did_you_mean(name, TOPIC_CONFIGS)
-        # Kafka's words come first: programs match on them.
-        raise Refusal(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {name}{hint}")
+        raise _unknown(TOPIC_RESOURCE, name, TOPIC_CONFIGS)
     return _checked(config, value)
 
 
@@ -195,12 +182,9 @@ def alter_configs(
     for change in changes:
         config = table.get(change.name)
         if config is None:
-            if change.operation == OPERATION_DELETE and change.name in _THROTTLES:
-                continue
-            raise Refusal(
-                ErrorCode.INVALID_CONFIG,
-                f"there is no setting {change.name!r} here{did_you_mean(change.name, table)}",
-            )
+            if resource_type == TOPIC_RESOURCE and change.operation == OPERATION_DELETE:
+                continue  # mirrors take back what the other cluster's topics do not set
+            raise _unknown(resource_type, change.name, table)
         if resource_type == BROKER_RESOURCE and not config.dynamic:
             raise Refusal(
                 ErrorCode.INVALID_REQUEST,
@@ -209,7 +193,7 @@ def alter_configs(
             )
         in_force = current.get(change.name)
         if in_force is None:
-            in_force = broker.synonyms(image, config.synonym or config.name)[0].value
+            in_force = _inherited(image, broker, resource_type, config)
         wanted[change.name] = _changed(config, change, in_force)
     records: list[MetadataRecord] = [
         ConfigRecord(resource_type, resource_name, name, value)
@@ -235,6 +219,23 @@ def _table(
     raise Refusal(
         ErrorCode.INVALID_REQUEST, f"resources of type {resource_type} have no settings here"
     )
+
+
+def _unknown(resource_type: int, name: str, table: Mapping[str, ConfigDef]) -> Refusal:
+    hint = did_you_mean(name, table)
+    if resource_type == TOPIC_RESOURCE:
+        # Kafka's words come first: programs match on them.
+        return Refusal(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {name}{hint}")
+    return Refusal(ErrorCode.INVALID_CONFIG, f"there is no setting {name!r} here{hint}")
+
+
+def _inherited(
+    image: MetadataImage, broker: BrokerSettings, resource_type: int, config: ConfigDef
+) -> str | None:
+    """What is in force where the resource itself sets nothing."""
+    if resource_type == TOPIC_RESOURCE:
+        return TopicDefaults(image, broker).synonyms(config)[0].value
+    return broker.synonyms(image, config.name)[0].value
 
 
 def _changed(config: ConfigDef, change: ConfigChange, in_force: str | None) -> str | None:

@@ -61,6 +61,8 @@ class ConfigDef:
     default_has_synonym: bool = True
     """Whether DescribeConfigs names that setting for a value that is the built-in default. Not if
     it is unset in Kafka, where the default is that of another: `log.retention.hours`."""
+    without_effect: str | None = None
+    """Why nothing reads it: Kafka has settings that mean nothing here."""
 
     def parse(self, text: str | None) -> ConfigValue:
         """The value that `text` stands for, or `InvalidConfigError`."""
@@ -83,7 +85,7 @@ class ConfigDef:
     def _boolean(self, text: str) -> bool:
         if text.lower() not in ("true", "false"):
             raise InvalidConfigError(f"{self.name} must be true or false, not {text!r}")
-        return text.lower() == "true"
+        return self._choice(text.lower()) == "true"
 
     def _choice(self, text: str) -> str:
         if self.choices and text not in self.choices:
