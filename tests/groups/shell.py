@@ -1,7 +1,8 @@
 """Plays the broker around a `GroupShard`: keeps the log, the clock and the answers.
 
-Every token must be answered at most once, and every answer must be encodable in every version;
-both are asserted here, so every test of this package checks them.
+Every token must be answered at most once, every answer must be encodable in every version, and the
+persistent state must be what a replay of the log gives. All are asserted here, so every test of
+this package checks them.
 """
 
 from collections import deque
@@ -11,6 +12,7 @@ from typing import NamedTuple
 
 from barnabas.coordination.decision import Decision, Record
 from barnabas.groups import GroupConfig, GroupShard
+from barnabas.groups.image import GroupsImage
 from barnabas.groups.transactional_offsets import TransactionEnd
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Response
@@ -85,6 +87,15 @@ class Marker(NamedTuple):
 Entry = Record | TransactionalRecord | Marker
 
 
+def replay(image: GroupsImage | GroupShard, entries: Iterable[Entry]) -> None:
+    """Read entries of the log, as a coordinator does that has just begun."""
+    for entry in entries:
+        if isinstance(entry, Marker):
+            image.replay_end(entry.producer_id, is_commit=entry.is_commit)
+        else:
+            image.replay(*entry)
+
+
 class Shell:
     def __init__(
         self, config: GroupConfig = CONFIG, log: Iterable[Entry] = (), now_ms: int = 1_000
@@ -95,16 +106,16 @@ class Shell:
         self.asked: set[int] = set()
         self.in_flight: deque[Decision] = deque()
         self.persists_at_once = True
+        self.is_over = False
         self._config = config
         self._tokens = count(1)
         self._member_numbers = count(1)
         self.shard = GroupShard(config, lambda: str(next(self._member_numbers)))
-        for entry in self.log:
-            if isinstance(entry, Marker):
-                self.shard.replay_end(entry.producer_id, is_commit=entry.is_commit)
-            else:
-                self.shard.replay(*entry)
+        replay(self.shard, self.log)
         self.shard.loaded(now_ms)
+        self._replayed = GroupsImage()
+        """Replayed from the log, entry by entry as it grows, and by nothing else."""
+        replay(self._replayed, self.log)
 
     def restart(self) -> "Shell":
         """A new broker that knows nothing but the log."""
@@ -119,6 +130,8 @@ class Shell:
     # -- carrying out decisions -----------------------------------------------------------------
 
     def carry_out(self, decision: Decision) -> None:
+        if not self.is_over:
+            assert self.shard.image == self._replayed, "a decision has changed what is persistent"
         for token, response in decision.replies:
             assert isinstance(token, int)
             assert token in self.asked, "an answer nobody asked for"
@@ -134,6 +147,7 @@ class Shell:
             self.in_flight.append(decision)
 
     def _persist(self, decision: Decision) -> None:
+        end = len(self.log)
         if isinstance(decision, TransactionEnd):
             self.log.append(Marker(decision.producer_id, decision.is_commit))
         elif (producer := decision.producer) is not None:
@@ -142,6 +156,7 @@ class Shell:
             )
         else:
             self.log += decision.records
+        replay(self._replayed, self.log[end:])
         self.carry_out(self.shard.committed(decision, now_ms=self.now_ms))
 
     def persist_next(self) -> None:
@@ -152,6 +167,7 @@ class Shell:
 
     def resign(self) -> None:
         """Somebody else is the coordinator now."""
+        self.is_over = True
         self.carry_out(Decision(replies=self.shard.unload()))
         while self.in_flight:
             decision = self.in_flight.popleft()

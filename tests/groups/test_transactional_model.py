@@ -11,6 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from barnabas.groups.group_offsets import unstable_offsets
 from barnabas.groups.records import decode_key, decode_offset
 from barnabas.groups.transactional_offsets import TransactionEnd
 from barnabas.wire.messages.group_records import OffsetCommitKey
@@ -192,8 +193,8 @@ class TransactionMachine(RuleBasedStateMachine):
             self.shell.persist_next()
         assert self.shell.asked == self.shell.answers.keys()
         for group in self.shell.shard._groups.values():
-            assert not group.offsets.in_transactions.unstable()
-            assert not group.offsets.in_transactions._partitions_of
+            assert not unstable_offsets(group)
+            assert not group.image.offsets.in_transactions._partitions_of
         self.what_shows_is_what_the_log_says()
         self.shell.advance(30 * 24 * 3_600_000)
         while self.shell.in_flight:

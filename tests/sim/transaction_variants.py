@@ -29,7 +29,7 @@ def _markers_at_once(self: LedShard[Any], decision: Any) -> int:
     if isinstance(self, LedTransactions):
         for record in decision.records:
             transactional_id = decode_key(record.key) or ""
-            image = self.transactions._transactions[transactional_id].proposed
+            image = self.transactions._transactions[transactional_id].pending
             if image is not None and image.state.is_prepared:
                 self._markers.write(self, _markers(transactional_id, image))
     return next_offset
@@ -70,7 +70,7 @@ def _abort_only(transaction: Transaction, *arguments: Any) -> ErrorCode:
 
 
 def _as_if_complete(self: Transaction) -> bool:
-    return self.proposed is not None
+    return self.pending is not None
 
 
 def _any_epoch(image: TransactionImage, identity: tuple[int, int]) -> ErrorCode:

@@ -1,7 +1,8 @@
 """Plays the broker around a `TransactionShard`: keeps the log, the clock, answers and markers.
 
-Every token must be answered at most once, and every answer must be encodable in every version;
-both are asserted here, so every test of this package checks them.
+Every token must be answered at most once, every answer must be encodable in every version, and the
+persistent state must be what a replay of the log gives. All are asserted here, so every test of
+this package checks them.
 """
 
 from collections import deque
@@ -18,6 +19,7 @@ from barnabas.transactions import (
 )
 from barnabas.transactions.image import TransactionImage
 from barnabas.transactions.records import decode_image, decode_key
+from barnabas.transactions.transactions_image import TransactionsImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Response
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -70,6 +72,11 @@ class Shell:
         for record in self.log:
             self.shard.replay(*record)
         self._loaded = self.shard.loaded(now_ms)
+        self.is_over = False
+        self._replayed = TransactionsImage()
+        """Replayed from the log, record by record as it grows, and by nothing else."""
+        for record in self.log:
+            self._replayed.replay(*record)
 
     def start(self) -> "Shell":
         """Carry out what follows from loading."""
@@ -87,6 +94,8 @@ class Shell:
     # -- carrying out decisions -----------------------------------------------------------------
 
     def carry_out(self, decision: TransactionDecision) -> None:
+        if not self.is_over:
+            assert self.shard.image == self._replayed, "a decision has changed what is persistent"
         for token, response in decision.replies:
             assert isinstance(token, int)
             assert token in self.asked, "an answer nobody asked for"
@@ -106,6 +115,8 @@ class Shell:
 
     def _commit(self, decision: TransactionDecision) -> None:
         self.log += decision.records
+        for record in decision.records:
+            self._replayed.replay(*record)
         self.carry_out(self.shard.committed(decision, now_ms=self.now_ms))
 
     def persist_next(self) -> None:
@@ -120,6 +131,7 @@ class Shell:
 
     def resign(self) -> None:
         """Somebody else is the coordinator now."""
+        self.is_over = True
         self.carry_out(TransactionDecision(replies=self.shard.unload()))
         while self.in_flight:
             decision: Decision = self.in_flight.popleft()

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from barnabas.coordination.decision import Decision
 from barnabas.groups.group import Group
+from barnabas.groups.group_offsets import propose_offset
 from barnabas.groups.names import check_group_id
 from barnabas.groups.state import GroupState
 from barnabas.wire.errors import ErrorCode
@@ -73,8 +74,7 @@ def commit(
             results.append(OffsetCommitResponsePartition(index, code))
             if code is ErrorCode.NONE:
                 value = _value(partition, request.retention_time_ms, now_ms)
-                record = group.offsets.propose(group.group_id, topic.name, index, value)
-                decision.records.append(record)
+                decision.records.append(propose_offset(group, (topic.name, index), value))
         response.topics.append(OffsetCommitResponseTopic(topic.name, topic.topic_id, results))
     decision.hold(token, committed=response, failed=lambda error: _failed(response, error))
 

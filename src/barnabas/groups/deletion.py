@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from barnabas.coordination.decision import Decision
 from barnabas.groups.group import Group
+from barnabas.groups.group_offsets import deletable_offsets, is_deletable
 from barnabas.groups.offsets import tombstone
 from barnabas.groups.records import group_record
 from barnabas.groups.state import GroupState
@@ -53,19 +54,20 @@ def delete_offsets(
             index = partition.partition_index
             code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if in_use else ErrorCode.NONE
             code = check_partition(topic.name, index) or code
-            if code is ErrorCode.NONE and group.offsets.is_reachable(topic.name, index):
+            if code is ErrorCode.NONE and is_deletable(group, (topic.name, index)):
                 decision.records.append(tombstone(group.group_id, topic.name, index))
             results.append(OffsetDeleteResponsePartition(index, code))
         response.topics.append(OffsetDeleteResponseTopic(topic.name, results))
-    if group.image is None and not group.records_in_flight and group.state is GroupState.EMPTY:
+    has_record = group.image.metadata is not None or group.records_in_flight
+    if group.state is GroupState.EMPTY and not has_record:
         deleted = {
             (topic.name, each.partition_index)
             for topic in response.topics
             for each in topic.partitions
             if not each.error_code
         }
-        if deleted.issuperset(group.offsets.reachable()):
-            decision.records.append(group.propose({}, now_ms))
+        if deleted.issuperset(deletable_offsets(group)):
+            decision.records.append(group.propose_generation({}, now_ms))
     decision.hold(
         token, committed=response, failed=lambda error: OffsetDeleteResponse(error_code=error)
     )
@@ -95,8 +97,8 @@ def delete_group(group: Group | None, decision: Decision) -> ErrorCode:
         return ErrorCode.GROUP_ID_NOT_FOUND
     if group.state is not GroupState.EMPTY:
         return ErrorCode.NON_EMPTY_GROUP
-    group.state = GroupState.DEAD
-    for topic, partition in group.offsets.reachable():
+    group.transition_to(GroupState.DEAD)
+    for topic, partition in deletable_offsets(group):
         decision.records.append(tombstone(group.group_id, topic, partition))
     decision.records.append(group_record(group.group_id, None))
     return ErrorCode.NONE
@@ -104,6 +106,6 @@ def delete_group(group: Group | None, decision: Decision) -> ErrorCode:
 
 def forget_topics(group: Group, names: Collection[str], decision: Decision) -> None:
     """Topics were deleted: if one of the name is made again, it starts without offsets."""
-    for topic, partition in group.offsets.reachable():
+    for topic, partition in deletable_offsets(group):
         if topic in names:
             decision.records.append(tombstone(group.group_id, topic, partition))

@@ -1,10 +1,11 @@
-"""OffsetFetch: how far a group has read, in the shape of version 8 and later.
+"""OffsetFetch: the committed offsets of a group, in the shape of version 8 and later.
 
-Who asks for stable offsets is told to ask again where a transaction goes on: it may be decided
-already that it is committed, and its marker on the way.
+A client that requires stable offsets gets UNSTABLE_OFFSET_COMMIT where a transaction is ongoing:
+it may already be decided that it commits, and its marker is on the way.
 """
 
 from barnabas.groups.group import Group
+from barnabas.groups.group_offsets import is_unstable, unstable_offsets
 from barnabas.groups.offsets import CommittedOffsets
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.group_records import OffsetCommitValue
@@ -23,31 +24,31 @@ def fetch(
 ) -> OffsetFetchResponseGroup:
     """A partition without a committed offset is answered with -1; that is not an error."""
     response = OffsetFetchResponseGroup(request.group_id)
-    offsets = CommittedOffsets() if group is None else group.offsets
     if request.topics is None:
-        response.topics += _everything(offsets, require_stable=require_stable)
+        if group is not None:
+            response.topics += _all_topics(group, require_stable=require_stable)
         return response
+    offsets = CommittedOffsets() if group is None else group.image.offsets
     for topic in request.topics:
         partitions = []
         for index in topic.partition_indexes:
-            if require_stable and offsets.in_transactions.is_unstable((topic.name, index)):
+            key = (topic.name, index)
+            if require_stable and group is not None and is_unstable(group, key):
                 partitions.append(_unstable(index))
             else:
-                partitions.append(_fetched(index, offsets.get(topic.name, index) or _UNKNOWN))
+                partitions.append(_fetched(index, offsets.get(*key) or _UNKNOWN))
         response.topics.append(OffsetFetchResponseTopics(topic.name, topic.topic_id, partitions))
     return response
 
 
-def _everything(
-    offsets: CommittedOffsets, *, require_stable: bool
-) -> list[OffsetFetchResponseTopics]:
-    """All that is committed, and, if that matters, all that may be so soon."""
+def _all_topics(group: Group, *, require_stable: bool) -> list[OffsetFetchResponseTopics]:
+    """All committed offsets and, if stable ones are required, those that are not stable."""
     answers = {
         name: {index: _fetched(index, value) for index, value in values.items()}
-        for name, values in offsets.topics().items()
+        for name, values in group.image.offsets.topics().items()
     }
     if require_stable:
-        for name, index in sorted(offsets.in_transactions.unstable()):
+        for name, index in sorted(unstable_offsets(group)):
             answers.setdefault(name, {})[index] = _unstable(index)
     return [
         OffsetFetchResponseTopics(name, partitions=[each for _, each in sorted(partitions.items())])

@@ -1,8 +1,8 @@
-"""One group: its members, its generation, its parked requests and its committed offsets.
+"""The soft state of one group: members, the rebalance in progress, parked requests, deadlines.
 
-What is persisted is `image`, the last generation that was completed, and `offsets`; both change
-only when a committed record is replayed. Everything else is the rebalance on its way to the next
-generation. It is forgotten in a restart, which takes the group back to `image`.
+What is persistent is `image`, the last completed generation and the committed offsets; it changes
+only when a committed record is replayed. Everything in a `Group` itself is soft: requests and
+deadlines change it at once, and a restart takes the group back to its image.
 
 Invariants: `joining` is not empty only in PREPARING_REBALANCE, `syncing` only in
 COMPLETING_REBALANCE; both name members only. `leader_id` is a member, or None when there is none.
@@ -14,11 +14,12 @@ from collections.abc import Iterator, Mapping
 
 from barnabas.coordination.decision import Record
 from barnabas.groups.config import GroupConfig
+from barnabas.groups.image import GroupImage, GroupsImage
 from barnabas.groups.member import Member
 from barnabas.groups.memory import PER_MEMBER_BYTES
-from barnabas.groups.offsets import CommittedOffsets
+from barnabas.groups.pending_offsets import PendingOffsets
 from barnabas.groups.records import group_record
-from barnabas.groups.state import GroupState
+from barnabas.groups.state import GroupState, check_transition
 from barnabas.groups.subscription import CONSUMER_PROTOCOL_TYPE, subscribed_topics
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.group_records import GroupMetadataValue
@@ -26,13 +27,13 @@ from barnabas.wire.messages.group_records import GroupMetadataValue
 
 class Group:
     __slots__ = (
+        "_images",
+        "_state",
         "awaited_syncs",
         "config",
         "counted_bytes",
         "generation_id",
         "group_id",
-        "image",
-        "image_bytes",
         "initial_delay_left_ms",
         "join_deadline_ms",
         "joining",
@@ -40,13 +41,12 @@ class Group:
         "members",
         "metadata_bytes",
         "newcomers",
-        "offsets",
         "pending_members",
+        "pending_offsets",
         "protocol_name",
         "protocol_type",
         "records_in_flight",
         "retention_check_ms",
-        "state",
         "state_since_ms",
         "static_members",
         "supporters",
@@ -54,20 +54,19 @@ class Group:
         "syncing",
     )
 
-    def __init__(self, group_id: str, config: GroupConfig) -> None:
+    def __init__(self, group_id: str, config: GroupConfig, images: GroupsImage) -> None:
         self.group_id = group_id
         self.config = config
-        self.image: GroupMetadataValue | None = None
-        self.image_bytes = 0
+        self._images = images
         self.metadata_bytes = 0
-        """What its members have said of themselves."""
+        """Size of the metadata that members sent."""
         self.counted_bytes = 0
-        """How much of it the shard's `GroupMemory` knows of."""
-        self.offsets = CommittedOffsets()
+        """How much of the group's size the shard's `GroupMemory` has counted."""
+        self.pending_offsets = PendingOffsets()
         self.records_in_flight = 0
         """Generations that were proposed and are neither persisted nor failed yet."""
 
-        self.state = GroupState.EMPTY
+        self._state = GroupState.EMPTY
         self.state_since_ms = -1
         self.generation_id = 0
         self.protocol_type: str | None = None
@@ -96,6 +95,20 @@ class Group:
         """In the first rebalance of an empty group: for how long it may still be extended."""
         self.newcomers = False
         """Somebody has arrived since the initial delay was last extended."""
+
+    @property
+    def image(self) -> GroupImage:
+        """What is persisted of the group."""
+        return self._images[self.group_id]
+
+    @property
+    def state(self) -> GroupState:
+        return self._state
+
+    def transition_to(self, state: GroupState) -> None:
+        """Raises `IllegalTransition` unless the table of transitions has it."""
+        check_transition(self.group_id, self._state, state)
+        self._state = state
 
     # -- members -----------------------------------------------------------------------------------
 
@@ -172,7 +185,7 @@ class Group:
     def size_bytes(self) -> int:
         """About how much memory its members take."""
         count = len(self.members) + len(self.pending_members)
-        return self.metadata_bytes + self.image_bytes + count * PER_MEMBER_BYTES
+        return self.metadata_bytes + self.image.metadata_bytes + count * PER_MEMBER_BYTES
 
     # -- protocols ---------------------------------------------------------------------------------
 
@@ -211,12 +224,12 @@ class Group:
 
     # -- what is persisted -------------------------------------------------------------------------
 
-    def propose(self, assignments: Mapping[str, bytes], now_ms: int) -> Record:
-        """The record that makes this generation the image; `settle` must follow."""
+    def propose_generation(self, assignments: Mapping[str, bytes], now_ms: int) -> Record:
+        """The record that makes this generation the image; `generation_settled` must follow."""
         self.records_in_flight += 1
         return group_record(self.group_id, self.snapshot(assignments, now_ms))
 
-    def settle(self) -> None:
+    def generation_settled(self) -> None:
         """A proposed generation was persisted or has failed."""
         self.records_in_flight -= 1
 
@@ -237,9 +250,9 @@ class Group:
         )
 
     def restore(self, now_ms: int) -> None:
-        """Live on from `image` after a restart; sessions begin anew."""
+        """Begin from `image` after a restart, with new sessions."""
         self.retention_check_ms = now_ms + self.config.offsets_retention_check_interval_ms
-        image = self.image
+        image = self.image.metadata
         if image is None:
             return
         self.generation_id = image.generation
@@ -251,7 +264,7 @@ class Group:
             member.touch(now_ms)
             self.add(member, image.protocol_type)
         if self.members:
-            self.state = GroupState.STABLE
+            self._state = GroupState.STABLE
             if image.leader in self.members:
                 self.leader_id = image.leader
 
@@ -264,10 +277,10 @@ class Group:
         """
         return (
             self.state is GroupState.EMPTY
-            and self.image is None
             and not self.records_in_flight
             and not self.pending_members
-            and not self.offsets
+            and not self.pending_offsets
+            and not self.image
         )
 
     # -- time --------------------------------------------------------------------------------------

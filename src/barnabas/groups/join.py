@@ -205,7 +205,7 @@ def _take_over(group: Group, it: Join, member: Member, decision: Decision, now_m
         return
     member.touch(now_ms)
     assignments = {other.member_id: other.assignment for other in group.members.values()}
-    decision.records.append(group.propose(assignments, now_ms))
+    decision.records.append(group.propose_generation(assignments, now_ms))
     response = joined(group, member)
     if it.api_version >= _SKIP_ASSIGNMENT_FROM:
         response.skip_assignment = group.leader_id == member.member_id

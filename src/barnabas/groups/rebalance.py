@@ -42,14 +42,15 @@ def persist_failed(
     if group.members:
         _prepare(group, decision, now_ms, error)
     else:
-        group.state = GroupState.PREPARING_REBALANCE
+        group.transition_to(GroupState.PREPARING_REBALANCE)
         group.join_deadline_ms = now_ms + group.config.persist_retry_ms
 
 
 def deletion_failed(group: Group, error: ErrorCode, decision: Decision, now_ms: int) -> None:
     """The group lives on; if it was not yet persisted as empty, that is still to be done."""
-    group.state = GroupState.EMPTY
-    if group.image is not None and group.image.generation != group.generation_id:
+    group.transition_to(GroupState.EMPTY)
+    persisted = group.image.metadata
+    if persisted is not None and persisted.generation != group.generation_id:
         persist_failed(group, group.generation_id, error, decision, now_ms)
 
 
@@ -61,7 +62,7 @@ def _prepare(group: Group, decision: Decision, now_ms: int, error: ErrorCode) ->
     group.awaited_syncs.clear()
     group.sync_deadline_ms = None
     was_empty = group.state is GroupState.EMPTY
-    group.state = GroupState.PREPARING_REBALANCE
+    group.transition_to(GroupState.PREPARING_REBALANCE)
     timeout_ms = group.rebalance_timeout_ms
     delay_ms = group.config.group_initial_rebalance_delay_ms
     if was_empty and delay_ms:
@@ -106,13 +107,13 @@ def complete_join(group: Group, decision: Decision, now_ms: int) -> None:
     if group.members:
         _begin_generation(group, decision, now_ms)
     else:
-        group.state = GroupState.EMPTY
+        group.transition_to(GroupState.EMPTY)
         group.protocol_name = None
-        decision.records.append(group.propose({}, now_ms))
+        decision.records.append(group.propose_generation({}, now_ms))
 
 
 def _begin_generation(group: Group, decision: Decision, now_ms: int) -> None:
-    group.state = GroupState.COMPLETING_REBALANCE
+    group.transition_to(GroupState.COMPLETING_REBALANCE)
     group.protocol_name = group.select_protocol()
     if group.leader_id not in group.joining:
         group.leader_id = next(iter(group.joining))

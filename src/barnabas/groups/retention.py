@@ -10,6 +10,7 @@ that goes on may commit anew is kept, and so is the group, until it ends.
 from barnabas.coordination.decision import Decision
 from barnabas.groups.deletion import delete_group
 from barnabas.groups.group import Group
+from barnabas.groups.group_offsets import deletable_offsets, may_become_committed
 from barnabas.groups.offsets import tombstone
 from barnabas.groups.state import GroupState
 from barnabas.wire.messages.group_records import OffsetCommitValue
@@ -24,16 +25,16 @@ def check_retention(group: Group, decision: Decision, now_ms: int) -> None:
         return
     kept = 0
     tombstones = []
-    for (topic, partition), value in group.offsets.committed():
+    for (topic, partition), value in group.image.offsets.committed():
         since_ms = _unused_since_ms(group, value)
         is_expired = topic not in in_use and _is_expired(group, value, since_ms, now_ms)
         # A pending commit stands before the tombstone in the log and would be deleted by it.
-        if is_expired and not group.offsets.is_pending(topic, partition):
+        if is_expired and not may_become_committed(group, (topic, partition)):
             tombstones.append(tombstone(group.group_id, topic, partition))
         else:
             kept += 1
     has_pending = group.pending_members or any(
-        group.offsets.get(*key) is None for key in group.offsets.reachable()
+        group.image.offsets.get(*key) is None for key in deletable_offsets(group)
     )
     if group.state is GroupState.EMPTY and not kept and not has_pending:
         delete_group(group, decision)

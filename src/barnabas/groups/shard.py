@@ -35,6 +35,8 @@ from barnabas.groups import (
 )
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.group import Group, bytes_of
+from barnabas.groups.group_offsets import deletable_offsets
+from barnabas.groups.image import GroupsImage
 from barnabas.groups.memory import PER_MEMBER_BYTES, GroupMemory
 from barnabas.groups.names import MAX_CLIENT_ID_IN_MEMBER_ID
 from barnabas.groups.offsets import NO_PRODUCER_ID
@@ -45,12 +47,12 @@ from barnabas.groups.rebalance import (
     persist_failed,
     sync_time_is_up,
 )
-from barnabas.groups.records import decode_group, decode_key, decode_offset
+from barnabas.groups.records import decode_group, decode_key
 from barnabas.groups.retention import check_retention
 from barnabas.groups.transactional_offsets import TransactionEnd
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_groups import DescribedGroup
-from barnabas.wire.messages.group_records import GroupMetadataKey, OffsetCommitKey
+from barnabas.wire.messages.group_records import OffsetCommitKey
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from barnabas.wire.messages.leave_group import LeaveGroupRequest
@@ -75,9 +77,9 @@ class GroupShard:
         "_alarms",
         "_config",
         "_groups",
-        "_groups_of_producer",
         "_memory",
         "_new_member_suffix",
+        "image",
     )
 
     def __init__(
@@ -90,50 +92,31 @@ class GroupShard:
         self._config = config
         self._memory = memory or GroupMemory(config.group_metadata_max_bytes)
         self._new_member_suffix = new_member_suffix
+        self.image = GroupsImage()
+        """What is persistent; everything else in a shard is soft."""
         self._groups: dict[str, Group] = {}
-        self._groups_of_producer: dict[int, dict[str, None]] = {}
-        """Where a transaction that goes on has committed offsets, by producer id."""
         self._alarms = Alarms()
 
     # -- what was persisted ---------------------------------------------------------------------
 
     def replay(self, key: bytes, value: bytes | None, producer_id: int = NO_PRODUCER_ID) -> None:
-        """Take in one record of the partition; kinds that are not ours are passed over.
+        """Apply one stored record; records of newer group protocols are skipped.
 
         With a producer id it is part of a transaction. Raises `CorruptRecord`.
         """
-        self._replay(decode_key(key), value, producer_id)
-
-    def _replay(
-        self,
-        key: OffsetCommitKey | GroupMetadataKey | None,
-        value: bytes | None,
-        producer_id: int,
-    ) -> None:
-        if key is None:
-            return
-        group = self._groups[key.group] = self._group(key.group)
-        if isinstance(key, OffsetCommitKey):
-            offset = None if value is None else decode_offset(value)
-            group.offsets.replay(key.topic, key.partition, offset, producer_id)
-            if producer_id != NO_PRODUCER_ID:
-                self._groups_of_producer.setdefault(producer_id, {})[key.group] = None
-        else:
-            group.image = None if value is None else decode_group(value)
-            group.image_bytes = 0 if value is None else len(value)
+        self.image.replay(key, value, producer_id)
 
     def replay_end(self, producer_id: int, *, is_commit: bool) -> None:
-        """Take in a marker: the transaction of that producer id is over in this partition."""
-        for group_id in self._groups_of_producer.pop(producer_id, ()):
+        """Apply a stored marker: the producer's transaction ended in this partition."""
+        for group_id in self.image.replay_end(producer_id, is_commit=is_commit):
             group = self._groups.get(group_id)
-            if group is not None:
-                group.offsets.replay_end(producer_id, is_commit=is_commit)
-                if group.is_void:
-                    self._settle(group)
+            if group is not None and group.is_void:
+                self._settle(group)
 
     def loaded(self, now_ms: int) -> None:
-        """The whole partition has been replayed: groups live on from there."""
-        for group in list(self._groups.values()):
+        """The whole partition was replayed: begin to serve its groups."""
+        for group_id in self.image:
+            group = self._group(group_id)
             group.restore(now_ms)
             self._settle(group)
 
@@ -149,7 +132,7 @@ class GroupShard:
             replies += (Reply(token, unsynced) for token in group.syncing.values())
         self._memory.used -= sum(group.counted_bytes for group in self._groups.values())
         self._groups.clear()
-        self._groups_of_producer.clear()
+        self.image = GroupsImage()
         self._alarms = Alarms()
         return replies
 
@@ -162,21 +145,20 @@ class GroupShard:
         producer = decision.producer
         producer_id = NO_PRODUCER_ID if producer is None else producer.producer_id
         for record in decision.records:
-            key = decode_key(record.key)
+            key = self.image.replay(record.key, record.value, producer_id)
             assert key is not None
-            self._replay(key, record.value, producer_id)
-            group = self._groups[key.group]
+            group = self._group(key.group)
             if isinstance(key, OffsetCommitKey):
                 if record.value is not None:
-                    group.offsets.settle(
-                        key.topic, key.partition, in_transaction=producer is not None
+                    group.pending_offsets.remove(
+                        (key.topic, key.partition), in_transaction=producer is not None
                     )
                 if group.retention_check_ms is not None and not group.is_void:
                     continue  # no deadline has changed; settling looks at every member
             elif record.value is None:
                 group = self._buried(group)
             else:
-                group.settle()
+                group.generation_settled()
                 sync.adopt(group, follow_up, now_ms)
             if group.retention_check_ms is None:
                 interval_ms = self._config.offsets_retention_check_interval_ms
@@ -205,12 +187,13 @@ class GroupShard:
                 continue
             if isinstance(key, OffsetCommitKey):
                 if record.value is not None:
-                    in_transaction = decision.producer is not None
-                    group.offsets.settle(key.topic, key.partition, in_transaction=in_transaction)
+                    group.pending_offsets.remove(
+                        (key.topic, key.partition), in_transaction=decision.producer is not None
+                    )
             elif record.value is None:
                 deletion_failed(group, error, follow_up, now_ms)
             else:
-                group.settle()
+                group.generation_settled()
                 generation_id = decode_group(record.value).generation
                 persist_failed(group, generation_id, error, follow_up, now_ms)
             self._settle(group)
@@ -351,7 +334,7 @@ class GroupShard:
 
     def committed_topics(self) -> set[str]:
         """The topics of which a group has an offset, or may soon have one."""
-        return {topic for group in self._groups.values() for topic, _ in group.offsets.reachable()}
+        return {topic for group in self._groups.values() for topic, _ in deletable_offsets(group)}
 
     def topics_deleted(self, names: Collection[str]) -> Decision:
         decision = Decision()
@@ -391,7 +374,7 @@ class GroupShard:
 
     def _group(self, group_id: str) -> Group:
         """The group, or a new one, which `_settle` takes in if there is something to it."""
-        return self._groups.get(group_id) or Group(group_id, self._config)
+        return self._groups.get(group_id) or Group(group_id, self._config, self.image)
 
     def _settle(self, group: Group) -> None:
         """A group may have changed: keep it and look at it again in time, or forget it."""
@@ -410,8 +393,8 @@ class GroupShard:
 
     def _buried(self, group: Group) -> Group:
         """What is left of a deleted group: nothing, as deletion reaches all of its offsets."""
-        left = Group(group.group_id, self._config)
-        left.offsets = group.offsets
+        left = Group(group.group_id, self._config, self.image)
+        left.pending_offsets = group.pending_offsets
         left.counted_bytes = group.counted_bytes
         return left
 

@@ -37,7 +37,7 @@ def sync(
     group.members[member_id].deadline_ms = None
     if member_id == group.leader_id and not is_repeated:
         assignments = {each.member_id: each.assignment for each in request.assignments}
-        decision.records.append(group.propose(assignments, now_ms))
+        decision.records.append(group.propose_generation(assignments, now_ms))
 
 
 def _check(group: Group, request: SyncGroupRequest) -> ErrorCode:
@@ -57,16 +57,16 @@ def _check(group: Group, request: SyncGroupRequest) -> ErrorCode:
 
 def adopt(group: Group, decision: Decision, now_ms: int) -> None:
     """The group's image has just been persisted: if it is what members wait for, hand it out."""
-    image = group.image
+    persisted = group.image.metadata
     if (
-        image is None
+        persisted is None
         or group.state is not GroupState.COMPLETING_REBALANCE
-        or image.generation != group.generation_id
+        or persisted.generation != group.generation_id
     ):
         return
-    group.state = GroupState.STABLE
-    group.state_since_ms = image.current_state_timestamp
-    for record in image.members:
+    group.transition_to(GroupState.STABLE)
+    group.state_since_ms = persisted.current_state_timestamp
+    for record in persisted.members:
         group.members[record.member_id].assignment = record.assignment
     syncing, group.syncing = group.syncing, {}
     for member_id, token in syncing.items():

@@ -1,13 +1,12 @@
-"""The offsets of one group that were committed in transactions whose end is not known yet.
+"""Offsets of one group that were committed in ongoing transactions, as the log has them.
 
-Nobody sees them before the marker that commits their transaction; one that aborts it takes them
-away. Of several records for a partition the one that stands last in the log counts, whichever
-transaction ends first: a compaction keeps that one only, and must not change what is committed. So
-a transaction that is committed, a plain commit and a deletion each take away what has been
-committed for the partition before them, also what others have yet to end.
+They become visible with the marker that commits their transaction; a marker that aborts it removes
+them. Of several records for a partition the last one in the log counts, whichever transaction ends
+first: a compaction keeps only that one, and must not change what is committed. So a committed
+transaction, a plain commit and a deletion each remove everything that was committed for the
+partition before them, including the offsets of transactions that are still ongoing.
 """
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -19,21 +18,20 @@ TopicPartition = tuple[str, int]
 
 @dataclass(slots=True)
 class TransactionEnd(Decision):
-    """What the coordinator of the transaction has decided, and its marker says in the log."""
+    """How a transaction ended, as its marker in the log says."""
 
     producer_id: int = -1
     is_commit: bool = False
 
 
 class TransactionalOffsets:
-    __slots__ = ("_by_partition", "_partitions_of", "_proposed")
+    __slots__ = ("_by_partition", "_partitions_of")
 
     def __init__(self) -> None:
         self._by_partition: dict[TopicPartition, dict[int, OffsetCommitValue]] = {}
-        """What each producer id has committed there, in the order of the log."""
+        """What each producer id has committed to a partition, in the order of the log."""
         self._partitions_of: dict[int, dict[TopicPartition, None]] = {}
-        """Where a producer id has something in `_by_partition`."""
-        self._proposed: Counter[TopicPartition] = Counter()
+        """The partitions in `_by_partition` of a producer id."""
 
     def __bool__(self) -> bool:
         return bool(self._by_partition)
@@ -41,24 +39,20 @@ class TransactionalOffsets:
     def __contains__(self, key: TopicPartition) -> bool:
         return key in self._by_partition
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TransactionalOffsets) and self._ordered() == other._ordered()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"TransactionalOffsets({self._by_partition})"
+
+    def _ordered(self) -> dict[TopicPartition, list[tuple[int, OffsetCommitValue]]]:
+        return {key: list(values.items()) for key, values in self._by_partition.items()}
+
     def partitions(self) -> Iterable[TopicPartition]:
+        """Where an ongoing transaction may yet change what is committed."""
         return self._by_partition.keys()
-
-    def is_unstable(self, key: TopicPartition) -> bool:
-        """Whether a transaction may yet change, or have changed, what is committed."""
-        return key in self._by_partition or key in self._proposed
-
-    def unstable(self) -> set[TopicPartition]:
-        return self._by_partition.keys() | self._proposed.keys()
-
-    def propose(self, key: TopicPartition) -> None:
-        """A record is under way; `settle` must follow once its fate is known."""
-        self._proposed[key] += 1
-
-    def settle(self, key: TopicPartition) -> None:
-        self._proposed[key] -= 1
-        if not self._proposed[key]:
-            del self._proposed[key]
 
     def put(self, producer_id: int, key: TopicPartition, value: OffsetCommitValue) -> None:
         values = self._by_partition.setdefault(key, {})
@@ -67,12 +61,12 @@ class TransactionalOffsets:
         self._partitions_of.setdefault(producer_id, {})[key] = None
 
     def supersede(self, key: TopicPartition) -> None:
-        """Something that counts now stands behind all that is here."""
+        """A record that counts at once stands after all of these in the log."""
         for producer_id in self._by_partition.pop(key, ()):
             self._left(producer_id, key)
 
     def end(self, producer_id: int, *, is_commit: bool) -> dict[TopicPartition, OffsetCommitValue]:
-        """Its transaction is over: what is committed by that."""
+        """The transaction ended; returns the offsets that are committed by that."""
         committed = {}
         for key in self._partitions_of.pop(producer_id, ()):
             values = self._by_partition[key]

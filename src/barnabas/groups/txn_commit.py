@@ -11,6 +11,7 @@ from collections.abc import Callable
 from barnabas.coordination.decision import Decision, Producer
 from barnabas.groups.commit import check_metadata
 from barnabas.groups.group import Group
+from barnabas.groups.group_offsets import propose_offset
 from barnabas.groups.names import check_group_id
 from barnabas.groups.state import GroupState
 from barnabas.wire.errors import ErrorCode
@@ -70,9 +71,7 @@ def txn_commit(
                     commit_timestamp=now_ms,
                 )
                 decision.records.append(
-                    group.offsets.propose(
-                        group.group_id, topic.name, index, value, in_transaction=True
-                    )
+                    propose_offset(group, (topic.name, index), value, in_transaction=True)
                 )
         response.topics.append(TxnOffsetCommitResponseTopic(topic.name, results))
     decision.producer = Producer(request.producer_id, request.producer_epoch)

@@ -77,8 +77,8 @@ def end(
             transaction, image, request.committed, version, new_producer_id, decision, now_ms
         )
         if error is ErrorCode.NONE:
-            assert transaction.proposed is not None
-            identity = transaction.proposed.identity_given_out
+            assert transaction.pending is not None
+            identity = transaction.pending.identity_given_out
             committed = answer(ErrorCode.NONE, identity)
             decision.hold(token, committed=committed, failed=answer)
             return

@@ -102,7 +102,7 @@ def _step(
         if request.keep_prepared_txn:
             return _keep(transaction, image, request, new_producer_id, decision, now_ms)
         error = abort_and_fence(transaction, new_producer_id, decision, now_ms)
-        return transaction.proposed or error
+        return transaction.pending or error
     following = _next_image(image, expected, request, new_producer_id, now_ms)
     if isinstance(following, TransactionImage):
         transaction.propose(following, decision)

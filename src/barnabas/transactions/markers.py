@@ -66,5 +66,5 @@ def complete_if_all_know(
     image = transaction.image
     if image is None or not image.state.is_prepared or transaction.unmarked:
         return
-    if transaction.proposed is None:
+    if transaction.pending is None:
         transaction.propose(image.completed(now_ms), decision)

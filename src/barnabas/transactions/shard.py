@@ -19,9 +19,11 @@ from barnabas.coordination.decision import Decision, Reply
 from barnabas.transactions import adding, admin, end, init, markers, time_is_up
 from barnabas.transactions.config import TransactionConfig
 from barnabas.transactions.decision import MarkersToWrite, TopicPartition, TransactionDecision
+from barnabas.transactions.image import TransactionImage
 from barnabas.transactions.markers import awaits
-from barnabas.transactions.records import decode_image, decode_key
+from barnabas.transactions.records import decode_key
 from barnabas.transactions.transaction import Transaction
+from barnabas.transactions.transactions_image import TransactionsImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.wire.messages.describe_transactions import TransactionState
@@ -37,7 +39,7 @@ _STEPS_IN_A_TICK = 500
 
 
 class TransactionShard:
-    __slots__ = ("_alarms", "_config", "_new_producer_id", "_transactions")
+    __slots__ = ("_alarms", "_config", "_new_producer_id", "_transactions", "image")
 
     def __init__(
         self, config: TransactionConfig, new_producer_id: Callable[[], int | None]
@@ -45,62 +47,58 @@ class TransactionShard:
         """`new_producer_id` says None when there is none at hand just now: the client retries."""
         self._config = config
         self._new_producer_id = new_producer_id
+        self.image = TransactionsImage()
+        """What is persistent; everything else in a shard is soft."""
         self._transactions: dict[str, Transaction] = {}
         self._alarms = Alarms()
 
     # -- what was persisted ---------------------------------------------------------------------
 
     def replay(self, key: bytes, value: bytes | None) -> None:
-        """Take in one record of the partition; kinds that are not ours are passed over.
-
-        Raises `CorruptRecord`.
-        """
-        transactional_id = decode_key(key)
-        if transactional_id is None:
-            return
-        if value is None:
-            self._transactions.pop(transactional_id, None)
-            return
-        image = decode_image(value)
-        transaction = self._transactions[transactional_id] = self._transaction(transactional_id)
-        transaction.image = image
+        """Apply one stored record; records of unknown kinds are skipped. Raises `CorruptRecord`."""
+        self.image.replay(key, value)
 
     def loaded(self, now_ms: int) -> TransactionDecision:
-        """The whole partition has been replayed: what was being ended goes on being ended."""
+        """The whole partition was replayed: begin to serve it, and write missing markers."""
         decision = TransactionDecision()
-        for transaction in self._transactions.values():
-            assert transaction.image is not None
-            transaction.adopt(transaction.image, now_ms, starts=True)
-            if transaction.image.state.is_prepared:
-                markers.send_markers(transaction, decision, now_ms)
-            self._settle(transaction)
+        for transactional_id in self.image:
+            self._replayed(self._transaction(transactional_id), None, decision, now_ms)
         return decision
 
     def unload(self, _error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> list[Reply]:
-        """Forget everything; the shard is over. Nobody is parked, so there is nobody to answer."""
+        """Forget everything; the shard is over. No request is parked, so there are no replies."""
         self._transactions.clear()
+        self.image = TransactionsImage()
         self._alarms = Alarms()
         return []
 
     def committed(self, decision: Decision, *, now_ms: int) -> TransactionDecision:
-        """The decision's records are persisted: replay them and say what follows."""
+        """The decision's records are committed: replay them and decide what follows."""
         follow_up = TransactionDecision()
         for record in decision.records:
             transactional_id = decode_key(record.key)
             assert transactional_id is not None
             transaction = self._transactions[transactional_id]
-            assert transaction.proposed is not None
-            if record.value is None:
-                transaction.image = transaction.proposed = None
-            else:
-                # What was written counts, not what was meant: a successor will have no more.
-                image = decode_image(record.value)
-                transaction.adopt(image, now_ms)
-                if image.state.is_prepared:
-                    markers.send_markers(transaction, follow_up, now_ms)
-            self._settle(transaction)
+            assert transaction.pending is not None
+            before = transaction.image
+            self.image.replay(record.key, record.value)
+            self._replayed(transaction, before, follow_up, now_ms)
         follow_up.replies += (Reply(held.token, held.committed) for held in decision.held)
         return follow_up
+
+    def _replayed(
+        self,
+        transaction: Transaction,
+        before: TransactionImage | None,
+        follow_up: TransactionDecision,
+        now_ms: int,
+    ) -> None:
+        """Bring the soft state of a transactional id in line with its new image."""
+        transaction.replayed(before, now_ms)
+        image = transaction.image
+        if image is not None and image.state.is_prepared:
+            markers.send_markers(transaction, follow_up, now_ms)
+        self._settle(transaction)
 
     def failed(
         self,
@@ -269,7 +267,7 @@ class TransactionShard:
     def _transaction(self, transactional_id: str) -> Transaction:
         """The one there is, or a new one, which `_settle` takes in if there is something to it."""
         return self._transactions.get(transactional_id) or Transaction(
-            transactional_id, self._config
+            transactional_id, self._config, self.image
         )
 
     def _settle(self, transaction: Transaction) -> None:

@@ -26,7 +26,7 @@ def look_after(
         return
     if image.state is TxnState.ONGOING:
         if abort_and_fence(transaction, new_producer_id, decision, now_ms) is not ErrorCode.NONE:
-            transaction.try_later(now_ms)
+            transaction.retry_later(now_ms)
     elif image.state.is_prepared:
         complete_if_all_know(transaction, decision, now_ms)
     else:

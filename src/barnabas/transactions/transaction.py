@@ -1,4 +1,4 @@
-"""One transactional id, as the coordinator has it in memory."""
+"""The soft state of one transactional id: what is pending, which markers are missing, deadlines."""
 
 from barnabas.coordination.decision import Decision
 from barnabas.transactions.config import TransactionConfig
@@ -6,85 +6,98 @@ from barnabas.transactions.decision import MarkersToWrite, TopicPartition
 from barnabas.transactions.image import TransactionImage
 from barnabas.transactions.records import transaction_record
 from barnabas.transactions.state import TxnState
+from barnabas.transactions.transactions_image import TransactionsImage
 
 
 class Transaction:
-    """What is persisted of it, what is about to be, and what is still to be done.
+    """What is persistent is `image`, which only a replayed record changes.
 
-    At most one step is in flight: until its record is committed, or is known not to be, the next
-    one is refused with CONCURRENT_TRANSACTIONS. So the record last appended is the last word.
+    At most one change is pending: until its record is committed, or is known not to be, the next
+    one is refused with CONCURRENT_TRANSACTIONS. So the last record in the log always counts.
     """
 
     __slots__ = (
+        "_images",
         "config",
         "deadline_ms",
-        "image",
         "markers",
         "not_before_ms",
-        "proposed",
+        "pending",
         "transactional_id",
         "unmarked",
     )
 
-    def __init__(self, transactional_id: str, config: TransactionConfig) -> None:
+    def __init__(
+        self, transactional_id: str, config: TransactionConfig, images: TransactionsImage
+    ) -> None:
         self.transactional_id = transactional_id
         self.config = config
-        self.image: TransactionImage | None = None
-        """What is persisted; None while its first record is in flight."""
-        self.proposed: TransactionImage | None = None
-        """What is in flight."""
+        self._images = images
+        self.pending: TransactionImage | None = None
+        """What the image becomes when the record in flight is committed."""
         self.markers: MarkersToWrite | None = None
-        """What goes to the partitions while an end is under way."""
+        """The markers that are being written while the transaction ends."""
         self.unmarked: set[TopicPartition] = set()
-        """The partitions that have not been told yet how the transaction ended."""
+        """The partitions that have no marker yet."""
         self.deadline_ms = 0
-        """When the ongoing transaction is aborted, in steady time: it begins anew after loading."""
+        """When the ongoing transaction is aborted, in steady time: loading restarts the timeout."""
         self.not_before_ms = 0
-        """When what nobody waits for may be tried again, after it could not be persisted."""
+        """Earliest retry of an internal change, one no client waits for, that failed to persist."""
+
+    @property
+    def image(self) -> TransactionImage | None:
+        """What is persisted; None while its first record is in flight."""
+        return self._images.get(self.transactional_id)
 
     @property
     def is_busy(self) -> bool:
-        """Whether a step is in flight, or an end is decided and not all partitions know."""
-        return self.proposed is not None or (
-            self.image is not None and self.image.state.is_prepared
-        )
+        """Whether a change is pending, or markers of an ended transaction are missing."""
+        if self.pending is not None:
+            return True
+        image = self.image
+        return image is not None and image.state.is_prepared
 
     def propose(self, image: TransactionImage, decision: Decision) -> None:
-        assert self.proposed is None, "one step at a time"
-        self.proposed = image
+        """Add the record that makes `image` the image; `replayed` or `withdraw` must follow."""
+        assert self.pending is None, "one change at a time"
+        self.pending = image
         decision.records.append(transaction_record(self.transactional_id, image))
 
-    def adopt(self, image: TransactionImage, now_ms: int, *, starts: bool = False) -> None:
-        """This is persisted. If it `starts`, time runs from now on, as it does after loading."""
-        before = self.image
-        if before is None or before.state is not TxnState.ONGOING:
-            starts = True
-        elif before.timeout_ms != image.timeout_ms:
-            starts = True  # a new instance has kept it, and says how long it may take
-        self.image = image
-        self.proposed = None
+    def replayed(self, before: TransactionImage | None, now_ms: int) -> None:
+        """The image was replaced by a replayed record; it was `before`, or None after loading."""
+        self.pending = None
         self.not_before_ms = 0
         self.markers = None
-        self.unmarked = set(image.partitions) if image.state.is_prepared else set()
-        if image.state is TxnState.ONGOING and starts:
+        self.unmarked = set()
+        image = self.image
+        if image is None:
+            return
+        if image.state.is_prepared:
+            self.unmarked = set(image.partitions)
+        if image.state is TxnState.ONGOING and (
+            before is None
+            or before.state is not TxnState.ONGOING
+            or before.timeout_ms != image.timeout_ms  # a new instance keeps it, with its timeout
+        ):
             self.deadline_ms = now_ms + image.timeout_ms
 
     def withdraw(self, now_ms: int) -> None:
-        """What was in flight is not persisted."""
-        self.proposed = None
-        self.try_later(now_ms)
+        """The pending change was not persisted."""
+        self.pending = None
+        self.retry_later(now_ms)
 
-    def try_later(self, now_ms: int) -> None:
+    def retry_later(self, now_ms: int) -> None:
         self.not_before_ms = now_ms + self.config.persist_retry_ms
 
     @property
     def is_void(self) -> bool:
-        return self.image is None and self.proposed is None
+        """Whether nothing would be lost if it were forgotten."""
+        return self.pending is None and self.image is None
 
     def next_deadline_ms(self) -> int | None:
-        """When there is something to do for it that nobody asks for."""
+        """When it times out, expires, or is completed."""
         image = self.image
-        if image is None or self.proposed is not None or self.unmarked:
+        if image is None or self.pending is not None or self.unmarked:
             return None
         if image.state is TxnState.ONGOING:
             if not image.has_timeout:
