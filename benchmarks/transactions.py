@@ -19,8 +19,8 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-from barnabas.client.cluster import Cluster
-from barnabas.client.producer import Producer as OwnProducer
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.producer.record_producer import RecordProducer
 from benchmarks.bench import BESIDE, TOPIC, Bench, Row, Values
 from benchmarks.brokers import BARE, Broker, Contender
 
@@ -187,8 +187,8 @@ def own_one_by_one(broker: Broker, count: int, *, transactional: bool) -> tuple[
     async def run() -> tuple[list[float], float]:
         name = "own" if transactional else None
         async with (
-            Cluster(broker.bootstrap) as cluster,
-            OwnProducer(cluster, linger_ms=0, transactional_id=name) as producer,
+            ClusterClient(broker.bootstrap) as cluster,
+            RecordProducer(cluster, linger_ms=0, transactional_id=name) as producer,
         ):
             watch = _Watch(broker)
             for number in range(count + _WARM_UP):

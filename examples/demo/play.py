@@ -19,7 +19,7 @@ from typing import Any
 from rich.console import Console
 
 import barnabas
-from barnabas.client.cluster import Cluster
+from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.errors import BarnabasError
 from examples.demo.accounting import Account, Check
 from examples.demo.nodes import Nodes
@@ -95,7 +95,7 @@ class Play:
 
     async def _with_clients(self, bootstrap: str) -> list[Check]:
         async with (
-            Cluster(bootstrap) as self._cluster,
+            ClusterClient(bootstrap) as self._cluster,
             barnabas.aio.Admin(bootstrap) as self._admin,
             barnabas.aio.Producer(bootstrap, linger_ms=20) as producer,
         ):

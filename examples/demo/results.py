@@ -6,7 +6,7 @@ from typing import Any
 from pyarrow import parquet
 
 import barnabas
-from barnabas.client.metadata import TopicPartition
+from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.records.message import Message
 
 

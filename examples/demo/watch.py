@@ -3,10 +3,10 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from barnabas.client.brokers import describe_cluster
-from barnabas.client.cluster import Cluster
-from barnabas.client.metadata import NO_LEADER
-from barnabas.client.quorum import describe_quorum
+from barnabas.client.admin.brokers import describe_cluster
+from barnabas.client.admin.quorum import describe_quorum
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import NO_LEADER
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class ClusterView:
         return sum(node_id in nodes for nodes in self.in_sync.values())
 
 
-async def look_at_cluster(cluster: Cluster, topic: str) -> ClusterView:
+async def look_at_cluster(cluster: ClusterClient, topic: str) -> ClusterView:
     described = await describe_cluster(cluster)
     quorum = await describe_quorum(cluster)
     partitions = (await cluster.refresh([topic]))[topic].partitions

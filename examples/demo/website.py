@@ -12,7 +12,7 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 
 import barnabas
-from barnabas.client.sent import Sent
+from barnabas.client.producer.sent_record import Sent
 from examples.demo.traffic import OPENING, Event
 
 AHEAD = 2

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from barnabas import aio, errors, formats
-    from barnabas.client.brokers import ClusterDescription
-    from barnabas.client.configs import ConfigEntry
-    from barnabas.client.descriptions import GroupDescription, TopicDescription
-    from barnabas.client.metadata import TopicPartition
-    from barnabas.client.sent import Delivery, Sent
+    from barnabas.client.admin.brokers import ClusterDescription
+    from barnabas.client.admin.configs import ConfigEntry
+    from barnabas.client.admin.descriptions import GroupDescription, TopicDescription
+    from barnabas.client.connect.cluster_metadata import TopicPartition
+    from barnabas.client.producer.sent_record import Delivery, Sent
     from barnabas.embedded.cluster import Cluster
     from barnabas.records.message import Message
     from barnabas.sync.admin import Admin
@@ -40,16 +40,16 @@ __version__ = "0.1.0"
 _HOMES = {
     "Admin": "barnabas.sync.admin",
     "Cluster": "barnabas.embedded.cluster",
-    "ClusterDescription": "barnabas.client.brokers",
-    "ConfigEntry": "barnabas.client.configs",
+    "ClusterDescription": "barnabas.client.admin.brokers",
+    "ConfigEntry": "barnabas.client.admin.configs",
     "Consumer": "barnabas.sync.consumer",
-    "Delivery": "barnabas.client.sent",
-    "GroupDescription": "barnabas.client.descriptions",
+    "Delivery": "barnabas.client.producer.sent_record",
+    "GroupDescription": "barnabas.client.admin.descriptions",
     "Message": "barnabas.records.message",
     "Producer": "barnabas.sync.producer",
-    "Sent": "barnabas.client.sent",
-    "TopicDescription": "barnabas.client.descriptions",
-    "TopicPartition": "barnabas.client.metadata",
+    "Sent": "barnabas.client.producer.sent_record",
+    "TopicDescription": "barnabas.client.admin.descriptions",
+    "TopicPartition": "barnabas.client.connect.cluster_metadata",
 }
 """Where public names live. They are imported when they are first used: a broker needs none."""
 

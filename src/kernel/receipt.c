@@ -75,7 +75,7 @@ static PyMemberDef members[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Described in barnabas/client/packer.py."},
+    {Py_tp_doc, "Described in barnabas/client/producer/row_packer.py."},
     {Py_tp_traverse, receipt_traverse},
     {Py_tp_clear, receipt_clear},
     {Py_tp_dealloc, receipt_dealloc},

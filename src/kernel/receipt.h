@@ -1,4 +1,4 @@
-/* What stands for one record of an open batch, as barnabas/client/packer.py describes it. */
+/* What stands for one record of an open batch, as barnabas/client/producer/row_packer.py describes it. */
 #ifndef BARNABAS_RECEIPT_H
 #define BARNABAS_RECEIPT_H
 

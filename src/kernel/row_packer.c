@@ -258,7 +258,7 @@ static PyGetSetDef getters[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Described in barnabas/client/packer.py."},
+    {Py_tp_doc, "Described in barnabas/client/producer/row_packer.py."},
     {Py_tp_init, packer_init},
     {Py_tp_traverse, packer_traverse},
     {Py_tp_clear, packer_clear},

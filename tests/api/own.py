@@ -6,7 +6,7 @@ from typing import Any
 
 import barnabas
 from barnabas import TopicPartition, errors
-from tests.clients.face import (
+from tests.foreign_clients.face import (
     Admin,
     Client,
     Consumer,

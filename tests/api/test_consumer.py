@@ -109,7 +109,7 @@ def test_all_partitions_are_read_each_in_order(face: Face, servers: str, topic_w
 def test_partitions_that_are_added_are_read_too(
     face: Face, servers: str, topic_with: Fill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("barnabas.client.all_partitions.METADATA_MAX_AGE_MS", 50)
+    monkeypatch.setattr("barnabas.client.consumer.all_partitions.METADATA_MAX_AGE_MS", 50)
     topic = topic_with(3)
     with face.consumer(servers, topic, start="latest") as consumer:
         assert consumer.poll(0.1) == []
@@ -339,7 +339,7 @@ def test_a_broken_consumer_says_so(
     async def broken(*_: object) -> None:
         raise ZeroDivisionError("a mistake")
 
-    monkeypatch.setattr("barnabas.client.leader_reader.fetch", broken)
+    monkeypatch.setattr("barnabas.client.consumer.broker_fetcher.fetch", broken)
     with face.consumer(servers, topic_with(1)) as consumer:
         for _ in range(2):
             with pytest.raises(ConsumerBroken, match="ZeroDivisionError: a mistake"):

@@ -37,7 +37,7 @@ def test_a_refusal_of_the_last_commit_says_what_it_was(
     consumer = face.consumer(servers, topic_with(1), group=uuid4().hex, commit="done")
     for message in consumer.poll(30):
         consumer.done(message)
-    monkeypatch.setattr("barnabas.client.committer.commit_offsets", refuse)
+    monkeypatch.setattr("barnabas.client.consumer.committer.commit_offsets", refuse)
     with pytest.raises(BrokerError, match="not you") as raised:
         consumer.close()
     assert "the commit on leaving" in raised.value.__notes__[0]

@@ -12,8 +12,8 @@ import pytest
 import barnabas
 import barnabas.aio
 from barnabas import Message, TopicPartition
-from barnabas.client.cluster import Cluster
-from barnabas.client.group import GroupMember
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.group.group_member import GroupMember
 from barnabas.errors import BrokerError
 from tests.api.conftest import Fill, fill
 from tests.api.faces import Face
@@ -269,7 +269,7 @@ def throw_out(servers: str, group: str, member_id: str) -> None:
     """As seen from the group: the member leaves."""
 
     async def leave() -> None:
-        async with Cluster(servers) as cluster:
+        async with ClusterClient(servers) as cluster:
             impostor = GroupMember(cluster, group, [])
             impostor._member_id = member_id
             await impostor.leave()

@@ -178,7 +178,7 @@ def test_said_to_be_done_or_handed_out(servers: str, topic_with: Fill) -> None:
 def test_a_slow_stream_is_waited_for_in_the_end(
     servers: str, topic_with: Fill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("barnabas.client.streams.ROOM", 10)
+    monkeypatch.setattr("barnabas.client.consumer.streams.ROOM", 10)
     topic = topic_with(2_000)
     go = threading.Event()
 

@@ -14,11 +14,11 @@ from confluent_kafka import Producer as ConfluentProducer
 
 import barnabas
 from tests.api.own import Own
-from tests.clients.aio import AioKafka
-from tests.clients.confluent import Confluent
-from tests.clients.face import Client, Headers, Record
-from tests.clients.kafka_python import KafkaPython
-from tests.clients.members import Member, wait_for_shares
+from tests.foreign_clients.aio import AioKafka
+from tests.foreign_clients.confluent import Confluent
+from tests.foreign_clients.face import Client, Headers, Record
+from tests.foreign_clients.kafka_python import KafkaPython
+from tests.foreign_clients.members import Member, wait_for_shares
 from tests.support.broker import wait_until
 
 OWN = Own()

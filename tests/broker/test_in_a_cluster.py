@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.client.cluster import Cluster
+from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.errors import BrokerUnreachable
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request
@@ -123,7 +123,7 @@ def test_nobody_takes_a_living_brokers_place(cluster: ClusterProcesses) -> None:
 
 
 async def reach(node: NodeProcess) -> None:
-    async with Cluster(f"127.0.0.1:{node.port}", request_timeout_ms=3_000):
+    async with ClusterClient(f"127.0.0.1:{node.port}", request_timeout_ms=3_000):
         pass
 
 

@@ -12,10 +12,10 @@ from uuid import uuid4
 
 import pytest
 
-from barnabas.client.cluster import Cluster
-from barnabas.client.group_offsets import fetch_committed
-from barnabas.client.producer import Producer
-from barnabas.client.topics import create_topic
+from barnabas.client.admin.topics import create_topic
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.group.committed_offsets import fetch_committed
+from barnabas.client.producer.record_producer import RecordProducer
 
 
 class Cli:
@@ -106,9 +106,9 @@ def new_topic(cli: Cli, name: str) -> Callable[..., str]:
     """Creates a topic, with records if there are lines of key:value."""
 
     async def create(partitions: int, lines: list[str]) -> None:
-        async with Cluster(cli.bootstrap) as cluster:
+        async with ClusterClient(cli.bootstrap) as cluster:
             await create_topic(cluster, name, partitions=partitions)
-            async with Producer(cluster) as producer:
+            async with RecordProducer(cluster) as producer:
                 for line in lines:
                     key, value = line.encode().split(b":")
                     await producer.send(name, value, key=key)
@@ -124,7 +124,7 @@ def committed(cli: Cli, group: str) -> dict[int, int]:
     """The committed offsets of a group that reads one topic."""
 
     async def ask() -> dict[int, int]:
-        async with Cluster(cli.bootstrap) as cluster:
+        async with ClusterClient(cli.bootstrap) as cluster:
             found = await fetch_committed(cluster, group)
             return {partition: offset for (_, partition), offset in found.items()}
 

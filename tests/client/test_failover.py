@@ -7,13 +7,18 @@ from typing import Any, Self
 
 import pytest
 
-from barnabas.client.brokers import describe_cluster
-from barnabas.client.cluster import Cluster
-from barnabas.client.consumer import Consumer
-from barnabas.client.fetch_request import FetchTuning
-from barnabas.client.group_offsets import commit_offsets
-from barnabas.client.metadata import Partition, Topic, TopicPartition, newer
-from barnabas.client.producer import Producer
+from barnabas.client.admin.brokers import describe_cluster
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import (
+    PartitionMetadata,
+    TopicMetadata,
+    TopicPartition,
+    newer,
+)
+from barnabas.client.consumer.consumer import Consumer
+from barnabas.client.consumer.fetch_request import FetchTuning
+from barnabas.client.group.committed_offsets import commit_offsets
+from barnabas.client.producer.record_producer import RecordProducer
 from barnabas.errors import BrokerUnreachable
 from barnabas.records.decode import decode_records
 from barnabas.records.encode import encode_batch
@@ -154,8 +159,8 @@ class FakeCluster:
 
 def test_what_is_produced_follows_the_leader() -> None:
     async def main() -> None:
-        async with FakeCluster() as brokers, Cluster(brokers.bootstrap) as cluster:
-            async with Producer(cluster, batch_bytes=300) as producer:
+        async with FakeCluster() as brokers, ClusterClient(brokers.bootstrap) as cluster:
+            async with RecordProducer(cluster, batch_bytes=300) as producer:
                 for i in range(100):
                     await producer.send("t", b"%d" % i)
                     if i % 20 == 0:
@@ -170,14 +175,14 @@ def test_what_is_produced_follows_the_leader() -> None:
 def test_a_leader_that_hangs_is_left_as_soon_as_another_leads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("barnabas.client.cluster._LATE_S", 0.05)
+    monkeypatch.setattr("barnabas.client.connect.cluster_client._LATE_S", 0.05)
 
     async def main() -> None:
         brokers = FakeCluster()
-        async with brokers, Cluster(brokers.bootstrap, connect_timeout_ms=700) as cluster:
+        async with brokers, ClusterClient(brokers.bootstrap, connect_timeout_ms=700) as cluster:
             consumer = Consumer(cluster, tuning=FetchTuning(max_wait_ms=50))
             consumer.assign({T0: 0})
-            async with consumer, Producer(cluster) as producer:
+            async with consumer, RecordProducer(cluster) as producer:
                 await (await producer.send("t", b"before"))
                 (fetched,) = await consumer.poll()
                 assert len(fetched.records) == 1
@@ -197,8 +202,8 @@ def test_a_leader_that_hangs_is_left_as_soon_as_another_leads(
 
 def test_a_broker_that_dies_does_not_stop_what_others_lead() -> None:
     async def main() -> None:
-        async with FakeCluster() as brokers, Cluster(brokers.bootstrap) as cluster:
-            async with Producer(cluster) as producer:
+        async with FakeCluster() as brokers, ClusterClient(brokers.bootstrap) as cluster:
+            async with RecordProducer(cluster) as producer:
                 await (await producer.send("t", b"1"))
                 await brokers.brokers[1].__aexit__()
                 sent = await producer.send("t", b"2")
@@ -213,7 +218,7 @@ def test_a_broker_that_dies_does_not_stop_what_others_lead() -> None:
 
 def test_a_consumer_finds_the_new_leader() -> None:
     async def main() -> None:
-        async with FakeCluster() as brokers, Cluster(brokers.bootstrap) as cluster:
+        async with FakeCluster() as brokers, ClusterClient(brokers.bootstrap) as cluster:
             brokers.values = [b"%d" % i for i in range(10)]
             async with Consumer(cluster, tuning=FetchTuning(max_wait_ms=50)) as consumer:
                 consumer.assign({T0: 0})
@@ -232,7 +237,7 @@ def test_a_consumer_finds_the_new_leader() -> None:
 
 def test_an_old_story_is_not_believed_and_another_broker_is_asked() -> None:
     async def main() -> None:
-        async with FakeCluster(3) as brokers, Cluster(brokers.bootstrap) as cluster:
+        async with FakeCluster(3) as brokers, ClusterClient(brokers.bootstrap) as cluster:
             assert await cluster.leader(T0) == 1
             brokers.stale = {1: (1, 0)}
             brokers.elect(2)
@@ -248,7 +253,7 @@ def test_an_old_story_is_not_believed_and_another_broker_is_asked() -> None:
 
 def test_a_commit_follows_the_coordinator() -> None:
     async def main() -> None:
-        async with FakeCluster() as brokers, Cluster(brokers.bootstrap) as cluster:
+        async with FakeCluster() as brokers, ClusterClient(brokers.bootstrap) as cluster:
             await commit_offsets(cluster, "g", {T0: 1})
             brokers.coordinator = 2
             await commit_offsets(cluster, "g", {T0: 2})
@@ -261,7 +266,7 @@ def test_a_broker_that_says_nothing_is_passed_over() -> None:
     async def main() -> None:
         async with FakeCluster() as brokers:
             brokers.hanging.add(1)
-            async with Cluster(brokers.bootstrap, connect_timeout_ms=700) as cluster:
+            async with ClusterClient(brokers.bootstrap, connect_timeout_ms=700) as cluster:
                 assert cluster.brokers.keys() == {1, 2}
 
     run(main())
@@ -271,7 +276,7 @@ def test_a_node_that_is_away_is_waited_for() -> None:
     async def main() -> None:
         async with (
             FakeCluster() as brokers,
-            Cluster(brokers.bootstrap, retry_timeout_ms=150) as cluster,
+            ClusterClient(brokers.bootstrap, retry_timeout_ms=150) as cluster,
         ):
             brokers.gone.add(1)
             await cluster.refresh([])
@@ -296,26 +301,26 @@ def test_fenced_brokers_are_asked_for_where_that_is_possible() -> None:
                 return DescribeClusterResponse(cluster_id="c", controller_id=1, brokers=both)
 
             broker.on(DescribeClusterRequest, answer)
-            async with Cluster(broker.bootstrap) as cluster:
+            async with ClusterClient(broker.bootstrap) as cluster:
                 described = await describe_cluster(cluster)
                 assert [(each.node_id, each.fenced) for each in described.brokers] == [
                     (1, False),
                     (2, True),
                 ]
             broker.versions[DescribeClusterRequest.API_KEY] = (0, 1)
-            async with Cluster(broker.bootstrap) as cluster:
+            async with ClusterClient(broker.bootstrap) as cluster:
                 await describe_cluster(cluster)
             assert asked == [True, False]
 
     run(main())
 
 
-def partition(leader: int, epoch: int) -> Partition:
-    return Partition(0, leader, epoch, [], [], [])
+def partition(leader: int, epoch: int) -> PartitionMetadata:
+    return PartitionMetadata(0, leader, epoch, [], [], [])
 
 
 def test_which_of_two_stories_is_newer() -> None:
-    known = Topic("t", 0, False, [partition(2, 5)], TOPIC_ID)
+    known = TopicMetadata("t", 0, False, [partition(2, 5)], TOPIC_ID)
     old = known._replace(partitions=[partition(1, 4)])
     assert newer(known, old).partitions == [partition(2, 5)]
     assert newer(old, known) is not old

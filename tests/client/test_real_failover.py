@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from barnabas.client.brokers import describe_cluster
-from barnabas.client.cluster import Cluster
-from barnabas.client.consumer import Consumer
-from barnabas.client.group_consumer import GroupConsumer
-from barnabas.client.isolation import IsolationLevel
-from barnabas.client.metadata import TopicPartition
-from barnabas.client.offsets import LATEST, list_offsets
-from barnabas.client.producer import Producer
-from barnabas.client.topics import create_topic
+from barnabas.client.admin.brokers import describe_cluster
+from barnabas.client.admin.topics import create_topic
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.consumer.consumer import Consumer
+from barnabas.client.consumer.group_consumer import GroupConsumer
+from barnabas.client.offsets.isolation import IsolationLevel
+from barnabas.client.offsets.list_offsets import LATEST, list_offsets
+from barnabas.client.producer.record_producer import RecordProducer
 from barnabas.errors import CommitUncertain, ProducerFenced, TransactionAborted
 from tests.support.supervised import Supervised
 
@@ -39,7 +39,7 @@ def run(main: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(main, 120))
 
 
-async def all_up(cluster: Cluster) -> None:
+async def all_up(cluster: ClusterClient) -> None:
     async with asyncio.timeout(60):
         while True:
             brokers = (await describe_cluster(cluster)).brokers
@@ -69,7 +69,7 @@ Hurt = Callable[[Supervised, int], Awaitable[None]]
 class Reader:
     """A member of a group that reads until it has seen everything."""
 
-    def __init__(self, cluster: Cluster, topic: str) -> None:
+    def __init__(self, cluster: ClusterClient, topic: str) -> None:
         self.values: dict[int, list[bytes]] = {index: [] for index in range(PARTITIONS)}
         self.stopping = asyncio.Event()
         self._source = GroupConsumer(
@@ -95,12 +95,12 @@ def test_nothing_is_lost_or_stored_twice(nodes: Supervised, hurt: Hurt) -> None:
     topic = f"t-{hurt.__name__}"
 
     async def main() -> None:
-        async with Cluster(nodes.ready()) as cluster:
+        async with ClusterClient(nodes.ready()) as cluster:
             await all_up(cluster)
             await create_topic(cluster, topic, partitions=PARTITIONS, replication_factor=3)
             reader = Reader(cluster, topic)
             sent = 0
-            async with Producer(cluster, linger_ms=1) as producer:
+            async with RecordProducer(cluster, linger_ms=1) as producer:
                 trouble = asyncio.create_task(make_trouble(cluster))
                 while not trouble.done():
                     await producer.send(topic, b"%d" % sent, partition=sent % PARTITIONS)
@@ -127,13 +127,13 @@ def test_nothing_is_lost_or_stored_twice(nodes: Supervised, hurt: Hurt) -> None:
                 index: len(values) for index, values in wanted.items()
             }
 
-    async def make_trouble(cluster: Cluster) -> None:
+    async def make_trouble(cluster: ClusterClient) -> None:
         await hurt_all(nodes, cluster, hurt)
 
     run(main())
 
 
-async def hurt_all(nodes: Supervised, cluster: Cluster, hurt: Hurt) -> None:
+async def hurt_all(nodes: Supervised, cluster: ClusterClient, hurt: Hurt) -> None:
     for node_id in (1, 2, 3):
         await asyncio.sleep(0.5)
         await hurt(nodes, node_id)
@@ -144,7 +144,7 @@ async def hurt_all(nodes: Supervised, cluster: Cluster, hurt: Hurt) -> None:
 class Worker:
     """Copies records from one topic to another in transactions, until it is told to stop."""
 
-    def __init__(self, cluster: Cluster, source: str, sink: str) -> None:
+    def __init__(self, cluster: ClusterClient, source: str, sink: str) -> None:
         self.aborted = 0
         self.producers = 0
         self.stopping = asyncio.Event()
@@ -165,13 +165,15 @@ class Worker:
             while not self.stopping.is_set():
                 self.producers += 1
                 try:
-                    async with Producer(self._cluster, transactional_id=self._sink) as producer:
+                    async with RecordProducer(
+                        self._cluster, transactional_id=self._sink
+                    ) as producer:
                         while not self.stopping.is_set():
                             await self._copy(producer)
                 except (ProducerFenced, CommitUncertain):
                     pass
 
-    async def _copy(self, producer: Producer) -> None:
+    async def _copy(self, producer: RecordProducer) -> None:
         try:
             async with producer.transaction(self._source):
                 for fetched in await self._source.poll(100):
@@ -183,7 +185,7 @@ class Worker:
             self.aborted += 1
 
 
-async def committed_values(cluster: Cluster, topic: str) -> dict[int, list[bytes]]:
+async def committed_values(cluster: ClusterClient, topic: str) -> dict[int, list[bytes]]:
     names = [TopicPartition(topic, index) for index in range(PARTITIONS)]
     isolation = IsolationLevel.READ_COMMITTED
     ends = await list_offsets(cluster, dict.fromkeys(names, LATEST), isolation)
@@ -201,13 +203,13 @@ def test_every_record_is_worked_on_exactly_once(nodes: Supervised, hurt: Hurt) -
     source, sink = f"source-{hurt.__name__}", f"sink-{hurt.__name__}"
 
     async def main() -> None:
-        async with Cluster(nodes.ready()) as cluster:
+        async with ClusterClient(nodes.ready()) as cluster:
             await all_up(cluster)
             for topic in (source, sink):
                 await create_topic(cluster, topic, partitions=PARTITIONS, replication_factor=3)
             worker = Worker(cluster, source, sink)
             sent = 0
-            async with Producer(cluster, linger_ms=1) as producer:
+            async with RecordProducer(cluster, linger_ms=1) as producer:
                 trouble = asyncio.create_task(hurt_all(nodes, cluster, hurt))
                 while not trouble.done():
                     await producer.send(source, b"%d" % sent, partition=sent % PARTITIONS)

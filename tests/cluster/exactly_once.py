@@ -10,11 +10,11 @@ from barnabas.wire.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from tests.clients.conftest import CLIENTS
-from tests.clients.face import Client, Record
 from tests.cluster.conftest import SETTINGS
 from tests.cluster.pipelines import PARTITIONS, Pipelines
 from tests.cluster.transformer import ABORTED
+from tests.foreign_clients.conftest import CLIENTS
+from tests.foreign_clients.face import Client, Record
 from tests.support.broker import wait_until
 from tests.support.cluster import ClusterProcesses
 

@@ -20,8 +20,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest
-from tests.clients.conftest import CLIENTS
 from tests.cluster.workload import IMPATIENT
+from tests.foreign_clients.conftest import CLIENTS
 from tests.support.broker import wait_until
 from tests.support.cluster import ClusterProcesses
 from tests.support.network import CLIENTS as CLIENT_HOST

@@ -15,12 +15,12 @@ from random import Random
 
 import pytest
 
-from tests.clients import aio
 from tests.cluster import faults
 from tests.cluster.conftest import SETTINGS, TOPIC, hurt, mount_disks
 from tests.cluster.exactly_once import EXACT, STATE, exactly_once
 from tests.cluster.pipelines import SOURCE, Pipelines
 from tests.cluster.workload import Workload
+from tests.foreign_clients import aio
 from tests.support.cluster import ClusterProcesses, NodeProcess, SmallDisk
 from tests.support.network import Network
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from barnabas.coordination.partitioning import partition_of
-from tests.clients import aio
-from tests.clients.conftest import CLIENTS
-from tests.clients.face import Client, Fenced, Producer
 from tests.cluster.conftest import SESSION_S
 from tests.cluster.exactly_once import EXACT, STATE, STATE_PARTITIONS, exactly_once
 from tests.cluster.faults import cut_off, frozen, killed
 from tests.cluster.pipelines import PARTITIONS, SOURCE
+from tests.foreign_clients import aio
+from tests.foreign_clients.conftest import CLIENTS
+from tests.foreign_clients.face import Client, Fenced, Producer
 from tests.support.broker import wait_until
 from tests.support.cluster import ClusterProcesses, NodeProcess
 from tests.support.network import Network

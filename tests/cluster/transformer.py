@@ -22,8 +22,8 @@ import sys
 import threading
 import time
 
-from tests.clients.conftest import CLIENTS
-from tests.clients.face import Consumer, Fenced, MustAbort, Producer, Record
+from tests.foreign_clients.conftest import CLIENTS
+from tests.foreign_clients.face import Consumer, Fenced, MustAbort, Producer, Record
 
 ABORTED = b"aborted "
 FENCED = 3

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.clients.confluent import Confluent
 from tests.conftest import ELSEWHERE
+from tests.foreign_clients.confluent import Confluent
 from tests.support.broker import BrokerProcess
 
 

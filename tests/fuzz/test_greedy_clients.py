@@ -15,7 +15,7 @@ from barnabas.wire.message import Message, Request, Response
 from barnabas.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from barnabas.wire.messages.metadata import MetadataRequest
-from tests.clients.confluent import Confluent
+from tests.foreign_clients.confluent import Confluent
 from tests.support.broker import BrokerProcess
 
 MB = 1024 * 1024

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 
-from tests.clients.confluent import Confluent
+from tests.foreign_clients.confluent import Confluent
 
 
 def main() -> None:

@@ -305,7 +305,7 @@ def test_ends_that_go_back_or_too_far_are_malformed(compiled: Any) -> None:
 
 def test_who_moves_no_columns_loads_no_arrow() -> None:
     program = (
-        "import sys, barnabas.client.producer, barnabas.client.consumer; "
+        "import sys, barnabas.client.producer.record_producer, barnabas.client.consumer.consumer; "
         "print({'pyarrow', 'numpy'} & set(sys.modules))"
     )
     printed = subprocess.run(

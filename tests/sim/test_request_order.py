@@ -6,7 +6,7 @@ from unittest.mock import patch
 import pytest
 
 from barnabas.broker.net import connection as broker_connection
-from barnabas.client.connection import Connection
+from barnabas.client.connect.broker_connection import BrokerConnection
 from barnabas.sim.client import Client, TryAgain
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -27,7 +27,7 @@ BY_NAME = 9
 GROUP, TOPIC = "g", "t"
 
 
-async def commit(connection: Connection, offset: int) -> int:
+async def commit(connection: BrokerConnection, offset: int) -> int:
     partitions = [OffsetCommitRequestPartition(0, offset)]
     request = OffsetCommitRequest(
         GROUP, topics=[OffsetCommitRequestTopic(TOPIC, partitions=partitions)]
@@ -36,14 +36,14 @@ async def commit(connection: Connection, offset: int) -> int:
     return answer.topics[0].partitions[0].error_code
 
 
-async def committed(connection: Connection) -> int:
+async def committed(connection: BrokerConnection) -> int:
     topics = [OffsetFetchRequestTopics(TOPIC, partition_indexes=[0])]
     request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(GROUP, topics=topics)])
     answer = await connection.send(request, max_version=BY_NAME)
     return answer.groups[0].topics[0].partitions[0].committed_offset
 
 
-async def coordinator(client: Client) -> Connection:
+async def coordinator(client: Client) -> BrokerConnection:
     """A connection to the node that serves the group, once it does."""
     host = client.anybody()
     while True:

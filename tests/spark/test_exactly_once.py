@@ -22,15 +22,15 @@ import pyarrow as pa
 import pytest
 
 import barnabas
-from barnabas.client.cluster import Cluster
-from barnabas.client.connection import Connection
-from barnabas.client.isolation import IsolationLevel
-from barnabas.client.metadata import TopicPartition
-from barnabas.client.offsets import beginning_and_end
-from barnabas.client.prepared_transactions import PreparedTransaction
-from barnabas.client.producer import ACKS_ALL
-from barnabas.client.range_reading import RangeReading, RecordRange
-from barnabas.client.transactions import fence_producer, list_transactions
+from barnabas.client.admin.transactions import fence_producer, list_transactions
+from barnabas.client.connect.broker_connection import BrokerConnection
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.consumer.range_reader import RangeReader, RecordRange
+from barnabas.client.offsets.isolation import IsolationLevel
+from barnabas.client.offsets.list_offsets import beginning_and_end
+from barnabas.client.producer.prepared_transactions import PreparedTransaction
+from barnabas.client.producer.record_producer import ACKS_ALL
 from barnabas.errors import BarnabasError, TransactionAborted
 from barnabas.records.compression import Compression
 from barnabas.spark import transactional_writing
@@ -107,15 +107,15 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     world = World()
-    send = Connection.send
+    send = BrokerConnection.send
 
-    async def fateful(self: Connection, *args: Any, **kwargs: Any) -> Any:
+    async def fateful(self: BrokerConnection, *args: Any, **kwargs: Any) -> Any:
         fate = world.fates.get(self._client_id)
         if fate is None:
             return await send(self, *args, **kwargs)
         return await fate.befalls(lambda: send(self, *args, **kwargs))
 
-    monkeypatch.setattr(Connection, "send", fateful)
+    monkeypatch.setattr(BrokerConnection, "send", fateful)
     return world
 
 
@@ -190,7 +190,7 @@ class Job:
         expected = [f"{b}/{n}/{r}" for b in batches for n in range(TASKS) for r in range(3)]
         assert sorted(values) == sorted(expected)
 
-    async def _read(self, cluster: Cluster) -> list[str]:
+    async def _read(self, cluster: ClusterClient) -> list[str]:
         for states in (["Ongoing"], ["PrepareCommit", "PrepareAbort"]):
             while left := [
                 each
@@ -202,7 +202,7 @@ class Job:
         partitions = [TopicPartition(self.topic, number) for number in range(2)]
         ends = await beginning_and_end(cluster, partitions, IsolationLevel.READ_COMMITTED)
         ranges = [RecordRange(each, *ends[each]) for each in partitions]
-        reading = RangeReading(cluster, ranges, ["value"])
+        reading = RangeReader(cluster, ranges, ["value"])
         values: list[str] = []
         while fetched := await reading.fetch():
             for table in (*reading.tables(fetched), *reading.rest()):
@@ -389,7 +389,7 @@ def test_the_driver_stays_away_for_longer_than_a_timeout(
     job.check(0, 1)
 
 
-async def _until_rolled_back(cluster: Cluster) -> None:
+async def _until_rolled_back(cluster: ClusterClient) -> None:
     """Until the broker has ended an ordinary transaction that was begun later."""
     while "ordinary" in {
         each.transactional_id for each in await list_transactions(cluster, states=["Ongoing"])
@@ -453,7 +453,7 @@ def test_ids_are_forgotten_when_their_transaction_ended_long_ago(
     job.tasks("p", "run-1", 0)
     long_ago = PreparedTransaction(f"{job.prefix}-7-0", 1, 0)
 
-    async def decide(cluster: Cluster) -> None:
+    async def decide(cluster: ClusterClient) -> None:
         await CommitLog(cluster, job.query_id).change(
             lambda state: state and state.with_batch(0, [long_ago])
         )

@@ -15,7 +15,7 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from barnabas.client.metadata import TopicPartition
+from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.spark.filters import PushedFilters
 
 

@@ -17,8 +17,8 @@ from pyspark.sql.functions import udf
 from pyspark.sql.streaming import StreamingQuery
 
 import barnabas
-from barnabas.client.cluster import Cluster
-from barnabas.client.transactions import TransactionListing, list_transactions
+from barnabas.client.admin.transactions import TransactionListing, list_transactions
+from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.spark.commit_log import PREFIX
 from tests.support.broker import BrokerProcess
 
@@ -66,7 +66,7 @@ def start(
 
 def open_transactions(bootstrap: str) -> list[TransactionListing]:
     async def ask() -> list[TransactionListing]:
-        async with Cluster(bootstrap) as cluster:
+        async with ClusterClient(bootstrap) as cluster:
             found = await list_transactions(cluster, states=["Ongoing"])
             return [each for each in found if each.transactional_id.startswith(PREFIX)]
 
@@ -146,7 +146,7 @@ def test_a_killed_worker(spark: SparkSession, node: BrokerProcess, tmp_path: Pat
 def test_killed_brokers(spark: SparkSession, tmp_path: Path) -> None:
     """One after the other, in the middle of a batch each: the query does not even fail."""
     settings = {"transaction.two.phase.commit.enable": True, "num.partitions": PARTITIONS}
-    with barnabas.Cluster(3, settings=settings) as cluster:
+    with barnabas.ClusterClient(3, settings=settings) as cluster:
         bootstrap = cluster.bootstrap_servers
         for topic in ("in", "out"):
             cluster.create_topic(topic, partitions=PARTITIONS)

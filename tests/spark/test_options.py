@@ -2,9 +2,9 @@
 
 import pytest
 
-from barnabas.client.isolation import IsolationLevel
-from barnabas.client.metadata import TopicPartition
-from barnabas.client.offsets import EARLIEST, LATEST
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.offsets.isolation import IsolationLevel
+from barnabas.client.offsets.list_offsets import EARLIEST, LATEST
 from barnabas.errors import InvalidArgument
 from barnabas.spark.options import BatchOptions, StreamOptions, batch_options, stream_options
 from barnabas.spark.positions import Positions, json_of, offsets_of

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.client.metadata import TopicPartition
-from barnabas.client.range_reading import RecordRange
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.consumer.range_reader import RecordRange
 from barnabas.spark.rate_limit import limited
 from barnabas.spark.tasks import MIN_TASK_RECORDS, share_out
 

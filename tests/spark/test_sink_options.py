@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql.types import StructType
 
-from barnabas.client.producer import ACKS_ALL
+from barnabas.client.producer.record_producer import ACKS_ALL
 from barnabas.errors import InvalidArgument
 from barnabas.records.compression import Compression
 from barnabas.spark.batch_writer import BatchWriter

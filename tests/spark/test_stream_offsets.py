@@ -184,7 +184,7 @@ def test_what_was_planned_is_never_read_from_another_topic_of_that_name(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("barnabas.client.range_reading._TOPIC_PATIENCE_S", 0.2)
+    monkeypatch.setattr("barnabas.client.consumer.range_reader._TOPIC_PATIENCE_S", 0.2)
     send(producer, topic, 0, 1)
     strict = reader_of(subscribe=topic, startingOffsets="earliest")
     lenient = reader_of(subscribe=topic, startingOffsets="earliest", failOnDataLoss="false")

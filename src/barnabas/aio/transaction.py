@@ -4,15 +4,17 @@ from types import TracebackType
 from typing import Self
 
 from barnabas.aio.waiting import Client
-from barnabas.client.producer_core import ProducerCore
-from barnabas.client.transaction import Transaction as CoreTransaction
+from barnabas.client.producer.producer_core import ProducerCore
+from barnabas.client.producer.transaction import ProducerTransaction
 from barnabas.errors import ClientClosed
 
 
 class Transaction:
     """Made by `Producer.transaction`, to be used as a context manager, once."""
 
-    def __init__(self, client: Client, core: ProducerCore, transaction: CoreTransaction) -> None:
+    def __init__(
+        self, client: Client, core: ProducerCore, transaction: ProducerTransaction
+    ) -> None:
         self._client = client
         self._core = core
         self._transaction = transaction

@@ -1,1 +1,10 @@
-"""The client side of the protocol: connections, metadata, producing, consuming, administration."""
+"""The client side of the protocol, in rooms. Imports go down this list only.
+
+admin      topics, groups, configurations, transactions, replicas of a cluster
+producer   records in, batches out; transactions
+consumer   fetching, delivery, commits, rebalancing
+group      membership in a consumer group, and its committed offsets
+offsets    ListOffsets: where logs begin and end, and what came at a time
+connect    brokers: addresses, connections, metadata, coordinators, errors, retries
+engine     the thread in which the cores of all public clients of a process run
+"""

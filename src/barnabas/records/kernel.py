@@ -30,7 +30,7 @@ class Kernel(Protocol):
 
     INTERFACE: int
     Receipt: type
-    RowPacker: type  # both are described in barnabas/client/packer.py
+    RowPacker: type  # both are described in barnabas/client/producer/row_packer.py
 
     def check_records(
         self,

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from barnabas.client.connection import Connection
+from barnabas.client.connect.broker_connection import BrokerConnection
 from barnabas.errors import BarnabasError
 from barnabas.sim.history import History, Place
 from barnabas.sim.machine import PORT
@@ -54,7 +54,7 @@ class Client:
         self._addresses: dict[int, str] = {}
         self._leaders: dict[Place, tuple[int, int]] = {}
         """Leader and leader epoch."""
-        self._connections: dict[tuple[str, str], Connection] = {}
+        self._connections: dict[tuple[str, str], BrokerConnection] = {}
         self.tasks: list[asyncio.Task[None]] = []
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
@@ -98,12 +98,12 @@ class Client:
                 raise
             raise TryAgain(str(error)) from error
 
-    async def connect(self, host: str, lane: str) -> Connection:
+    async def connect(self, host: str, lane: str) -> BrokerConnection:
         """The connection to a node, opened if there is none."""
         connection = self._connections.get((host, lane))
         if connection is None or connection.closed:
             try:
-                connection = await Connection.open(host, PORT, timeout_ms=TIMEOUT_MS)
+                connection = await BrokerConnection.open(host, PORT, timeout_ms=TIMEOUT_MS)
             except BarnabasError as error:
                 raise TryAgain(str(error)) from error
             self._connections[host, lane] = connection

@@ -1,11 +1,11 @@
 """A member of a consumer group: joins, reads what it is given, commits, and is thrown out."""
 
-from barnabas.client.consumer_protocol import (
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.group.consumer_protocol import (
     decode_assignment,
     encode_assignment,
     encode_subscription,
 )
-from barnabas.client.metadata import TopicPartition
 from barnabas.sim.client import TIMEOUT_MS, Client, ResponseT, TryAgain
 from barnabas.sim.consumer import Consumer
 from barnabas.sim.history import Place, Violation

@@ -6,8 +6,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from barnabas.client.cluster import Cluster
-from barnabas.client.range_reading import RecordRange
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.consumer.range_reader import RecordRange
 from barnabas.spark import log_offsets
 from barnabas.spark.connection import connect
 from barnabas.spark.data_loss import report_loss
@@ -48,7 +48,7 @@ class BatchReader(DataSourceReader):
         assert isinstance(partition, RangesPartition)
         return read_ranges(self._source, self._schema, partition)
 
-    async def _ranges(self, cluster: Cluster) -> list[RecordRange]:
+    async def _ranges(self, cluster: ClusterClient) -> list[RecordRange]:
         source = self._source
         isolation = source.consumer.isolation
         partitions = await partitions_of(cluster, source.subscription)
@@ -85,7 +85,7 @@ class BatchReader(DataSourceReader):
             for each in wanted
         ]
 
-    async def _check(self, cluster: Cluster, starts: Offsets, ends: Offsets) -> None:
+    async def _check(self, cluster: ClusterClient, starts: Offsets, ends: Offsets) -> None:
         """Compare offsets that the user names with what the logs have."""
         first = await log_offsets.earliest(cluster, starts)
         last = await log_offsets.latest(cluster, starts, self._source.consumer.isolation)

@@ -24,14 +24,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from barnabas.client.cluster import Cluster
-from barnabas.client.isolation import IsolationLevel
-from barnabas.client.metadata import TopicPartition
-from barnabas.client.offsets import beginning_and_end
-from barnabas.client.prepared_transactions import PreparedTransaction
-from barnabas.client.producer import Producer
-from barnabas.client.range_reading import RangeReading, RecordRange
-from barnabas.client.topics import create_topic
+from barnabas.client.admin.topics import create_topic
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.consumer.range_reader import RangeReader, RecordRange
+from barnabas.client.offsets.isolation import IsolationLevel
+from barnabas.client.offsets.list_offsets import beginning_and_end
+from barnabas.client.producer.prepared_transactions import PreparedTransaction
+from barnabas.client.producer.record_producer import RecordProducer
 from barnabas.errors import TopicExists, UnknownTopic
 from barnabas.records.columns.schema import KEY, VALUE
 from barnabas.records.murmur2 import partition_for_key
@@ -95,7 +95,9 @@ NOTHING_READ = Reading(None, 0)
 class CommitLog:
     """The state of one query. `known` is what was read before, maybe elsewhere."""
 
-    def __init__(self, cluster: Cluster, query_id: str, known: Reading = NOTHING_READ) -> None:
+    def __init__(
+        self, cluster: ClusterClient, query_id: str, known: Reading = NOTHING_READ
+    ) -> None:
         self._cluster = cluster
         self._query_id = query_id
         self._key = query_id.encode()
@@ -111,7 +113,7 @@ class CommitLog:
         first, end = (await beginning_and_end(self._cluster, [partition], up_to))[partition]
         start = max(first, self._known.offset)
         state = self._known.state
-        reading = RangeReading(
+        reading = RangeReader(
             self._cluster,
             [RecordRange(partition, start, end)],
             [KEY, VALUE],
@@ -134,7 +136,7 @@ class CommitLog:
         and `CommitUncertain` if nobody said whether it is written: read again, or change again.
         """
         partition = await self._partition()
-        producer = Producer(
+        producer = RecordProducer(
             self._cluster,
             transactional_id=f"{PREFIX}{self._query_id}",
             transaction_timeout_ms=_CHANGE_TIMEOUT_MS,

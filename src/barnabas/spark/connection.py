@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from typing import TypeVar
 
-from barnabas.client.cluster import Cluster
-from barnabas.client.connections import Channel
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.connection_pool import Channel
 from barnabas.spark.kafka_settings import ConnectionOptions
 from barnabas.spark.worker_memory import settle
 from barnabas.sync.waiting import Client
@@ -22,7 +22,7 @@ class ClusterConnection(Client):
     """A cluster, and the means to wait for what is asked of it."""
 
     def __init__(self, options: ConnectionOptions) -> None:
-        self.cluster = Cluster(
+        self.cluster = ClusterClient(
             options.bootstrap_servers,
             client_id=options.client_id,
             request_timeout_ms=options.request_timeout_ms,
@@ -30,7 +30,7 @@ class ClusterConnection(Client):
         self.fetches = Channel()
         super().__init__(self.cluster)
 
-    def ask(self, question: Callable[[Cluster], Awaitable[T]]) -> T:
+    def ask(self, question: Callable[[ClusterClient], Awaitable[T]]) -> T:
         """Wait for an answer."""
         return self._wait(self._ask(question))
 
@@ -38,7 +38,7 @@ class ClusterConnection(Client):
         """Let something run while the caller does something else."""
         return self._seat.submit(work)
 
-    async def _ask(self, question: Callable[[Cluster], Awaitable[T]]) -> T:
+    async def _ask(self, question: Callable[[ClusterClient], Awaitable[T]]) -> T:
         if not self.cluster.brokers:
             await self.cluster.refresh([])
         return await question(self.cluster)

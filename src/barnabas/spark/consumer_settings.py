@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from barnabas.client.fetch_request import FetchTuning
-from barnabas.client.isolation import IsolationLevel, isolation_level
-from barnabas.client.range_reading import TUNING
+from barnabas.client.consumer.fetch_request import FetchTuning
+from barnabas.client.consumer.range_reader import TUNING
+from barnabas.client.offsets.isolation import IsolationLevel, isolation_level
 from barnabas.spark.kafka_settings import ConnectionOptions, GivenSettings, KnownSettings
 
 _KNOWN = KnownSettings(

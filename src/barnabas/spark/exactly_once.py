@@ -31,9 +31,13 @@ from collections.abc import Iterable
 from time import monotonic
 from typing import NamedTuple
 
-from barnabas.client.cluster import Cluster
-from barnabas.client.prepared_transactions import PreparedTransaction, end_prepared, still_open
-from barnabas.client.transactions import fence_producer, list_transactions
+from barnabas.client.admin.transactions import fence_producer, list_transactions
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.producer.prepared_transactions import (
+    PreparedTransaction,
+    end_prepared,
+    still_open,
+)
 from barnabas.errors import (
     BarnabasError,
     BrokerError,
@@ -89,7 +93,7 @@ class Written(NamedTuple):
 # -- tasks -----------------------------------------------------------------------------------------
 
 
-async def claim(cluster: Cluster, task: Task) -> Reading:
+async def claim(cluster: ClusterClient, task: Task) -> Reading:
     """See to it that the query belongs to the task's run, and say how it stands.
 
     Raises `RunSuperseded`. Of many tasks that come at once the first does it and the others wait.
@@ -143,7 +147,7 @@ def is_decided(state: QueryState | None, task: Task) -> bool:
 
 
 async def commit_batch(
-    cluster: Cluster, written: list[Written], *, timeout_ms: int | None = None
+    cluster: ClusterClient, written: list[Written], *, timeout_ms: int | None = None
 ) -> None:
     """Decide that a batch counts, unless that is done, and commit its transactions.
 
@@ -168,7 +172,7 @@ async def commit_batch(
         await _sweep(cluster, task.query_id)
 
 
-async def abort_batch(cluster: Cluster, written: list[Written]) -> None:
+async def abort_batch(cluster: ClusterClient, written: list[Written]) -> None:
     """A batch has failed: roll back what was written, unless it counts already."""
     prepared = [each.prepared for each in written if each.prepared is not None]
     if not prepared:
@@ -195,7 +199,9 @@ def _decided(
     return state.with_batch(task.batch_id, prepared)
 
 
-async def _check_open(cluster: Cluster, prepared: list[PreparedTransaction], task: Task) -> None:
+async def _check_open(
+    cluster: ClusterClient, prepared: list[PreparedTransaction], task: Task
+) -> None:
     """Raise if some can't be committed any more: the batch has to be written again."""
     gone = set(prepared).difference(await still_open(cluster, prepared))
     if gone:
@@ -206,7 +212,7 @@ async def _check_open(cluster: Cluster, prepared: list[PreparedTransaction], tas
         )
 
 
-async def _commit_all(cluster: Cluster, state: QueryState, timeout_ms: int | None) -> None:
+async def _commit_all(cluster: ClusterClient, state: QueryState, timeout_ms: int | None) -> None:
     outcomes = await asyncio.gather(
         *(end_prepared(cluster, each, committed=True) for each in state.transactions),
         return_exceptions=True,
@@ -225,7 +231,7 @@ async def _commit_all(cluster: Cluster, state: QueryState, timeout_ms: int | Non
         raise outcome
 
 
-async def _roll_back(cluster: Cluster, prepared: Iterable[PreparedTransaction]) -> None:
+async def _roll_back(cluster: ClusterClient, prepared: Iterable[PreparedTransaction]) -> None:
     outcomes = await asyncio.gather(
         *(end_prepared(cluster, each, committed=False) for each in prepared),
         return_exceptions=True,
@@ -236,7 +242,7 @@ async def _roll_back(cluster: Cluster, prepared: Iterable[PreparedTransaction]) 
             raise outcome
 
 
-async def _sweep(cluster: Cluster, query_id: str) -> None:
+async def _sweep(cluster: ClusterClient, query_id: str) -> None:
     """Roll back what attempts have left open that nobody chose."""
     of_task = re.compile(re.escape(f"{PREFIX}{query_id}-") + r"\d+-\d+")
     for each in await list_transactions(cluster, states=["Ongoing"]):

@@ -28,7 +28,7 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from barnabas.client.metadata import TopicPartition
+from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.records.columns.schema import OFFSET, PARTITION, TIMESTAMP, TOPIC
 
 _NEVER_NULL = (TOPIC, PARTITION, OFFSET, TIMESTAMP)

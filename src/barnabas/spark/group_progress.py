@@ -11,7 +11,7 @@ can fail, as when somebody consumes in that group: then a warning says so, and t
 import logging
 from concurrent.futures import Future, wait
 
-from barnabas.client.group_offsets import commit_offsets
+from barnabas.client.group.committed_offsets import commit_offsets
 from barnabas.errors import BarnabasError
 from barnabas.spark.connection import ClusterConnection
 from barnabas.spark.positions import Offsets

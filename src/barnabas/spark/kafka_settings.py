@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TypeVar
 
-from barnabas.client.connection import DEFAULT_REQUEST_TIMEOUT_MS
+from barnabas.client.connect.broker_connection import DEFAULT_REQUEST_TIMEOUT_MS
 from barnabas.errors import InvalidArgument
 
 PREFIX = "kafka."

@@ -2,28 +2,28 @@
 
 from collections.abc import Collection, Mapping
 
-from barnabas.client.cluster import Cluster
-from barnabas.client.isolation import IsolationLevel
-from barnabas.client.metadata import TopicPartition
-from barnabas.client.offsets import EARLIEST, LATEST, NOT_FOUND, list_offsets
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.offsets.isolation import IsolationLevel
+from barnabas.client.offsets.list_offsets import EARLIEST, LATEST, NOT_FOUND, list_offsets
 from barnabas.errors import InvalidArgument
 from barnabas.spark.positions import Offsets, Positions, json_of
 
 
-async def earliest(cluster: Cluster, partitions: Collection[TopicPartition]) -> Offsets:
+async def earliest(cluster: ClusterClient, partitions: Collection[TopicPartition]) -> Offsets:
     """Where the logs begin."""
     return await _at(cluster, dict.fromkeys(partitions, EARLIEST), IsolationLevel.READ_UNCOMMITTED)
 
 
 async def latest(
-    cluster: Cluster, partitions: Collection[TopicPartition], isolation: IsolationLevel
+    cluster: ClusterClient, partitions: Collection[TopicPartition], isolation: IsolationLevel
 ) -> Offsets:
     """Where the logs end for a reader of this isolation."""
     return await _at(cluster, dict.fromkeys(partitions, LATEST), isolation)
 
 
 async def first_since(
-    cluster: Cluster,
+    cluster: ClusterClient,
     partitions: Collection[TopicPartition],
     timestamp_ms: int,
     isolation: IsolationLevel,
@@ -37,7 +37,7 @@ async def first_since(
 
 
 async def resolve(
-    cluster: Cluster,
+    cluster: ClusterClient,
     positions: Positions,
     partitions: Collection[TopicPartition],
     isolation: IsolationLevel,
@@ -78,7 +78,7 @@ def _for_each(
 
 
 async def _at(
-    cluster: Cluster, timestamps: Mapping[TopicPartition, int], isolation: IsolationLevel
+    cluster: ClusterClient, timestamps: Mapping[TopicPartition, int], isolation: IsolationLevel
 ) -> Offsets:
     if not timestamps:
         return {}

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from barnabas.client.offsets import EARLIEST, LATEST
+from barnabas.client.offsets.list_offsets import EARLIEST, LATEST
 from barnabas.errors import InvalidArgument
 from barnabas.spark.consumer_settings import ConsumerSettings, consumer_settings
 from barnabas.spark.kafka_settings import PREFIX

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from barnabas.client.metadata import TopicPartition
-from barnabas.client.offsets import EARLIEST, LATEST
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.offsets.list_offsets import EARLIEST, LATEST
 from barnabas.errors import InvalidArgument
 
 Offsets = dict[TopicPartition, int]

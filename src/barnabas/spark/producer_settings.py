@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from barnabas.client.producer import ACKS_ALL
-from barnabas.client.producer_options import compression_of
+from barnabas.client.producer.producer_options import compression_of
+from barnabas.client.producer.record_producer import ACKS_ALL
 from barnabas.records.compression import Compression
 from barnabas.spark.kafka_settings import ConnectionOptions, GivenSettings, KnownSettings
 

@@ -6,7 +6,7 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
-from barnabas.client.range_reading import RangeReading
+from barnabas.client.consumer.range_reader import RangeReader
 from barnabas.spark.connection import connect
 from barnabas.spark.data_loss import report_loss
 from barnabas.spark.options import SourceOptions
@@ -20,7 +20,7 @@ def read_ranges(
     """The records of a task; the next ones are fetched while Spark takes the last ones."""
     form = ArrowForm(schema)
     connection = connect(options.consumer.connection)
-    reading = RangeReading(
+    reading = RangeReader(
         connection.cluster,
         task.ranges,
         form.columns,

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from barnabas.client.producer import Producer
-from barnabas.client.table_sending import TableSending
+from barnabas.client.producer.record_producer import RecordProducer
+from barnabas.client.producer.table_sender import TableSender
 from barnabas.records.columns import schema
 from barnabas.spark.connection import ClusterConnection, connect
 from barnabas.spark.sink_options import SinkOptions
@@ -16,7 +16,7 @@ class RowWriting:
     """Sends rows through one producer, packing in this thread while its loop sends."""
 
     def __init__(
-        self, connection: ClusterConnection, producer: Producer, options: SinkOptions
+        self, connection: ClusterConnection, producer: RecordProducer, options: SinkOptions
     ) -> None:
         self._connection = connection
         self._producer = producer
@@ -26,7 +26,7 @@ class RowWriting:
         """Queue the rows, as soon as there is room for them."""
         if self._topic is not None:  # Spark lets it replace the column topic, and only that
             columns = [each for each in columns if each != schema.TOPIC]
-        sending = TableSending(self._producer, batch.select(columns), self._topic)
+        sending = TableSender(self._producer, batch.select(columns), self._topic)
         if not sending.is_prepared:
             self._connection.ask(lambda _: sending.prepare())
         for packed in sending.batches():
@@ -59,15 +59,15 @@ def write_rows(options: SinkOptions, columns: list[str], batches: Iterator[pa.Re
     return rows
 
 
-def _producer(connection: ClusterConnection, options: SinkOptions) -> Producer:
+def _producer(connection: ClusterConnection, options: SinkOptions) -> RecordProducer:
     """The producer of this process: a worker has many tasks, one after the other."""
     key = (os.getpid(), options)
     producer = _producers.get(key)
     if producer is None:
-        producer = Producer(connection.cluster, **options.producer.producer)
+        producer = RecordProducer(connection.cluster, **options.producer.producer)
         connection.ask(lambda _: producer.start())
         _producers[key] = producer
     return producer
 
 
-_producers: dict[tuple[int, SinkOptions], Producer] = {}
+_producers: dict[tuple[int, SinkOptions], RecordProducer] = {}

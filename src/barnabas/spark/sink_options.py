@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from barnabas.client.producer import ACKS_ALL
+from barnabas.client.producer.record_producer import ACKS_ALL
 from barnabas.errors import InvalidArgument
 from barnabas.spark.kafka_settings import PREFIX
 from barnabas.spark.producer_settings import ProducerSettings, producer_settings

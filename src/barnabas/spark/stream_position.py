@@ -12,7 +12,7 @@ import struct
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from barnabas.client.metadata import TopicPartition
+from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.errors import InvalidArgument
 from barnabas.spark.positions import Offsets, json_of, offsets_of
 from barnabas.wire.primitives import ZERO_UUID

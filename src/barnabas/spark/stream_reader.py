@@ -22,9 +22,9 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from barnabas.client.cluster import Cluster
-from barnabas.client.metadata import TopicPartition
-from barnabas.client.range_reading import RecordRange
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.consumer.range_reader import RecordRange
 from barnabas.errors import UnknownTopic
 from barnabas.spark import log_offsets
 from barnabas.spark.connection import connect
@@ -113,7 +113,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # -- what is there -------------------------------------------------------------------------
 
-    async def _initial(self, cluster: Cluster) -> StreamPosition:
+    async def _initial(self, cluster: ClusterClient) -> StreamPosition:
         source = self._source
         topics = await partitions_of(cluster, source.subscription)
         starts = await log_offsets.resolve(
@@ -136,7 +136,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     starts[each] = first[each]
         return position_at(starts, topics)
 
-    async def _ends(self, cluster: Cluster) -> StreamPosition:
+    async def _ends(self, cluster: ClusterClient) -> StreamPosition:
         """Where the logs end now, of all partitions that are known by now."""
         now = monotonic()
         if self._looked_around is None or now - self._looked_around > _LOOK_AROUND_S:
@@ -243,7 +243,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if is_idle:  # perhaps there is no next time
             self._progress.wait()
 
-    def _ask(self, question: Callable[[Cluster], Awaitable[T]]) -> T:
+    def _ask(self, question: Callable[[ClusterClient], Awaitable[T]]) -> T:
         return connect(self._source.consumer.connection).ask(question)
 
 

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from barnabas.client.cluster import Cluster
-from barnabas.client.errors import check
-from barnabas.client.metadata import Topic, TopicPartition
+from barnabas.client.connect.broker_errors import check
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import TopicMetadata, TopicPartition
 from barnabas.wire.errors import ErrorCode
 
 _MISSING = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
@@ -37,7 +37,7 @@ Subscription = Named | Pattern | Assigned
 
 
 async def partitions_of(
-    cluster: Cluster, subscription: Subscription, *, missing_ok: bool = False
+    cluster: ClusterClient, subscription: Subscription, *, missing_ok: bool = False
 ) -> dict[TopicPartition, bytes]:
     """The partitions there are now, each with the id of its topic (`ZERO_UUID`: it has none).
 
@@ -52,7 +52,7 @@ async def partitions_of(
 
 
 def _chosen(
-    subscription: Subscription, topics: dict[str, Topic], missing_ok: bool
+    subscription: Subscription, topics: dict[str, TopicMetadata], missing_ok: bool
 ) -> dict[TopicPartition, bytes]:
     match subscription:
         case Pattern(pattern):
@@ -83,14 +83,14 @@ def _asked(subscription: Subscription) -> list[str] | None:
             return list({each.topic for each in partitions})
 
 
-def _existing(topics: list[Topic], missing_ok: bool) -> list[Topic]:
+def _existing(topics: list[TopicMetadata], missing_ok: bool) -> list[TopicMetadata]:
     for topic in topics:
         if topic.error_code and not (missing_ok and topic.error_code in _MISSING):
             check(topic.error_code, f"topic {topic.name}")
     return topics
 
 
-def _partitions(topics: Iterable[Topic]) -> dict[TopicPartition, bytes]:
+def _partitions(topics: Iterable[TopicMetadata]) -> dict[TopicPartition, bytes]:
     return {
         TopicPartition(topic.name, each.partition): topic.topic_id
         for topic in topics

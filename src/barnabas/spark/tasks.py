@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from pyspark.sql.datasource import InputPartition
 
-from barnabas.client.range_reading import RecordRange
+from barnabas.client.consumer.range_reader import RecordRange
 
 MIN_TASK_RECORDS = 2_000
 """Fewer are not worth a task, unless the user thinks otherwise (minPartitions)."""

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from barnabas.client.producer import Producer
-from barnabas.client.transaction import Transaction
+from barnabas.client.producer.record_producer import RecordProducer
+from barnabas.client.producer.transaction import ProducerTransaction
 from barnabas.errors import InvalidArgument, NotAuthorized
 from barnabas.spark.commit_log import NOTHING_READ, Reading
 from barnabas.spark.connection import ClusterConnection, connect
@@ -33,7 +33,7 @@ def write_in_transaction(
     if first is None:
         return Written(task, known, None)
     timeout_ms = options.producer.transaction_timeout_ms
-    producer = Producer(
+    producer = RecordProducer(
         connection.cluster,
         transactional_id=task.transactional_id,
         transaction_timeout_ms=timeout_ms,
@@ -51,7 +51,7 @@ def write_in_transaction(
     return Written(task, known, prepared)
 
 
-async def _begin(producer: Producer, timeout_ms: int | None) -> Transaction:
+async def _begin(producer: RecordProducer, timeout_ms: int | None) -> ProducerTransaction:
     try:
         await producer.start()
     except (InvalidArgument, NotAuthorized) as error:

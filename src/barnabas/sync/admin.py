@@ -4,16 +4,16 @@
 
 from collections.abc import Iterable, Mapping
 
-from barnabas.client.address import BootstrapServers
-from barnabas.client.administration import Administration
-from barnabas.client.brokers import ClusterDescription
-from barnabas.client.configs import ConfigEntry, ConfigValue, resource_of, settings_of
-from barnabas.client.connection import DEFAULT_REQUEST_TIMEOUT_MS
-from barnabas.client.descriptions import GroupDescription, TopicDescription
-from barnabas.client.groups import GroupListing
-from barnabas.client.isolation import Isolation, isolation_level
-from barnabas.client.metadata import TopicPartition
-from barnabas.client.moments import Where, timestamp_of
+from barnabas.client.admin.admin_core import AdminCore
+from barnabas.client.admin.brokers import ClusterDescription
+from barnabas.client.admin.configs import ConfigEntry, ConfigValue, resource_of, settings_of
+from barnabas.client.admin.descriptions import GroupDescription, TopicDescription
+from barnabas.client.admin.groups import GroupListing
+from barnabas.client.connect.address import BootstrapServers
+from barnabas.client.connect.broker_connection import DEFAULT_REQUEST_TIMEOUT_MS
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.offsets.isolation import Isolation, isolation_level
+from barnabas.client.offsets.offset_spec import Where, timestamp_of
 from barnabas.sync.waiting import Client
 
 
@@ -40,7 +40,7 @@ class Admin(Client):
         request_timeout_ms: int = DEFAULT_REQUEST_TIMEOUT_MS,
         client_id: str = "barnabas",
     ) -> None:
-        self._core = Administration(
+        self._core = AdminCore(
             bootstrap_servers, client_id=client_id, request_timeout_ms=request_timeout_ms
         )
         super().__init__(self._core)

@@ -7,16 +7,21 @@ from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from barnabas.client.address import BootstrapServers
-from barnabas.client.consumer_settings import CommitName, DataLossName, IsolationName, core_of
-from barnabas.client.fetch_request import FetchTuning
-from barnabas.client.limits import check_number
-from barnabas.client.metadata import TopicPartition
-from barnabas.client.moments import Where
-from barnabas.client.outbox import Outbox
-from barnabas.client.rebalancer import Change, News
-from barnabas.client.streams import By, Lot, Streams
-from barnabas.client.subscription import CLOSE_TIMEOUT_S
+from barnabas.client.connect.address import BootstrapServers
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.connect.option_checks import check_number
+from barnabas.client.consumer.consumer_core import CLOSE_TIMEOUT_S
+from barnabas.client.consumer.consumer_options import (
+    CommitName,
+    DataLossName,
+    IsolationName,
+    core_of,
+)
+from barnabas.client.consumer.delivery_queue import DeliveryQueue
+from barnabas.client.consumer.fetch_request import FetchTuning
+from barnabas.client.consumer.rebalancer import PartitionChange, RebalanceEvent
+from barnabas.client.consumer.streams import By, StreamQueue, Streams
+from barnabas.client.offsets.offset_spec import Where
 from barnabas.errors import ClientClosed, InvalidArgument
 from barnabas.formats import Format, FormatName
 from barnabas.records.message import Message
@@ -123,9 +128,9 @@ class Consumer(PositionsAndOffsets):
             client_id=client_id,
         )
         self._callbacks = {
-            Change.ASSIGNED: on_assigned,
-            Change.REVOKED: on_revoked,
-            Change.LOST: on_lost,
+            PartitionChange.ASSIGNED: on_assigned,
+            PartitionChange.REVOKED: on_revoked,
+            PartitionChange.LOST: on_lost,
         }
         self._has_streams = False
         super().__init__(core)
@@ -136,7 +141,7 @@ class Consumer(PositionsAndOffsets):
         With `commit="auto"`, the message or list that came last is not done by this: it may be that
         its handler failed. Only leaving the block without an exception says that it did not.
         """
-        on_revoked = self._callbacks[Change.REVOKED]
+        on_revoked = self._callbacks[PartitionChange.REVOKED]
         try:
             if on_revoked is not None and not self._seat.closed and self._core.assignment:
                 self._call(on_revoked, self._core.assignment)
@@ -203,11 +208,11 @@ class Consumer(PositionsAndOffsets):
         list of messages does: it is done when the next one is asked for. Not for commit="done".
         Needs pyarrow: pip install 'barnabas[arrow]'.
         """
-        from barnabas.client.table_polling import TablePolling
+        from barnabas.client.consumer.table_poll import TablePoll
 
         check_number("timeout_s", timeout_s)
         outbox = self._begin_reading()
-        polling = TablePolling(outbox, columns)
+        polling = TablePoll(outbox, columns)
         outbox.settle()
         self._breathe()
         polling.take()
@@ -241,14 +246,14 @@ class Consumer(PositionsAndOffsets):
         streams = Streams(self._core, count, by)
         self._has_streams = True
 
-        def attend(lot: Lot) -> None:
+        def attend(lot: StreamQueue) -> None:
             news = self._wait(streams.attend(lot))
             if news is not None:
                 self._tell(news)
 
         return [Stream(streams, lot, attend) for lot in streams.lots]
 
-    def _begin_reading(self) -> Outbox:
+    def _begin_reading(self) -> DeliveryQueue:
         self._seat.check()
         if self._has_streams:
             raise InvalidArgument("this consumer is read by its streams")
@@ -263,7 +268,7 @@ class Consumer(PositionsAndOffsets):
         if news is not None:
             self._tell(news)
 
-    def _tell(self, news: News) -> None:
+    def _tell(self, news: RebalanceEvent) -> None:
         try:
             callback = self._callbacks[news.change]
             if callback is not None:

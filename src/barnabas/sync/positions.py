@@ -5,11 +5,11 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from barnabas.client.commit_mode import CommitMode
-from barnabas.client.metadata import TopicPartition
-from barnabas.client.moments import timestamp_of
-from barnabas.client.offsets import EARLIEST, LATEST
-from barnabas.client.subscription import Subscription
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.consumer.commit_mode import CommitMode
+from barnabas.client.consumer.consumer_core import ConsumerCore
+from barnabas.client.offsets.list_offsets import EARLIEST, LATEST
+from barnabas.client.offsets.offset_spec import timestamp_of
 from barnabas.errors import InvalidArgument
 from barnabas.records.message import Message
 from barnabas.sync.waiting import Client
@@ -18,7 +18,7 @@ from barnabas.sync.waiting import Client
 class PositionsAndOffsets(Client):
     """The part of a consumer that is not about reading."""
 
-    def __init__(self, core: Subscription) -> None:
+    def __init__(self, core: ConsumerCore) -> None:
         self._core = core
         self._outbox = core.outbox
         super().__init__(core)
@@ -86,7 +86,7 @@ class PositionsAndOffsets(Client):
         self._core.done(message)
 
     @property
-    def _marking(self) -> Subscription:
+    def _marking(self) -> ConsumerCore:
         """What a producer's transaction commits the offsets of."""
         if self._outbox.mode is not CommitMode.MANUAL:
             raise InvalidArgument(

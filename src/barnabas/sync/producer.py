@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from barnabas.client.address import BootstrapServers
-from barnabas.client.cluster import Cluster
-from barnabas.client.connection import DEFAULT_REQUEST_TIMEOUT_MS
-from barnabas.client.limits import check_at_least
-from barnabas.client.producer import Partitioner
-from barnabas.client.producer import Producer as CoreProducer
-from barnabas.client.producer_core import ProducerCore
-from barnabas.client.producer_options import Acks, CompressionName, acks_of, compression_of
-from barnabas.client.routes import decline
-from barnabas.client.sent import Sent
+from barnabas.client.connect.address import BootstrapServers
+from barnabas.client.connect.broker_connection import DEFAULT_REQUEST_TIMEOUT_MS
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.option_checks import check_at_least
+from barnabas.client.producer.producer_core import ProducerCore
+from barnabas.client.producer.producer_options import Acks, CompressionName, acks_of, compression_of
+from barnabas.client.producer.record_producer import Partitioner, RecordProducer
+from barnabas.client.producer.sent_record import Sent
+from barnabas.client.producer.topic_routes import decline
 from barnabas.formats import Format, FormatName, encoder
 from barnabas.records.murmur2 import partition_for_key
 from barnabas.records.record import Header
@@ -87,10 +86,10 @@ class Producer(Client):
         self._encode_value = (
             None if value_format == "bytes" else encoder(value_format, "value_format")
         )
-        cluster = Cluster(
+        cluster = ClusterClient(
             bootstrap_servers, client_id=client_id, request_timeout_ms=request_timeout_ms
         )
-        self._producer = CoreProducer(
+        self._producer = RecordProducer(
             cluster,
             acks=acks_of(acks),
             compression=compression_of(compression),
@@ -168,10 +167,10 @@ class Producer(Client):
         meanwhile for room in the buffer; ask `flush` whether it was delivered. Needs pyarrow:
         pip install 'barnabas[arrow]'.
         """
-        from barnabas.client.table_sending import TableSending
+        from barnabas.client.producer.table_sender import TableSender
 
         self._seat.check()
-        sending = TableSending(self._producer, table, topic)
+        sending = TableSender(self._producer, table, topic)
         if not sending.is_prepared:
             self._wait(self._core.start())
             self._wait(sending.prepare())

@@ -5,7 +5,7 @@
 from collections.abc import Iterator
 from typing import Protocol
 
-from barnabas.client.streams import Lot, Streams
+from barnabas.client.consumer.streams import StreamQueue, Streams
 from barnabas.errors import ClientClosed
 from barnabas.records.message import Message
 
@@ -13,7 +13,7 @@ from barnabas.records.message import Message
 class Attend(Protocol):
     """Waits until there is something for a stream, and tells the application what it has to."""
 
-    def __call__(self, lot: Lot, /) -> None: ...
+    def __call__(self, lot: StreamQueue, /) -> None: ...
 
 
 class Stream:
@@ -22,7 +22,7 @@ class Stream:
     It waits for new messages, and ends when the consumer is closed.
     """
 
-    def __init__(self, streams: Streams, lot: Lot, attend: Attend) -> None:
+    def __init__(self, streams: Streams, lot: StreamQueue, attend: Attend) -> None:
         self._streams = streams
         self._lot = lot
         self._attend = attend

@@ -5,8 +5,8 @@
 from types import TracebackType
 from typing import Self
 
-from barnabas.client.producer_core import ProducerCore
-from barnabas.client.transaction import Transaction as CoreTransaction
+from barnabas.client.producer.producer_core import ProducerCore
+from barnabas.client.producer.transaction import ProducerTransaction
 from barnabas.errors import ClientClosed
 from barnabas.sync.waiting import Client
 
@@ -14,7 +14,9 @@ from barnabas.sync.waiting import Client
 class Transaction:
     """Made by `Producer.transaction`, to be used as a context manager, once."""
 
-    def __init__(self, client: Client, core: ProducerCore, transaction: CoreTransaction) -> None:
+    def __init__(
+        self, client: Client, core: ProducerCore, transaction: ProducerTransaction
+    ) -> None:
         self._client = client
         self._core = core
         self._transaction = transaction

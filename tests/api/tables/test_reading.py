@@ -167,7 +167,7 @@ def test_a_time_of_the_broker_s_is_told(bootstrap: str, make_topic: MakeTopic) -
 def test_a_large_topic_comes_in_several_tables(
     face: Clients, make_topic: MakeTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("barnabas.client.table_polling._ENOUGH_BYTES", 10_000)
+    monkeypatch.setattr("barnabas.client.consumer.table_poll._ENOUGH_BYTES", 10_000)
     topic = make_topic(partitions=1)
     with face.producer(batch_bytes=4_000) as producer:
         producer.send_table(pa.table({"value": ["v" * 100] * 1_000}), topic=topic)

@@ -110,7 +110,7 @@ def test_rows_without_a_key_are_spread_batch_by_batch(
 def test_order_is_kept_across_chunks_blocks_and_batches(
     bootstrap: str, make_topic: MakeTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("barnabas.client.table_columns._BLOCK_BYTES", 5_000)
+    monkeypatch.setattr("barnabas.client.producer.table_columns._BLOCK_BYTES", 5_000)
     topic = make_topic(partitions=1)
     table = pa.concat_tables(
         [pa.table({"value": [f"{at + i}" for i in range(7)]}) for at in range(0, 2_100, 7)]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from barnabas.cli.admin.transactions import _print_transaction
-from barnabas.client.transactions import TransactionDescription
+from barnabas.client.admin.transactions import TransactionDescription
 from tests.cli.conftest import Cli, committed, interrupt
 from tests.support.broker import wait_until
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from barnabas.client.cluster import Cluster
-from barnabas.client.quorum import describe_quorum
+from barnabas.client.admin.quorum import describe_quorum
+from barnabas.client.connect.cluster_client import ClusterClient
 from tests.cli.conftest import Cli
 from tests.support.broker import wait_until
 from tests.support.supervised import Supervised
@@ -301,7 +301,7 @@ def test_watching_goes_on_until_it_is_interrupted(cli: Cli) -> None:
 
 def test_the_quorum_is_described_through_any_node(cli: Cli) -> None:
     async def ask(bootstrap: str) -> int:
-        async with Cluster(bootstrap) as cluster:
+        async with ClusterClient(bootstrap) as cluster:
             return (await describe_quorum(cluster)).leader_id
 
     found = {asyncio.run(ask(address)) for address in cli.bootstrap.split(",")}

@@ -9,11 +9,16 @@ from barnabas.cli.cluster.missing_controller import explain
 from barnabas.cli.cluster.move import parse_nodes, rotate
 from barnabas.cli.cluster.status import VoterStatus, summarize
 from barnabas.cli.cluster.status_output import print_status
-from barnabas.client.address import Address
-from barnabas.client.brokers import BrokerDescription, ClusterDescription
-from barnabas.client.metadata import NO_LEADER, Partition, Topic, TopicPartition
-from barnabas.client.quorum import QuorumDescription, QuorumReplica
-from barnabas.client.reassignments import Reassignment
+from barnabas.client.admin.brokers import BrokerDescription, ClusterDescription
+from barnabas.client.admin.quorum import QuorumDescription, QuorumReplica
+from barnabas.client.admin.reassignments import Reassignment
+from barnabas.client.connect.address import Address
+from barnabas.client.connect.cluster_metadata import (
+    NO_LEADER,
+    PartitionMetadata,
+    TopicMetadata,
+    TopicPartition,
+)
 
 T0 = TopicPartition("t", 0)
 
@@ -28,13 +33,15 @@ def quorum(*voters: int) -> QuorumDescription:
     return QuorumDescription(1, 7, 98, states, [])
 
 
-def topic(replicas: list[int], isr: list[int], leader: int | None = None) -> dict[str, Topic]:
+def topic(
+    replicas: list[int], isr: list[int], leader: int | None = None
+) -> dict[str, TopicMetadata]:
     first = (isr or [NO_LEADER])[0]
-    partition = Partition(0, first if leader is None else leader, 0, replicas, isr, [])
-    return {"t": Topic("t", 0, False, [partition])}
+    partition = PartitionMetadata(0, first if leader is None else leader, 0, replicas, isr, [])
+    return {"t": TopicMetadata("t", 0, False, [partition])}
 
 
-def status(topics: dict[str, Topic], **given: Any) -> Any:
+def status(topics: dict[str, TopicMetadata], **given: Any) -> Any:
     return summarize(
         given.get("described", brokers()),
         topics,
@@ -90,7 +97,9 @@ def test_a_node_that_can_not_be_reached_from_here_is_a_problem() -> None:
         (topic([1], [1], NO_LEADER), {}, ["1 partition not available"]),
     ],
 )
-def test_what_partitions_lack(topics: dict[str, Topic], min_isr: Any, problems: list[str]) -> None:
+def test_what_partitions_lack(
+    topics: dict[str, TopicMetadata], min_isr: Any, problems: list[str]
+) -> None:
     assert status(topics, min_isr=min_isr).problems == problems
 
 

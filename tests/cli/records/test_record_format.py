@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from barnabas.cli.records.deserializers import Deserializer, UndecodableError, decoder
 from barnabas.cli.records.record_format import compile_template, escape_controls
-from barnabas.client.metadata import TopicPartition
+from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.records.record import Record
 
 

@@ -10,7 +10,7 @@ from barnabas.cli.base.output import print_json, print_table, say
 from barnabas.cli.base.pairs import parse_pairs
 
 if TYPE_CHECKING:
-    from barnabas.client.configs import ResourceType
+    from barnabas.client.admin.configs import ResourceType
 
 app = typer.Typer(no_args_is_help=True, help="Read and change configs of topics and brokers.")
 
@@ -29,7 +29,7 @@ NameArgument = Annotated[
 
 
 def _resource_type(kind: Kind) -> "ResourceType":
-    from barnabas.client.configs import ResourceType
+    from barnabas.client.admin.configs import ResourceType
 
     return ResourceType[kind.name]
 
@@ -50,7 +50,7 @@ async def get(
     everything: Annotated[bool, typer.Option("--all", help="Also what is at its default.")] = False,
 ) -> None:
     """Show configs that were set, or all that there are."""
-    from barnabas.client.configs import describe_configs
+    from barnabas.client.admin.configs import describe_configs
 
     if kind is Kind.TOPIC and name is None:
         raise UsageError("which topic? Write: barnabas configs get topic NAME")
@@ -82,7 +82,7 @@ async def set_(
     pairs: Annotated[list[str], typer.Argument(metavar="KEY=VALUE", show_default=False)],
 ) -> None:
     """Set configs; the others stay as they are."""
-    from barnabas.client.configs import alter_configs
+    from barnabas.client.admin.configs import alter_configs
 
     settings = parse_pairs(pairs, "config")
     async with session.connect() as cluster:
@@ -99,7 +99,7 @@ async def unset(
     keys: Annotated[list[str], typer.Argument(metavar="KEY", show_default=False)],
 ) -> None:
     """Put configs back to their defaults."""
-    from barnabas.client.configs import alter_configs
+    from barnabas.client.admin.configs import alter_configs
 
     async with session.connect() as cluster:
         await alter_configs(cluster, _resource_type(kind), name, deletions=keys)

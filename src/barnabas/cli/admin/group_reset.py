@@ -7,11 +7,11 @@ from typing import NamedTuple
 from barnabas.cli.base.command import CommandError, UsageError
 from barnabas.cli.base.partition_names import named_partitions
 from barnabas.cli.base.times import parse_time
-from barnabas.client.cluster import Cluster
-from barnabas.client.group_offsets import commit_offsets, fetch_committed
-from barnabas.client.groups import describe_group
-from barnabas.client.metadata import TopicPartition
-from barnabas.client.offsets import NOT_FOUND, beginning_and_end, list_offsets
+from barnabas.client.admin.groups import describe_group
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.group.committed_offsets import commit_offsets, fetch_committed
+from barnabas.client.offsets.list_offsets import NOT_FOUND, beginning_and_end, list_offsets
 from barnabas.errors import BrokerError
 from barnabas.wire.errors import ErrorCode
 
@@ -35,7 +35,12 @@ class Move(NamedTuple):
 
 
 async def plan_reset(
-    cluster: Cluster, group_id: str, topics: Sequence[str], target: Target, *, all_topics: bool
+    cluster: ClusterClient,
+    group_id: str,
+    topics: Sequence[str],
+    target: Target,
+    *,
+    all_topics: bool,
 ) -> list[Move]:
     """What a reset would do."""
     if sum(each is not None and each is not False for each in target) != 1:
@@ -59,7 +64,7 @@ async def plan_reset(
     ]
 
 
-async def apply_reset(cluster: Cluster, group_id: str, plan: Sequence[Move]) -> None:
+async def apply_reset(cluster: ClusterClient, group_id: str, plan: Sequence[Move]) -> None:
     """Commit the planned offsets, if nobody is reading."""
     try:
         state = (await describe_group(cluster, group_id)).state
@@ -76,7 +81,7 @@ async def apply_reset(cluster: Cluster, group_id: str, plan: Sequence[Move]) -> 
 
 
 async def _wanted(
-    cluster: Cluster,
+    cluster: ClusterClient,
     partitions: Sequence[TopicPartition],
     target: Target,
     committed: dict[TopicPartition, int],

@@ -8,9 +8,9 @@ from barnabas.cli.base.command import CommandError, Session, cluster_command
 from barnabas.cli.base.output import Cell, print_json, print_line, print_table, say
 
 if TYPE_CHECKING:
-    from barnabas.client.cluster import Cluster
-    from barnabas.client.groups import GroupDescription
-    from barnabas.client.metadata import TopicPartition
+    from barnabas.client.admin.groups import GroupMembers
+    from barnabas.client.connect.cluster_client import ClusterClient
+    from barnabas.client.connect.cluster_metadata import TopicPartition
 
 app = typer.Typer(no_args_is_help=True, help="List, describe, rewind and delete consumer groups.")
 
@@ -21,7 +21,7 @@ Groups = Annotated[list[str], typer.Argument(metavar="GROUP", help="Groups.", sh
 @cluster_command
 async def list_(session: Session) -> None:
     """List consumer groups."""
-    from barnabas.client.groups import list_groups
+    from barnabas.client.admin.groups import list_groups
 
     async with session.connect() as cluster:
         groups = await list_groups(cluster)
@@ -39,7 +39,7 @@ async def list_(session: Session) -> None:
 @cluster_command
 async def describe(session: Session, groups: Groups) -> None:
     """Show state, members, assignments, committed offsets and lag of groups."""
-    from barnabas.client.groups import describe_group
+    from barnabas.client.admin.groups import describe_group
 
     async with session.connect() as cluster:
         described = [
@@ -54,9 +54,9 @@ async def describe(session: Session, groups: Groups) -> None:
         _print_group(group)
 
 
-async def _describe(cluster: "Cluster", group: "GroupDescription") -> dict[str, object]:
-    from barnabas.client.descriptions import GroupOffset
-    from barnabas.client.group_offsets import fetch_committed
+async def _describe(cluster: "ClusterClient", group: "GroupMembers") -> dict[str, object]:
+    from barnabas.client.admin.descriptions import GroupOffset
+    from barnabas.client.group.committed_offsets import fetch_committed
 
     committed = await fetch_committed(cluster, group.group_id)
     readers = {partition: member for member in group.members for partition in member.partitions}
@@ -95,10 +95,12 @@ async def _describe(cluster: "Cluster", group: "GroupDescription") -> dict[str, 
     }
 
 
-async def _bounds(cluster: "Cluster", topics: set[str]) -> "dict[TopicPartition, tuple[int, int]]":
+async def _bounds(
+    cluster: "ClusterClient", topics: set[str]
+) -> "dict[TopicPartition, tuple[int, int]]":
     """First and end offsets of all partitions of the topics that still exist."""
-    from barnabas.client.metadata import NO_LEADER, TopicPartition
-    from barnabas.client.offsets import beginning_and_end
+    from barnabas.client.connect.cluster_metadata import NO_LEADER, TopicPartition
+    from barnabas.client.offsets.list_offsets import beginning_and_end
 
     partitions = [
         TopicPartition(name, each.partition)
@@ -202,7 +204,7 @@ async def reset_offsets(
 @cluster_command
 async def delete(session: Session, groups: Groups) -> None:
     """Delete groups without members, and their committed offsets."""
-    from barnabas.client.groups import delete_groups
+    from barnabas.client.admin.groups import delete_groups
 
     async with session.connect() as cluster:
         results = await delete_groups(cluster, groups)

@@ -9,9 +9,13 @@ from barnabas.cli.base.output import Cell, human_size, print_json, print_line, p
 from barnabas.cli.base.pairs import parse_pairs
 
 if TYPE_CHECKING:
-    from barnabas.client.cluster import Cluster
-    from barnabas.client.metadata import Partition, Topic, TopicPartition
-    from barnabas.client.topics import CreatedTopic
+    from barnabas.client.admin.topics import CreatedTopic
+    from barnabas.client.connect.cluster_client import ClusterClient
+    from barnabas.client.connect.cluster_metadata import (
+        PartitionMetadata,
+        TopicMetadata,
+        TopicPartition,
+    )
 
 app = typer.Typer(no_args_is_help=True, help="Create, list, describe, alter and delete topics.")
 
@@ -62,7 +66,7 @@ async def create(
     ] = False,
 ) -> None:
     """Create a topic."""
-    from barnabas.client.topics import BROKER_DEFAULT, create_topic
+    from barnabas.client.admin.topics import BROKER_DEFAULT, create_topic
     from barnabas.errors import BrokerError
     from barnabas.wire.errors import ErrorCode
 
@@ -163,11 +167,13 @@ async def describe(
         _print_topic(topic)
 
 
-async def _describe(cluster: "Cluster", topics: "list[Topic]") -> list[dict[str, object]]:
-    from barnabas.client.configs import ResourceType, describe_configs
-    from barnabas.client.metadata import NO_LEADER, TopicPartition
-    from barnabas.client.replicas import eligible_leaders
-    from barnabas.client.topics import log_sizes
+async def _describe(
+    cluster: "ClusterClient", topics: "list[TopicMetadata]"
+) -> list[dict[str, object]]:
+    from barnabas.client.admin.configs import ResourceType, describe_configs
+    from barnabas.client.admin.replicas import eligible_leaders
+    from barnabas.client.admin.topics import log_sizes
+    from barnabas.client.connect.cluster_metadata import NO_LEADER, TopicPartition
 
     partitions = [
         TopicPartition(topic.name, each.partition)
@@ -213,10 +219,10 @@ async def _describe(cluster: "Cluster", topics: "list[Topic]") -> list[dict[str,
 
 
 async def _offsets(
-    cluster: "Cluster", partitions: "list[TopicPartition]"
+    cluster: "ClusterClient", partitions: "list[TopicPartition]"
 ) -> "dict[TopicPartition, tuple[int, int]]":
     """Where logs begin and end; those of a leader that is away are left out."""
-    from barnabas.client.offsets import beginning_and_end
+    from barnabas.client.offsets.list_offsets import beginning_and_end
     from barnabas.errors import BarnabasError
 
     found: dict[TopicPartition, tuple[int, int]] = {}
@@ -268,7 +274,7 @@ def _remark(partition: dict[str, object]) -> str:
     return "under-replicated" if partition["under_replicated"] else ""
 
 
-def _lacking(topic: "Topic") -> "list[Partition]":
+def _lacking(topic: "TopicMetadata") -> "list[PartitionMetadata]":
     return [each for each in topic.partitions if len(each.isr) < len(each.replicas)]
 
 
@@ -276,7 +282,7 @@ def _lacking(topic: "Topic") -> "list[Partition]":
 @cluster_command
 async def delete(session: Session, names: Names) -> None:
     """Delete topics and everything in them."""
-    from barnabas.client.topics import delete_topics
+    from barnabas.client.admin.topics import delete_topics
 
     async with session.connect() as cluster:
         results = await delete_topics(cluster, names)
@@ -321,8 +327,8 @@ async def alter(
     ] = None,
 ) -> None:
     """Add partitions to a topic, or change its configs."""
-    from barnabas.client.configs import ResourceType, alter_configs
-    from barnabas.client.topics import create_partitions
+    from barnabas.client.admin.configs import ResourceType, alter_configs
+    from barnabas.client.admin.topics import create_partitions
 
     settings = parse_pairs(config or [], "--config")
     if partitions is None and not settings and not delete_config:
@@ -344,5 +350,5 @@ async def alter(
         say(f"altered topic {name}")
 
 
-def _is_internal(topic: "Topic") -> bool:
+def _is_internal(topic: "TopicMetadata") -> bool:
     return topic.is_internal or topic.name.startswith("__")

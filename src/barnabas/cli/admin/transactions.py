@@ -12,10 +12,10 @@ from barnabas.cli.base.times import format_time, parse_duration
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from barnabas.client.active_producers import ActiveProducer
-    from barnabas.client.cluster import Cluster
-    from barnabas.client.metadata import TopicPartition
-    from barnabas.client.transactions import TransactionDescription
+    from barnabas.client.admin.active_producers import ActiveProducer
+    from barnabas.client.admin.transactions import TransactionDescription
+    from barnabas.client.connect.cluster_client import ClusterClient
+    from barnabas.client.connect.cluster_metadata import TopicPartition
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -50,7 +50,7 @@ async def list_(
     ] = None,
 ) -> None:
     """List transactional ids and their states."""
-    from barnabas.client.transactions import ANY_DURATION, list_transactions
+    from barnabas.client.admin.transactions import ANY_DURATION, list_transactions
 
     longer_than_ms = ANY_DURATION if older_than is None else parse_duration(older_than)
     async with session.connect() as cluster:
@@ -74,7 +74,7 @@ async def list_(
 @cluster_command
 async def describe(session: Session, ids: Ids) -> None:
     """Show transactions and their partitions."""
-    from barnabas.client.transactions import describe_transaction
+    from barnabas.client.admin.transactions import describe_transaction
 
     async with session.connect() as cluster:
         described = [await describe_transaction(cluster, each) for each in ids]
@@ -114,7 +114,7 @@ async def producers(session: Session, partitions: Partitions) -> None:
     BEGUN_AT is the first offset of a transaction that is open in the partition.
     """
     from barnabas.cli.base.partition_names import named_partitions
-    from barnabas.client.active_producers import describe_producers
+    from barnabas.client.admin.active_producers import describe_producers
 
     async with session.connect() as cluster:
         named = await named_partitions(cluster, partitions)
@@ -172,7 +172,7 @@ async def find_hanging(
     committed records wait in front of them for ever.
     """
     from barnabas.cli.base.partition_names import named_partitions
-    from barnabas.client.active_producers import find_hanging, led_partitions
+    from barnabas.client.admin.active_producers import find_hanging, led_partitions
 
     idle_since_ms = int(time() * 1000) - parse_duration(older_than)
     async with session.connect() as cluster:
@@ -209,7 +209,7 @@ async def abort(
     It is rolled back in one partition, so that readers of committed records can go on there.
     """
     from barnabas.cli.base.partition_names import named_partitions
-    from barnabas.client.active_producers import abort_transaction
+    from barnabas.client.admin.active_producers import abort_transaction
 
     async with session.connect() as cluster:
         named = await named_partitions(cluster, [partition])
@@ -226,9 +226,9 @@ async def abort(
 
 
 async def _open_at(
-    cluster: "Cluster", partition: "TopicPartition", start_offset: int
+    cluster: "ClusterClient", partition: "TopicPartition", start_offset: int
 ) -> "ActiveProducer":
-    from barnabas.client.active_producers import describe_producers
+    from barnabas.client.admin.active_producers import describe_producers
 
     for each in await describe_producers(cluster, [partition]):
         if each.transaction_start_offset == start_offset:
@@ -239,9 +239,9 @@ async def _open_at(
     )
 
 
-async def _check_hanging(cluster: "Cluster", producer: "ActiveProducer") -> None:
-    from barnabas.client.active_producers import find_hanging
-    from barnabas.client.transactions import list_transactions
+async def _check_hanging(cluster: "ClusterClient", producer: "ActiveProducer") -> None:
+    from barnabas.client.admin.active_producers import find_hanging
+    from barnabas.client.admin.transactions import list_transactions
 
     now_ms = max(int(time() * 1000), producer.last_timestamp_ms)
     if producer in await find_hanging(cluster, [producer.partition], idle_since_ms=now_ms):
@@ -262,7 +262,7 @@ async def fence(session: Session, ids: Ids) -> None:
 
     A producer that is still at work with one of these ids gets an error and can't go on.
     """
-    from barnabas.client.transactions import fence_producer
+    from barnabas.client.admin.transactions import fence_producer
 
     async with session.connect() as cluster:
         fenced = {each: await fence_producer(cluster, each) for each in ids}

@@ -20,7 +20,7 @@ from barnabas.cli.base.interrupt import raise_on_interrupt
 from barnabas.cli.base.output import say
 
 if TYPE_CHECKING:
-    from barnabas.client.cluster import Cluster
+    from barnabas.client.connect.cluster_client import ClusterClient
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
 BOOTSTRAP_VARIABLE = "BARNABAS_BOOTSTRAP"
@@ -63,11 +63,11 @@ class Session:
         retry_timeout_ms: int = 30_000,
         request_timeout_ms: int = 30_000,
         connect_timeout_ms: int = 5_000,
-    ) -> "Cluster":
+    ) -> "ClusterClient":
         """The cluster, to be used as an async context manager."""
-        from barnabas.client.cluster import Cluster
+        from barnabas.client.connect.cluster_client import ClusterClient
 
-        return Cluster(
+        return ClusterClient(
             self.bootstrap,
             client_id="barnabas-cli",
             retry_timeout_ms=retry_timeout_ms,

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 
 from barnabas.cli.base.command import UsageError
-from barnabas.client.cluster import Cluster
-from barnabas.client.metadata import TopicPartition
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import TopicPartition
 
 
 async def named_partitions(
-    cluster: Cluster, names: Iterable[str], option: str = ""
+    cluster: ClusterClient, names: Iterable[str], option: str = ""
 ) -> list[TopicPartition]:
     """Read TOPIC or TOPIC:N,N for each; `option` stands before what is wrong in a complaint."""
     partitions = []

@@ -11,8 +11,8 @@ from barnabas.cli.base.output import print_json, say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from barnabas.client.metadata import TopicPartition
-    from barnabas.client.reassignments import Results
+    from barnabas.client.admin.reassignments import Results
+    from barnabas.client.connect.cluster_metadata import TopicPartition
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -233,7 +233,7 @@ async def elect(
     """
     from barnabas.cli.base.partition_names import named_partitions
     from barnabas.cli.cluster.unclean_election import as_json, print_prospects, prospects
-    from barnabas.client.reassignments import elect_leaders
+    from barnabas.client.admin.reassignments import elect_leaders
 
     if dry_run and not unclean:
         raise UsageError("--dry-run goes with --unclean")
@@ -264,7 +264,7 @@ def _is_confirmed() -> bool:
 @cluster_command
 async def rebalance_leaders(session: Session) -> None:
     """Let every preferred replica lead that is in sync, so that all nodes lead their share."""
-    from barnabas.client.reassignments import elect_leaders
+    from barnabas.client.admin.reassignments import elect_leaders
 
     async with session.connect() as cluster:
         results = await elect_leaders(cluster)

@@ -14,16 +14,16 @@ from barnabas.cli.cluster.reassignments import (
     places_of,
     replicas_on,
 )
-from barnabas.client.brokers import (
+from barnabas.client.admin.brokers import (
     BrokerDescription,
     ClusterDescription,
     describe_cluster,
     unregister_broker,
 )
-from barnabas.client.cluster import Cluster
-from barnabas.client.metadata import Partition, TopicPartition
-from barnabas.client.placement import drop_from, lead_elsewhere, move_off, spread
-from barnabas.client.quorum import add_voter, describe_quorum, remove_voter
+from barnabas.client.admin.placement import drop_from, lead_elsewhere, move_off, spread
+from barnabas.client.admin.quorum import add_voter, describe_quorum, remove_voter
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import PartitionMetadata, TopicPartition
 
 _OBSERVER_WAIT_S = 15.0
 _LEADER_WAIT_S = 5.0
@@ -39,7 +39,7 @@ class Drained(NamedTuple):
     was_down: bool
 
 
-async def add_node(cluster: Cluster, node_id: int) -> str:
+async def add_node(cluster: ClusterClient, node_id: int) -> str:
     """Let a node vote; says how many do then."""
     described = await describe_cluster(cluster)
     broker = _known(
@@ -68,7 +68,7 @@ async def add_node(cluster: Cluster, node_id: int) -> str:
     return f"node {node_id} votes now, as one of {count}{even}"
 
 
-async def spread_replicas(cluster: Cluster) -> int:
+async def spread_replicas(cluster: ClusterClient) -> int:
     """Give every node its share of replicas and leaders; how many partitions that changed."""
     described = await describe_cluster(cluster)
     assignment = assignment_of(await cluster.refresh(None))
@@ -78,7 +78,7 @@ async def spread_replicas(cluster: Cluster) -> int:
 
 
 async def remove_node(
-    cluster: Cluster, node_id: int, *, fewer_replicas: bool, wait: bool
+    cluster: ClusterClient, node_id: int, *, fewer_replicas: bool, wait: bool
 ) -> tuple[int, bool]:
     """Move what the node has, take its vote, and forget it once it is down.
 
@@ -109,7 +109,7 @@ async def remove_node(
     return moved, True
 
 
-async def drain(cluster: Cluster, node_id: int, *, replicas: bool) -> Drained:
+async def drain(cluster: ClusterClient, node_id: int, *, replicas: bool) -> Drained:
     """Move leadership away from a node, and replicas if wanted."""
     described = await describe_cluster(cluster)
     was_down = _known(described, node_id).fenced
@@ -139,7 +139,7 @@ async def drain(cluster: Cluster, node_id: int, *, replicas: bool) -> Drained:
 
 
 def _able(
-    described: ClusterDescription, partitions: Mapping[TopicPartition, Partition]
+    described: ClusterDescription, partitions: Mapping[TopicPartition, PartitionMetadata]
 ) -> dict[TopicPartition, list[int]]:
     """The replicas that are there and in sync."""
     up = {broker.node_id for broker in described.brokers if not broker.fenced}
@@ -147,7 +147,7 @@ def _able(
 
 
 async def _led_by(
-    cluster: Cluster, node_id: int, moved: Collection[TopicPartition]
+    cluster: ClusterClient, node_id: int, moved: Collection[TopicPartition]
 ) -> list[TopicPartition]:
     """What a node leads, after the brokers have had time to hear of what was moved."""
     deadline = monotonic() + _LEADER_WAIT_S
@@ -160,7 +160,9 @@ async def _led_by(
 
 
 def _check_sources(
-    described: ClusterDescription, partitions: Mapping[TopicPartition, Partition], leaving: int
+    described: ClusterDescription,
+    partitions: Mapping[TopicPartition, PartitionMetadata],
+    leaving: int,
 ) -> None:
     """Refuse to move what nobody who is there could be copied from: that would never end."""
     able = _able(described, partitions)
@@ -181,7 +183,7 @@ def _check_sources(
 
 
 async def _move_all_off(
-    cluster: Cluster, described: ClusterDescription, node_id: int, *, fewer_replicas: bool
+    cluster: ClusterClient, described: ClusterDescription, node_id: int, *, fewer_replicas: bool
 ) -> int:
     partitions = partitions_of(await cluster.refresh(None))
     _check_sources(described, partitions, node_id)
@@ -212,7 +214,7 @@ async def _move_all_off(
     return len(moves)
 
 
-async def _is_down(cluster: Cluster, node_id: int) -> bool:
+async def _is_down(cluster: ClusterClient, node_id: int) -> bool:
     described = await describe_cluster(cluster)
     return all(broker.fenced for broker in described.brokers if broker.node_id == node_id)
 

@@ -3,14 +3,14 @@
 import asyncio
 from collections.abc import Collection
 
-from barnabas.client.cluster import Cluster
-from barnabas.client.quorum import KnownVoters, voters_known_to
+from barnabas.client.admin.quorum import KnownVoters, voters_known_to
+from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.errors import BarnabasError
 
 _ANSWER_MS = 1_000
 
 
-async def why_no_controller(cluster: Cluster, unreachable: Collection[int]) -> str | None:
+async def why_no_controller(cluster: ClusterClient, unreachable: Collection[int]) -> str | None:
     """Hold those who vote against those who answer; None if nobody tells who votes."""
 
     async def ask(node_id: int) -> KnownVoters:

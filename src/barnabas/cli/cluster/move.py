@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from barnabas.cli.base.command import CommandError, UsageError
 from barnabas.cli.base.partition_names import named_partitions
 from barnabas.cli.cluster.reassignments import begin, carry_out
-from barnabas.client.brokers import describe_cluster
-from barnabas.client.cluster import Cluster
-from barnabas.client.metadata import TopicPartition
-from barnabas.client.reassignments import list_reassignments
+from barnabas.client.admin.brokers import describe_cluster
+from barnabas.client.admin.reassignments import list_reassignments
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import TopicPartition
 
 
-async def move_to(cluster: Cluster, names: Sequence[str], to: str, *, wait: bool) -> int:
+async def move_to(cluster: ClusterClient, names: Sequence[str], to: str, *, wait: bool) -> int:
     """Move partitions to the nodes that `to` lists; how many they are."""
     if not names:
         raise UsageError("say what to move: TOPIC or TOPIC:PARTITION")
@@ -32,7 +32,7 @@ async def move_to(cluster: Cluster, names: Sequence[str], to: str, *, wait: bool
     return len(plan)
 
 
-async def cancel_moves(cluster: Cluster, names: Sequence[str] | None) -> int:
+async def cancel_moves(cluster: ClusterClient, names: Sequence[str] | None) -> int:
     """Call moves off, all of them if no partitions are named."""
     under_way = await list_reassignments(cluster)
     if names:

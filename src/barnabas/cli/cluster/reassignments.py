@@ -7,15 +7,19 @@ from time import monotonic
 
 from barnabas.cli.base.command import CommandError
 from barnabas.cli.base.output import say
-from barnabas.client.brokers import ClusterDescription
-from barnabas.client.cluster import Cluster
-from barnabas.client.metadata import Partition, Topic, TopicPartition
-from barnabas.client.placement import Assignment, Place
-from barnabas.client.reassignments import (
+from barnabas.client.admin.brokers import ClusterDescription
+from barnabas.client.admin.placement import Assignment, NodeLocation
+from barnabas.client.admin.reassignments import (
     Reassignment,
     alter_reassignments,
     elect_leaders,
     list_reassignments,
+)
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import (
+    PartitionMetadata,
+    TopicMetadata,
+    TopicPartition,
 )
 from barnabas.wire.errors import ErrorCode
 
@@ -26,7 +30,7 @@ _LOOK_EVERY_S = 0.3
 _SAY_EVERY_S = 5.0
 
 
-def partitions_of(topics: Mapping[str, Topic]) -> dict[TopicPartition, Partition]:
+def partitions_of(topics: Mapping[str, TopicMetadata]) -> dict[TopicPartition, PartitionMetadata]:
     """All partitions by their names, in order."""
     return {
         TopicPartition(name, each.partition): each
@@ -35,15 +39,15 @@ def partitions_of(topics: Mapping[str, Topic]) -> dict[TopicPartition, Partition
     }
 
 
-def assignment_of(topics: Mapping[str, Topic]) -> dict[TopicPartition, list[int]]:
+def assignment_of(topics: Mapping[str, TopicMetadata]) -> dict[TopicPartition, list[int]]:
     """Where the replicas of all partitions are, the preferred leader first."""
     return {name: each.replicas for name, each in partitions_of(topics).items()}
 
 
-def places_of(described: ClusterDescription) -> list[Place]:
+def places_of(described: ClusterDescription) -> list[NodeLocation]:
     """The nodes that are there."""
     return [
-        Place(broker.node_id, broker.address.host, broker.rack)
+        NodeLocation(broker.node_id, broker.address.host, broker.rack)
         for broker in described.brokers
         if not broker.fenced
     ]
@@ -76,7 +80,7 @@ class Progress:
 
 
 async def carry_out(
-    cluster: Cluster, plan: Mapping[TopicPartition, Sequence[int]], what: str
+    cluster: ClusterClient, plan: Mapping[TopicPartition, Sequence[int]], what: str
 ) -> None:
     """Move replicas as planned and wait until that is done, then let the preferred ones lead.
 
@@ -121,7 +125,9 @@ def _detail(
     )
 
 
-async def begin(cluster: Cluster, targets: Mapping[TopicPartition, Sequence[int] | None]) -> None:
+async def begin(
+    cluster: ClusterClient, targets: Mapping[TopicPartition, Sequence[int] | None]
+) -> None:
     """Begin moves, or call them off; raises if one is refused. A topic that has gone is no loss."""
     results = await alter_reassignments(cluster, targets)
     errors = [
@@ -133,7 +139,9 @@ async def begin(cluster: Cluster, targets: Mapping[TopicPartition, Sequence[int]
         raise CommandError("; ".join(str(error) for error in errors[:5]))
 
 
-async def let_preferred_lead(cluster: Cluster, partitions: Collection[TopicPartition]) -> None:
+async def let_preferred_lead(
+    cluster: ClusterClient, partitions: Collection[TopicPartition]
+) -> None:
     """Elect the preferred replicas, where they are there and in sync."""
     if partitions:
         await elect_leaders(cluster, partitions)

@@ -8,12 +8,17 @@ from dataclasses import dataclass, field
 
 from barnabas.cli.cluster.missing_controller import why_no_controller
 from barnabas.cli.cluster.reassignments import partitions_of
-from barnabas.client.brokers import BrokerDescription, ClusterDescription, describe_cluster
-from barnabas.client.cluster import Cluster
-from barnabas.client.configs import ResourceType, describe_configs
-from barnabas.client.metadata import NO_LEADER, Partition, Topic, TopicPartition
-from barnabas.client.quorum import QuorumDescription, QuorumReplica, describe_quorum
-from barnabas.client.reassignments import Reassignment, list_reassignments
+from barnabas.client.admin.brokers import BrokerDescription, ClusterDescription, describe_cluster
+from barnabas.client.admin.configs import ResourceType, describe_configs
+from barnabas.client.admin.quorum import QuorumDescription, QuorumReplica, describe_quorum
+from barnabas.client.admin.reassignments import Reassignment, list_reassignments
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import (
+    NO_LEADER,
+    PartitionMetadata,
+    TopicMetadata,
+    TopicPartition,
+)
 from barnabas.errors import BarnabasError, BrokerError, ProtocolMismatch
 from barnabas.wire.errors import ErrorCode
 
@@ -77,8 +82,8 @@ class ClusterStatus:
     cluster_id: str
     nodes: list[NodeStatus]
     quorum: QuorumStatus | None
-    partitions: dict[TopicPartition, Partition]
-    under_replicated: dict[TopicPartition, Partition]
+    partitions: dict[TopicPartition, PartitionMetadata]
+    under_replicated: dict[TopicPartition, PartitionMetadata]
     below_min_isr: dict[TopicPartition, int]
     """With the number of replicas that must be in sync."""
     offline: list[TopicPartition]
@@ -91,7 +96,7 @@ class ClusterStatus:
         return not self.problems
 
 
-async def collect(cluster: Cluster) -> ClusterStatus:
+async def collect(cluster: ClusterClient) -> ClusterStatus:
     """Ask for everything. Raises if the cluster can not be reached at all."""
     why_not: str | None = None
     quorum: QuorumDescription | None = None
@@ -112,7 +117,7 @@ async def collect(cluster: Cluster) -> ClusterStatus:
     return summarize(described, topics, quorum, moving, min_isr, unreachable, why_not)
 
 
-async def _unreachable(cluster: Cluster) -> set[int]:
+async def _unreachable(cluster: ClusterClient) -> set[int]:
     """The nodes that ought to be there and that no connection can be made to from here."""
 
     async def is_reachable(node_id: int) -> bool:
@@ -129,7 +134,7 @@ async def _unreachable(cluster: Cluster) -> set[int]:
 
 def summarize(
     described: ClusterDescription,
-    topics: Mapping[str, Topic],
+    topics: Mapping[str, TopicMetadata],
     quorum: QuorumDescription | None,
     moving: Mapping[TopicPartition, Reassignment],
     min_isr: Mapping[str, int],
@@ -161,12 +166,12 @@ def summarize(
     return status
 
 
-def _only_moving(partition: Partition, move: Reassignment) -> bool:
+def _only_moving(partition: PartitionMetadata, move: Reassignment) -> bool:
     """Whether the only replicas that lag are those that have just been added."""
     return set(partition.replicas) - set(partition.isr) <= set(move.adding)
 
 
-async def _topics(cluster: Cluster) -> tuple[dict[str, Topic], dict[str, int]]:
+async def _topics(cluster: ClusterClient) -> tuple[dict[str, TopicMetadata], dict[str, int]]:
     """All topics, and how many replicas of each must be in sync."""
     for _ in range(_LOOKS):
         topics = await cluster.refresh(None)
@@ -178,7 +183,7 @@ async def _topics(cluster: Cluster) -> tuple[dict[str, Topic], dict[str, int]]:
     return topics, {}
 
 
-async def _min_isr(cluster: Cluster, topics: list[str]) -> dict[str, int]:
+async def _min_isr(cluster: ClusterClient, topics: list[str]) -> dict[str, int]:
     if not topics:
         return {}
     configs = await describe_configs(cluster, ResourceType.TOPIC, topics, keys=[_MIN_ISR])
@@ -193,7 +198,7 @@ async def _min_isr(cluster: Cluster, topics: list[str]) -> dict[str, int]:
 def _nodes(
     described: ClusterDescription,
     quorum: QuorumDescription | None,
-    partitions: list[Partition],
+    partitions: list[PartitionMetadata],
     unreachable: Collection[int],
 ) -> list[NodeStatus]:
     leaders = Counter(each.leader for each in partitions)

@@ -13,14 +13,14 @@ from barnabas.cli.cluster.status import (
     ClusterStatus,
     collect,
 )
-from barnabas.client.cluster import Cluster
-from barnabas.client.metadata import NO_LEADER, TopicPartition
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import NO_LEADER, TopicPartition
 from barnabas.errors import BarnabasError
 
 _SHOWN = 20
 
 
-def connect_briefly(session: Session) -> Cluster:
+def connect_briefly(session: Session) -> ClusterClient:
     """The cluster, for somebody who does not wait for it to get well."""
     return session.connect(
         retry_timeout_ms=RETRY_TIMEOUT_MS,

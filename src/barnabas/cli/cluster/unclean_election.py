@@ -3,13 +3,13 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.cli.base.output import Cell, print_table, say
-from barnabas.client.metadata import NO_LEADER, TopicPartition
-from barnabas.client.replicas import LogEnd, eligible_leaders, log_ends
+from barnabas.client.admin.replicas import LogEnd, eligible_leaders, log_ends
+from barnabas.client.connect.cluster_metadata import NO_LEADER, TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from barnabas.client.cluster import Cluster
+    from barnabas.client.connect.cluster_client import ClusterClient
 
 
 class Prospect(NamedTuple):
@@ -41,7 +41,7 @@ class Prospect(NamedTuple):
 
 
 async def prospects(
-    cluster: "Cluster", partitions: "Collection[TopicPartition] | None"
+    cluster: "ClusterClient", partitions: "Collection[TopicPartition] | None"
 ) -> list[Prospect]:
     """The partitions that have no leader, of those named or of all."""
     topics = await cluster.refresh(None)

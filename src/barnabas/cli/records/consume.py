@@ -124,7 +124,7 @@ async def consume(
     from barnabas.cli.records import record_format
     from barnabas.cli.records.consume_loop import Limits, consume_group, consume_partitions
     from barnabas.cli.records.start_offsets import parse_start
-    from barnabas.client.isolation import IsolationLevel
+    from barnabas.client.offsets.isolation import IsolationLevel
 
     if session.as_json:
         render = record_format.compile_json(key_deserializer, value_deserializer)

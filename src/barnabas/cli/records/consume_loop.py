@@ -11,12 +11,12 @@ from barnabas.cli.records.deserializers import UndecodableError
 from barnabas.cli.records.record_format import Renderer
 from barnabas.cli.records.standard_streams import StdoutWriter
 from barnabas.cli.records.start_offsets import Start, start_offsets
-from barnabas.client.cluster import Cluster
-from barnabas.client.consumer import Consumer, Fetched
-from barnabas.client.group_consumer import GroupConsumer
-from barnabas.client.isolation import IsolationLevel
-from barnabas.client.metadata import TopicPartition
-from barnabas.client.offsets import EARLIEST, LATEST, list_offsets
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.consumer.consumer import Consumer, Fetched
+from barnabas.client.consumer.group_consumer import GroupConsumer
+from barnabas.client.offsets.isolation import IsolationLevel
+from barnabas.client.offsets.list_offsets import EARLIEST, LATEST, list_offsets
 
 _POLL_MS = 500
 
@@ -53,7 +53,7 @@ class _Printer:
         timeout_s = self._limits.timeout_s
         return timeout_s is not None and monotonic() - self._last_at >= timeout_s
 
-    def raise_if_stuck(self, cluster: Cluster, consumer: Consumer | GroupConsumer) -> None:
+    def raise_if_stuck(self, cluster: ClusterClient, consumer: Consumer | GroupConsumer) -> None:
         """An end that was promised is not waited for forever if its partition has gone away."""
         if consumer.away and (monotonic() - self._last_at) * 1000 > cluster.retry_timeout_ms:
             raise next(iter(consumer.away.values()))
@@ -105,7 +105,7 @@ class _Printer:
 
 
 async def consume_partitions(
-    cluster: Cluster,
+    cluster: ClusterClient,
     topics: Sequence[str],
     only: Sequence[int] | None,
     start: Start,
@@ -132,7 +132,7 @@ async def consume_partitions(
 
 
 async def consume_group(
-    cluster: Cluster,
+    cluster: ClusterClient,
     group_id: str,
     topics: Sequence[str],
     start: Start,
@@ -169,7 +169,7 @@ def _poll_ms(limits: Limits) -> int:
 
 
 async def _partitions(
-    cluster: Cluster, topics: Sequence[str], only: Sequence[int] | None
+    cluster: ClusterClient, topics: Sequence[str], only: Sequence[int] | None
 ) -> list[TopicPartition]:
     partitions = []
     for name, topic in (await cluster.topics(topics)).items():
@@ -184,7 +184,7 @@ async def _partitions(
 
 
 async def _ends(
-    cluster: Cluster, partitions: Sequence[TopicPartition], isolation: IsolationLevel
+    cluster: ClusterClient, partitions: Sequence[TopicPartition], isolation: IsolationLevel
 ) -> dict[TopicPartition, int]:
     found = await list_offsets(cluster, dict.fromkeys(partitions, LATEST), isolation)
     return {partition: each.offset for partition, each in found.items()}

@@ -97,7 +97,7 @@ async def produce(
 ) -> None:
     """Send each line of standard input as a record."""
     from barnabas.cli.records.produce_loop import headers_of, parser, produce_lines
-    from barnabas.client.producer import ACKS_ALL, Producer
+    from barnabas.client.producer.record_producer import ACKS_ALL, RecordProducer
     from barnabas.records.compression import Compression
 
     if key is not None and key_separator is not None:
@@ -109,7 +109,7 @@ async def produce(
     parse = parser(key, key_separator, null_marker)
     headers = headers_of(parse_pairs(header or [], "--header"))
     async with session.connect() as cluster:
-        producer = Producer(
+        producer = RecordProducer(
             cluster,
             acks=ACKS_ALL if acks is Acks.ALL else int(acks.value),
             compression=Compression[compression.name],

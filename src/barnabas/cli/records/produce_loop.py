@@ -10,8 +10,8 @@ from time import monotonic
 from barnabas.cli.base.command import CommandError
 from barnabas.cli.base.output import print_json, say
 from barnabas.cli.records.standard_streams import read_lines
-from barnabas.client.producer import Producer
-from barnabas.client.settling import DeliveryCount
+from barnabas.client.producer.batch_completion import DeliveryCount
+from barnabas.client.producer.record_producer import RecordProducer
 from barnabas.errors import RecordTooLarge
 from barnabas.records.record import Headers
 
@@ -51,7 +51,7 @@ def parser(key: str | None, key_separator: str | None, null_marker: str | None) 
 
 
 async def produce_lines(
-    producer: Producer,
+    producer: RecordProducer,
     topic: str,
     partition: int | None,
     parse: Parse,
@@ -82,7 +82,7 @@ async def produce_lines(
 
 
 async def _send_lines(
-    producer: Producer,
+    producer: RecordProducer,
     topic: str,
     partition: int | None,
     parse: Parse,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from barnabas.cli.base.command import UsageError
 from barnabas.cli.base.times import format_time
 from barnabas.cli.records.deserializers import Deserializer, decoder, renderer
-from barnabas.client.metadata import TopicPartition
+from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.records.record import Headers, Record
 
 Renderer = Callable[[TopicPartition, Record], bytes]

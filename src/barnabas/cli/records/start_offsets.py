@@ -6,10 +6,10 @@ from time import time
 
 from barnabas.cli.base.command import UsageError
 from barnabas.cli.base.times import parse_time
-from barnabas.client.cluster import Cluster
-from barnabas.client.isolation import IsolationLevel
-from barnabas.client.metadata import TopicPartition
-from barnabas.client.offsets import (
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.offsets.isolation import IsolationLevel
+from barnabas.client.offsets.list_offsets import (
     EARLIEST,
     LATEST,
     NOT_FOUND,
@@ -49,7 +49,7 @@ def parse_start(
 
 
 async def start_offsets(
-    cluster: Cluster,
+    cluster: ClusterClient,
     partitions: Sequence[TopicPartition],
     start: Start,
     isolation: IsolationLevel,

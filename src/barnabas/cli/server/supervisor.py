@@ -16,8 +16,8 @@ from barnabas.cli.base import exit_codes
 from barnabas.cli.base.output import say
 from barnabas.cli.server.local_nodes import LocalNode, nodes_beyond
 from barnabas.cli.server.node_process import NodeProcess
-from barnabas.client.brokers import describe_cluster
-from barnabas.client.cluster import Cluster
+from barnabas.client.admin.brokers import describe_cluster
+from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.errors import BarnabasError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -107,7 +107,7 @@ class Supervisor:
         silent_until = loop.time() + _SILENCE_S
         while True:
             try:
-                async with Cluster(self.bootstrap, retry_timeout_ms=0) as cluster:
+                async with ClusterClient(self.bootstrap, retry_timeout_ms=0) as cluster:
                     described = await describe_cluster(cluster)
             except BarnabasError as error:
                 missing = str(error)

@@ -1,0 +1,184 @@
+"""Configurations of topics and brokers."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import NamedTuple, TypeAlias, overload
+
+from barnabas.client.connect.broker_connection import BrokerConnection
+from barnabas.client.connect.broker_errors import check
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.errors import InvalidArgument
+from barnabas.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from barnabas.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+
+ConfigValue: TypeAlias = str | int | float | bool
+"""What a configuration may be given as; brokers only know text."""
+
+_SET = 0
+_DELETE = 1
+
+
+class ResourceType(IntEnum):
+    """What has a configuration."""
+
+    TOPIC = 2
+    BROKER = 4
+
+
+class ConfigSource(IntEnum):
+    """Where a value comes from."""
+
+    UNKNOWN = 0
+    TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+    DYNAMIC_BROKER_LOGGER = 6
+    CLIENT_METRICS = 7
+    GROUP = 8
+
+
+class ConfigEntry(NamedTuple):
+    """One configuration; a sensitive one hides its value behind None."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    read_only: bool
+    sensitive: bool
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it was set for this very topic or broker and is no inherited or built-in one."""
+        return self.source in (
+            ConfigSource.TOPIC,
+            ConfigSource.DYNAMIC_BROKER,
+            ConfigSource.DYNAMIC_DEFAULT_BROKER,
+            ConfigSource.STATIC_BROKER,
+        )
+
+
+def resource_of(topic: str | None, broker: int | None) -> tuple[ResourceType, str]:
+    """What is meant by two arguments of which only one may be given."""
+    if topic is not None and broker is None:
+        return ResourceType.TOPIC, topic
+    if broker is not None and topic is None:
+        return ResourceType.BROKER, str(broker)
+    raise InvalidArgument("say whose configurations: topic=NAME or broker=NUMBER")
+
+
+@overload
+def settings_of(settings: Mapping[str, ConfigValue]) -> dict[str, str]: ...
+@overload
+def settings_of(settings: Mapping[str, ConfigValue | None]) -> dict[str, str | None]: ...
+def settings_of(settings: Mapping[str, ConfigValue | None]) -> Mapping[str, str | None]:
+    """Settings as text; None stays None."""
+
+    def text_of(value: ConfigValue) -> str:
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+    return {name: None if value is None else text_of(value) for name, value in settings.items()}
+
+
+async def describe_configs(
+    cluster: ClusterClient,
+    resource_type: ResourceType,
+    names: Iterable[str],
+    *,
+    keys: Sequence[str] | None = None,
+) -> dict[str, list[ConfigEntry]]:
+    """Configurations of these topics or brokers, by name: all of them, or those of some keys."""
+    described: dict[str, list[ConfigEntry]] = {}
+    timeout_ms = cluster.request_timeout_ms
+
+    async def attempt() -> None:
+        if resource_type is ResourceType.TOPIC:
+            connection = await cluster.any_connection()
+            await _describe(connection, resource_type, names, keys, described, timeout_ms)
+        else:
+            for name in names:
+                connection = await _broker(cluster, name)
+                await _describe(connection, resource_type, [name], keys, described, timeout_ms)
+
+    await cluster.retrying(attempt)
+    return described
+
+
+async def alter_configs(
+    cluster: ClusterClient,
+    resource_type: ResourceType,
+    name: str,
+    *,
+    settings: Mapping[str, str] | None = None,
+    deletions: Iterable[str] = (),
+) -> None:
+    """Change some configurations and leave the others alone."""
+    configs = [AlterableConfig(key, _SET, value) for key, value in (settings or {}).items()]
+    configs += [AlterableConfig(key, _DELETE, None) for key in deletions]
+    request = IncrementalAlterConfigsRequest(
+        resources=[AlterConfigsResource(resource_type, name, configs)]
+    )
+
+    async def attempt() -> None:
+        if resource_type is ResourceType.BROKER:
+            connection = await _broker(cluster, name)
+        else:
+            connection = await cluster.controller()
+        response = await connection.send(request)
+        for result in response.responses:
+            what = f"{resource_type.name.lower()} {result.resource_name}"
+            check(result.error_code, what, result.error_message)
+
+    await cluster.retrying(attempt)
+
+
+async def _broker(cluster: ClusterClient, name: str) -> BrokerConnection:
+    if not name.isdecimal() or int(name) not in cluster.brokers:
+        known = ", ".join(str(node_id) for node_id in sorted(cluster.brokers))
+        raise InvalidArgument(f"there is no broker {name!r}: the cluster has {known}")
+    return await cluster.connection(int(name))
+
+
+async def _describe(
+    connection: BrokerConnection,
+    resource_type: ResourceType,
+    names: Iterable[str],
+    keys: Sequence[str] | None,
+    described: dict[str, list[ConfigEntry]],
+    timeout_ms: int,
+) -> None:
+    request = DescribeConfigsRequest(
+        resources=[
+            DescribeConfigsResource(resource_type, name, None if keys is None else list(keys))
+            for name in names
+        ]
+    )
+    response = await connection.send(request, timeout_ms=timeout_ms)
+    for result in response.results:
+        what = f"{resource_type.name.lower()} {result.resource_name}"
+        check(result.error_code, what, result.error_message)
+        described[result.resource_name] = sorted(
+            ConfigEntry(
+                config.name,
+                config.value,
+                _source_of(config.config_source),
+                config.read_only,
+                config.is_sensitive,
+            )
+            for config in result.configs
+        )
+
+
+def _source_of(source: int) -> ConfigSource:
+    try:
+        return ConfigSource(source)
+    except ValueError:
+        return ConfigSource.UNKNOWN

@@ -1,0 +1,93 @@
+"""What an Admin tells of topics and groups."""
+
+from dataclasses import dataclass
+
+from barnabas.client.admin.groups import MemberDescription
+from barnabas.client.connect.cluster_metadata import NO_LEADER, TopicMetadata, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionDescription:
+    """A partition: who has it. `leader` is None while nobody leads it; `isr` are in sync."""
+
+    partition: int
+    leader: int | None
+    leader_epoch: int
+    replicas: list[int]
+    isr: list[int]
+    offline_replicas: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDescription:
+    """A topic with its partitions in order."""
+
+    name: str
+    topic_id: bytes
+    is_internal: bool
+    partitions: list[PartitionDescription]
+
+    @property
+    def replication_factor(self) -> int:
+        """Of its first partition; all have the same unless somebody moves them."""
+        return len(self.partitions[0].replicas) if self.partitions else 0
+
+    @property
+    def topic_partitions(self) -> list[TopicPartition]:
+        """The names of its partitions, as other methods take them."""
+        return [TopicPartition(self.name, each.partition) for each in self.partitions]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOffset:
+    """How far a group is in one partition; None where something is not known.
+
+    `committed` is the offset to be read next, `end` the one that the next record will get,
+    `member_id` who reads it now, and `beginning` the log's first offset.
+    """
+
+    committed: int | None
+    end: int | None
+    member_id: str | None
+    beginning: int | None = None
+
+    @property
+    def lag(self) -> int | None:
+        """How many records are left to be read; all of them if nothing is committed."""
+        reached = self.beginning if self.committed is None else self.committed
+        if reached is None or self.end is None:
+            return None
+        return max(0, self.end - max(reached, self.beginning or 0))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDescription:
+    """A group with its members, and how far it is in what it reads."""
+
+    group_id: str
+    state: str
+    protocol_type: str
+    assignor: str
+    members: list[MemberDescription]
+    offsets: dict[TopicPartition, GroupOffset]
+
+    @property
+    def lag(self) -> int:
+        """How many records are left to be read in all its partitions."""
+        return sum(each.lag or 0 for each in self.offsets.values())
+
+
+def topic_description(topic: TopicMetadata) -> TopicDescription:
+    """Make the description from the metadata."""
+    partitions = [
+        PartitionDescription(
+            each.partition,
+            None if each.leader == NO_LEADER else each.leader,
+            each.leader_epoch,
+            each.replicas,
+            each.isr,
+            each.offline_replicas,
+        )
+        for each in topic.partitions
+    ]
+    return TopicDescription(topic.name, topic.topic_id, topic.is_internal, partitions)

@@ -1,0 +1,15 @@
+"""The way to the brokers.
+
+address            addresses as people write them
+broker_connection  one TCP connection: versions, correlation ids, timeouts
+response_buffer    the bytes that a connection has received, cut into responses
+connection_pool    one connection per broker and channel, opened on first use
+any_broker         requests that every broker can answer: the first one that does
+cluster_metadata   brokers, topics, partitions and their leaders
+cluster_client     requests to the right broker: leaders, coordinators, retries
+broker_errors      error codes as exceptions, and which of them are retriable
+backoff            the pauses between attempts
+retry_log          retries in the log
+background_tasks   tasks whose failure must not go unnoticed
+option_checks      numbers among the options of a client
+"""

@@ -1,0 +1,124 @@
+"""The fetches from one broker, one after the other.
+
+Each asks for all partitions that are read from it, so none waits behind another's long poll. One
+that is newly read, or read from elsewhere, would have to wait for the fetch that is under way: if
+that is a long poll, it is given up together with its connection, which would answer it first.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from barnabas.client.connect.background_tasks import BackgroundTasks
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.connect.connection_pool import Channel
+from barnabas.client.consumer.completed_fetch import FetchState
+from barnabas.client.consumer.fetch_request import FetchTuning, fetch
+from barnabas.client.offsets.isolation import IsolationLevel
+from barnabas.errors import BarnabasError
+from barnabas.wire.messages.fetch import PartitionData
+
+_HURRY_S = 0.02  # a fetch that is not answered by then waits for records
+
+
+class RequestedPartition(NamedTuple):
+    """What a fetch asks for; the answer counts as long as the reading is of the same epoch."""
+
+    reading: FetchState
+    epoch: int
+    offset: int
+    topic_id: bytes
+
+
+class FetchCallbacks(NamedTuple):
+    """What a reader needs of its owner."""
+
+    wait_for_room: Callable[[], Awaitable[None]]
+    readings_of: Callable[[int], Iterable[FetchState]]
+    accept: Callable[[RequestedPartition, PartitionData], Awaitable[None]]
+    set_aside: Callable[[FetchState, BarnabasError], None]
+
+
+class BrokerFetcher:
+    """Reads while there is something to read from its broker; `wake` has it look again."""
+
+    def __init__(
+        self,
+        cluster: ClusterClient,
+        node_id: int,
+        work: FetchCallbacks,
+        tasks: BackgroundTasks,
+        tuning: FetchTuning,
+        isolation: IsolationLevel,
+    ) -> None:
+        self._cluster = cluster
+        self._node_id = node_id
+        self._work = work
+        self._tasks = tasks
+        self._tuning = tuning
+        self._isolation = isolation
+        self._channel = Channel()
+        self._task: asyncio.Task[None] | None = None
+        self._asked: Mapping[TopicPartition, RequestedPartition] = {}
+
+    async def close(self) -> None:
+        await self._cluster.close_channel(self._channel)
+
+    def wake(self, reading: FetchState) -> None:
+        """Something is to be read from this broker."""
+        if self._task is None:
+            self._task = self._tasks.start(self._run())
+        elif self._asked and not self._is_asked_for(reading):
+            asyncio.get_running_loop().call_later(_HURRY_S, self._give_up, self._asked)
+
+    def _is_asked_for(self, reading: FetchState) -> bool:
+        asked = self._asked.get(reading.partition)
+        return asked is not None and asked.reading is reading and asked.epoch == reading.epoch
+
+    def _give_up(self, asked: Mapping[TopicPartition, RequestedPartition]) -> None:
+        if self._asked is not asked or self._task is None:
+            return
+        self._task.cancel()
+        closing, self._channel = self._channel, Channel()
+        self._asked = {}
+        self._task = self._tasks.start(self._run())
+        self._tasks.start(self._cluster.close_channel(closing))
+
+    async def _run(self) -> None:
+        while True:
+            await self._work.wait_for_room()
+            asked = {
+                each.partition: RequestedPartition(each, each.epoch, each.offset, each.topic_id)
+                for each in self._work.readings_of(self._node_id)
+            }
+            if not asked:
+                self._task = None
+                return
+            for partition, data in await self._fetch(asked):
+                await self._work.accept(asked[partition], data)
+
+    async def _fetch(
+        self, asked: Mapping[TopicPartition, RequestedPartition]
+    ) -> list[tuple[TopicPartition, PartitionData]]:
+        self._asked = asked
+        offsets = {partition: each.offset for partition, each in asked.items()}
+        topic_ids = {partition: each.topic_id for partition, each in asked.items()}
+        try:
+            return await fetch(
+                self._cluster,
+                self._node_id,
+                self._channel,
+                offsets,
+                self._tuning,
+                self._isolation,
+                topic_ids,
+            )
+        except BarnabasError as error:
+            for reading, epoch, *_ in asked.values():
+                if reading.epoch == epoch:
+                    self._work.set_aside(reading, error)
+            return []
+        finally:
+            if self._asked is asked:
+                self._asked = {}

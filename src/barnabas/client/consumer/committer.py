@@ -1,0 +1,180 @@
+"""Offsets from the ledgers to the group.
+
+In the background, every now and then, if that is wanted; or when the application asks for it; or by
+the transactions of a producer, with what was made of the records.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.consumer.commit_mode import CommitMode
+from barnabas.client.consumer.delivery_queue import DeliveryQueue
+from barnabas.client.consumer.fetcher import Fetcher
+from barnabas.client.consumer.partition_progress import PartitionProgress
+from barnabas.client.group.committed_offsets import NOBODY, GroupMembership, commit_offsets
+from barnabas.errors import BarnabasError, BrokerError, UnknownTopic
+from barnabas.wire.errors import ErrorCode
+
+# The group has moved on without this member: others read these records again.
+_FENCED = frozenset(
+    {
+        ErrorCode.REBALANCE_IN_PROGRESS,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.FENCED_INSTANCE_ID,
+    }
+)
+
+
+class CommittableOffsets(NamedTuple):
+    """Offsets that may be committed, in the name of the member that read up to them."""
+
+    offsets: dict[TopicPartition, int]
+    membership: GroupMembership
+
+
+class Committer:
+    """For one member, or for who reads in the name of a group without being a member.
+
+    `interval_ms=None`: it commits nothing by itself. `on_fenced` hears that the group has moved on
+    from this membership; `stir` is called when there is a failure.
+    """
+
+    def __init__(
+        self,
+        cluster: ClusterClient,
+        group_id: str,
+        fetcher: Fetcher,
+        outbox: DeliveryQueue,
+        interval_ms: int | None,
+        on_fenced: Callable[[GroupMembership], None],
+        stir: Callable[[], None],
+    ) -> None:
+        self.membership = NOBODY
+        """In whose name: the one that was in force when the partitions were assigned."""
+        self.failure: BarnabasError | None = None
+        """Why it cannot commit in the background; the application has to hear of it."""
+        self._cluster = cluster
+        self.group_id = group_id
+        self._fetcher = fetcher
+        self._outbox = outbox
+        self._interval_ms = interval_ms
+        self._on_fenced = on_fenced
+        self._stir = stir
+        self._owed: dict[TopicPartition, int] = {}
+        self._owed_by = NOBODY
+        self._lock = asyncio.Lock()
+
+    # -- what may be committed -----------------------------------------------------------------
+
+    def claims(self) -> dict[TopicPartition, int]:
+        """For each partition where it is news to the group: the offset to read next."""
+        return {
+            name: claim
+            for name, reading in self._fetcher.readings.items()
+            if not reading.ledger.doubtful
+            and (claim := self._claim(reading.ledger)) != reading.ledger.committed
+        }
+
+    def _claim(self, ledger: PartitionProgress) -> int:
+        message = self._outbox.at_work_on(ledger)
+        if self._outbox.mode is CommitMode.MANUAL and not self._outbox.tracks:
+            return ledger.position if message is None else max(ledger.position, message.offset + 1)
+        low = ledger.smallest_unfinished()
+        if self._outbox.mode is CommitMode.AUTO and message is not None:
+            return max(low, message.offset)
+        return low
+
+    # -- committing ----------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Commit every now and then, until cancelled."""
+        if self._interval_ms is None:
+            return
+        while True:
+            await asyncio.sleep(self._interval_ms / 1000)
+            await self.commit_quietly()
+
+    async def commit_quietly(self) -> None:
+        """Commit, if this is done without being asked for; what fails is tried again later."""
+        if self._interval_ms is None:
+            return
+        try:
+            await self.commit()
+        except BarnabasError as error:
+            if not error.retriable and not self._is_fenced(error):
+                self.failure = error
+                self._stir()
+
+    async def commit_at_end(self) -> None:
+        """The last commit. Being fenced is no error: it is read again by somebody else.
+
+        Nor is that a topic is gone: there is nothing left to commit.
+        """
+        if self._interval_ms is None:
+            return
+        try:
+            await self.commit()
+        except UnknownTopic:
+            pass
+        except BrokerError as error:
+            if not self._is_fenced(error):
+                raise
+
+    def _is_fenced(self, error: BarnabasError) -> bool:
+        """Whether that is no more than what happens to members."""
+        is_member = self.membership != NOBODY
+        return is_member and isinstance(error, BrokerError) and error.code in _FENCED
+
+    async def commit(self, offsets: Mapping[TopicPartition, int] | None = None) -> None:
+        """Commit these offsets, or whatever may be committed."""
+        async with self._lock:
+            chosen = self.claims() if offsets is None else dict(offsets)
+            self._owed = {}
+            if not chosen:
+                return
+            readings = self._fetcher.readings
+            ledgers = {name: readings[name].ledger for name in chosen if name in readings}
+            membership = self.membership
+            try:
+                ids = {name: each.topic_id for name, each in ledgers.items() if each.topic_id}
+                await commit_offsets(self._cluster, self.group_id, chosen, membership, ids)
+            except BrokerError as error:
+                if error.code in _FENCED:
+                    self._on_fenced(membership)
+                raise
+            for name, ledger in ledgers.items():
+                ledger.committed = chosen[name]
+
+    # -- leaving it to transactions ------------------------------------------------------------
+
+    def take(self) -> CommittableOffsets:
+        """Leave it to somebody else to commit what may be committed.
+
+        They do it in the name of the member that read the first of it. If the group has moved on
+        since, that is refused: others may read these records.
+        """
+        membership = self._owed_by if self._owed else self.membership
+        self._owe()
+        offsets, self._owed = self._owed, {}
+        return CommittableOffsets(offsets, membership)
+
+    def before_rebalance(self) -> None:
+        """Keep in mind what was read in the old name, and is for a transaction to commit."""
+        if self._interval_ms is None:
+            if not self._owed:
+                self._owed_by = self.membership
+            self._owe()
+
+    def forget(self) -> None:
+        """Nothing that was read so far will be committed."""
+        self._owe()
+        self._owed = {}
+
+    def _owe(self) -> None:
+        for name, claim in self.claims().items():
+            self._owed[name] = claim
+            self._fetcher.readings[name].ledger.committed = claim

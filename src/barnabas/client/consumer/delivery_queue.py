@@ -1,0 +1,251 @@
+"""Messages on their way to the application, in the application's thread.
+
+    chunks -> `refill` opens a batch -> `rest`, which the application goes through
+
+`for message in outbox.rest: outbox.current = message` is all that happens for a single message;
+everything else is done once for each batch. The core's thread reads `current`, and cuts the batch
+short by emptying `pending` when the group rebalances or the application seeks: the loop then comes
+to its end, and what was not handed out is fetched again, or not.
+
+One thread at a time goes through it.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from threading import get_ident
+from typing import Any
+
+from barnabas.client.consumer.commit_mode import CommitMode
+from barnabas.client.consumer.completed_fetch import CompletedFetchReader
+from barnabas.client.consumer.fetcher import Fetcher
+from barnabas.client.consumer.partition_progress import PartitionProgress
+from barnabas.errors import BarnabasError, UndecodableRecord
+from barnabas.records.message import Message
+
+Decode = Callable[[bytes | None], Any]
+"""Bytes of a key or value to what the application gets."""
+
+_ENOUGH = 10_000  # records in one list, if nobody says how many
+
+
+class DeliveryQueue:
+    """Of one consumer."""
+
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        mode: CommitMode,
+        decode_key: Decode | None = None,
+        decode_value: Decode | None = None,
+    ) -> None:
+        self.current: Message | None = None
+        """The one that the application is at work on, if it takes them one by one."""
+        self.pending: list[Message] = []
+        self.rest: Iterator[Message] = iter(self.pending)
+        self.wanted = False
+        """Whether the core needs the application to come by, before it gets anything else."""
+        self.decode_key = decode_key
+        self.decode_value = decode_value
+        self.tracks = mode is CommitMode.DONE
+        """Whether messages are done in any order."""
+        self._fetcher = fetcher
+        self.mode = mode
+        self._is_cut = False
+        self._reader: CompletedFetchReader | None = None
+        self._ledger: PartitionProgress | None = None
+        self._end = (0, 0)  # behind the last of `pending`, and what is read next then
+        self._handed: list[PartitionProgress] = []
+        self._thread: int | None = None
+
+    # -- the application's thread --------------------------------------------------------------
+
+    def settle(self) -> None:
+        """The application asks for more: what it was given one by one or as a list is over."""
+        self._thread = get_ident()
+        message, ledger = self.current, self._ledger
+        if message is not None and ledger is not None:
+            self._note(ledger, message.offset + 1)
+            if self.mode is CommitMode.AUTO:
+                ledger.finish(message.offset + 1)
+            self.current = None
+        if self._handed:
+            if self.mode is CommitMode.AUTO:
+                for each in self._handed:
+                    each.finish(each.reach[0])
+            self._handed.clear()
+
+    def settle_at_end(self) -> None:
+        """The same, when the application ends well; another thread may still be at work."""
+        if self._thread == get_ident():
+            self.settle()
+
+    def refill(self) -> bool:
+        """Open the next batch that is there. False: there is none, or the core waits for us."""
+        while not self.wanted:
+            messages = self._read(self.decode_key, self.decode_value)
+            if messages is None:
+                return False
+            self.pending = messages
+            self.rest = iter(messages)
+            if self._is_cut:  # it did not see this batch when it emptied the last one
+                messages.clear()
+            return True
+        return False
+
+    def take(self, max_records: int | None) -> list[Message]:
+        """As many as are there, as a list."""
+        limit = _ENOUGH if max_records is None else max_records
+        taken: list[Message] = []
+        try:
+            while len(taken) < limit:
+                part = list(islice(self.rest, limit - len(taken)))
+                if part:
+                    self._hand_out(part)
+                    taken = taken + part if taken else part
+                elif not self.refill():
+                    break
+        except BarnabasError:
+            if not taken:
+                raise  # and it comes again when the others were taken
+        return taken
+
+    def _hand_out(self, part: list[Message]) -> None:
+        ledger = self._ledger
+        assert ledger is not None
+        self._note(ledger, part[-1].offset + 1)
+        if not self._handed or self._handed[-1] is not ledger:
+            self._handed.append(ledger)
+
+    def _note(self, ledger: PartitionProgress, behind: int) -> None:
+        """The messages before `behind` are the application's now."""
+        last, following = self._end
+        ledger.hand_out(behind, following if behind == last else behind)
+
+    def read_raw(self) -> tuple[PartitionProgress, list[Message]] | None:
+        """The next batch, all of it handed out, with bytes for keys and values: for streams."""
+        messages = None if self.wanted else self._read(None, None)
+        if not messages:
+            return None
+        assert self._ledger is not None
+        self._ledger.hand_out(*self._end)
+        return self._ledger, messages
+
+    def next_reader(self) -> CompletedFetchReader | None:
+        """What is being read, or the next chunk."""
+        reader = self._reader
+        if reader is not None and reader.chunk.is_current:
+            return reader
+        chunk = self._fetcher.chunks.take()
+        self._reader = None if chunk is None else CompletedFetchReader(chunk)
+        return self._reader
+
+    def close_again(self) -> None:
+        """Let what was opened as messages and not handed out be read from the batch again."""
+        message = next(self.rest, None)
+        if message is not None and self._reader is not None:
+            self._reader.go_back_to(message.offset)
+        self.rest = iter(())
+
+    def hand_out_batch(self, reader: CompletedFetchReader) -> None:
+        """All that was read so far is the application's now."""
+        ledger = reader.ledger
+        ledger.hand_out(reader.position, reader.position)
+        if not self._handed or self._handed[-1] is not ledger:
+            self._handed.append(ledger)
+
+    def leave(self, reader: CompletedFetchReader) -> None:
+        """Go on with the next chunk: nothing is left in this one."""
+        reader.ledger.pass_over(reader.position)
+        self._reader = None
+
+    def _read(self, decode_key: Decode | None, decode_value: Decode | None) -> list[Message] | None:
+        while (reader := self.next_reader()) is not None:
+            messages = reader.read()
+            if messages:
+                if decode_key is not None or decode_value is not None:
+                    messages = _decoded(messages, decode_key, decode_value, reader)
+                self._ledger = reader.ledger
+                self._end = (messages[-1].offset + 1, reader.position)
+                if self.tracks:
+                    reader.ledger.track(offsets_of(messages))
+                return messages
+            self.leave(reader)
+        return None
+
+    # -- the core's thread ---------------------------------------------------------------------
+
+    def cut(self) -> None:
+        """Have the application come by after the message that it is at work on.
+
+        What it is not given for that is to be fetched again; `mend` says that it will be.
+        """
+        self.wanted = self._is_cut = True
+        self.pending.clear()
+
+    def mend(self) -> None:
+        self._is_cut = False
+
+    def drop(self, ledger: PartitionProgress) -> None:
+        """Hand out no more of what was read of a partition: it is read again, or elsewhere."""
+        if self._ledger is ledger:
+            self.pending.clear()
+            message = self.current
+            if message is not None:
+                ledger.hand_out(message.offset + 1, message.offset + 1)
+            ledger.untrack()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether something is there to be handed out."""
+        reader = self._reader
+        return bool(self._fetcher.chunks) or (reader is not None and reader.chunk.is_current)
+
+    def at_work_on(self, ledger: PartitionProgress) -> Message | None:
+        """The message of this partition that the application has, if it takes them one by one."""
+        if self._ledger is not ledger:
+            return None
+        return self.current
+
+
+def offsets_of(messages: list[Message]) -> range | tuple[int, ...]:
+    """Their offsets, in as little room as they need."""
+    first, last = messages[0].offset, messages[-1].offset
+    if last - first == len(messages) - 1:
+        return range(first, last + 1)
+    return tuple(message.offset for message in messages)
+
+
+def _decoded(
+    messages: list[Message],
+    decode_key: Decode | None,
+    decode_value: Decode | None,
+    reader: CompletedFetchReader,
+) -> list[Message]:
+    """The messages as the application wants them, up to one that cannot be decoded."""
+    decoded: list[Message] = []
+    for message in messages:
+        try:
+            decoded.append(decode_message(message, decode_key, decode_value))
+        except UndecodableRecord:
+            reader.go_back_to(message.offset)
+            if not decoded:
+                raise
+            break
+    return decoded
+
+
+def decode_message(
+    message: Message, decode_key: Decode | None, decode_value: Decode | None
+) -> Message:
+    """The message with its key and value decoded."""
+    topic, partition, offset, timestamp_ms, key, value, headers = message
+    what = "key"
+    try:
+        if decode_key is not None:
+            key = decode_key(key)
+        what = "value"
+        if decode_value is not None:
+            value = decode_value(value)
+    except Exception as error:
+        raise UndecodableRecord(message, what, error) from error
+    return Message(topic, partition, offset, timestamp_ms, key, value, headers)

@@ -1,0 +1,149 @@
+"""One subscription for several threads or tasks.
+
+    chunks -> whichever stream has nothing left opens the next batch -> a queue for each stream
+
+By key, messages with the same key go to the same stream, so their order is kept; those without a
+key go where there is least to do. By partition, each partition goes to one stream. Streams finish
+messages independently of each other; the ledgers know what is done.
+
+Queues are bounded all together: a stream that is much slower than the others holds them up in the
+end, and not memory.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Literal
+
+from barnabas.client.consumer.commit_mode import CommitMode
+from barnabas.client.consumer.consumer_core import ConsumerCore
+from barnabas.client.consumer.delivery_queue import decode_message
+from barnabas.client.consumer.partition_progress import PartitionProgress
+from barnabas.client.consumer.rebalancer import RebalanceEvent
+from barnabas.errors import InvalidArgument, UndecodableRecord
+from barnabas.records.message import Message
+
+ROOM = 300
+"""Messages that may wait for each stream, on average.
+
+It also bounds how far streams get ahead of the slowest, and so what is read again after a crash.
+"""
+
+By = Literal["key", "partition"]
+
+
+class StreamQueue:
+    """What belongs to one stream."""
+
+    __slots__ = ("current", "queue")
+
+    def __init__(self) -> None:
+        self.queue: deque[tuple[Message, PartitionProgress]] = deque()
+        self.current: tuple[Message, PartitionProgress] | None = None
+        """What the application is at work on."""
+
+
+class Streams:
+    """Of one subscription, once."""
+
+    def __init__(self, core: ConsumerCore, count: int, by: By) -> None:
+        if count < 1:
+            raise InvalidArgument(f"streams({count}): there has to be at least one")
+        if by not in ("key", "partition"):
+            raise InvalidArgument(f'by={by!r} is unknown: it is "key" or "partition"')
+        self.lots = [StreamQueue() for _ in range(count)]
+        self._crowded = False  # whether a stream waits for others to finish
+        self._core = core
+        self._mode = core.outbox.mode
+        self._deal: Callable[[PartitionProgress, list[Message]], None]
+        self._deal = self._by_key if by == "key" else self._by_partition
+        self._homes: dict[tuple[str, int], int] = {}
+        self._room = ROOM * count
+        self._pump = threading.Lock()
+        core.outbox.tracks = True
+        core.is_at_work = self._is_at_work
+
+    # -- the application's threads -------------------------------------------------------------
+
+    def next(self, lot: StreamQueue) -> Message | None:
+        """The next message of a stream; None if there is nothing, or the core waits for us.
+
+        That it is asked for ends the work on the one before.
+        """
+        current = lot.current
+        if current is not None:
+            lot.current = None
+            if self._mode is CommitMode.AUTO:
+                current[1].done.add(current[0].offset)
+        outbox = self._core.outbox
+        while not outbox.wanted and (lot.queue or self._fill(lot)):
+            item = lot.queue.popleft()
+            message, ledger = item
+            if ledger.void:
+                continue
+            if message.offset < ledger.floor:
+                ledger.done.add(message.offset)
+                continue
+            if outbox.decode_key is not None or outbox.decode_value is not None:
+                try:
+                    message = decode_message(message, outbox.decode_key, outbox.decode_value)
+                except UndecodableRecord:
+                    lot.queue.appendleft(item)
+                    raise
+            lot.current = item
+            if self._mode is CommitMode.MANUAL:
+                ledger.done.add(message.offset)
+            if self._crowded and self._has_room():
+                self._wake()
+            return message
+        return None
+
+    def _fill(self, lot: StreamQueue) -> bool:
+        """Have something in the queue, if there is anything for it."""
+        with self._pump:
+            while not lot.queue:
+                if not self._has_room():
+                    self._crowded = True
+                    return False
+                batch = self._core.outbox.read_raw()
+                if batch is None:
+                    return False
+                self._deal(*batch)
+                self._wake()
+        return True
+
+    def _wake(self) -> None:
+        """Have those look who wait."""
+        self._crowded = False
+        if self._core.waiting:
+            self._core.stir_from_elsewhere()
+
+    def _by_key(self, ledger: PartitionProgress, messages: list[Message]) -> None:
+        lots = self.lots
+        count = len(lots)
+        for message in messages:
+            if message.key is None:
+                lot = min(lots, key=lambda each: len(each.queue))
+            else:
+                lot = lots[hash(message.key) % count]
+            lot.queue.append((message, ledger))
+
+    def _by_partition(self, ledger: PartitionProgress, messages: list[Message]) -> None:
+        homes = self._homes
+        home = homes.setdefault(messages[0][:2], len(homes) % len(self.lots))
+        self.lots[home].queue.extend((message, ledger) for message in messages)
+
+    # -- the core's thread ---------------------------------------------------------------------
+
+    async def attend(self, lot: StreamQueue) -> RebalanceEvent | None:
+        """Wait until there is something for a stream, or for the application."""
+        outbox = self._core.outbox
+        return await self._core.attend(
+            None, lambda: bool(lot.queue) or (outbox.is_ready and self._has_room()), lot
+        )
+
+    def _has_room(self) -> bool:
+        return sum(len(each.queue) for each in self.lots) < self._room
+
+    def _is_at_work(self) -> bool:
+        return any(each.current is not None for each in self.lots)

@@ -1,0 +1,118 @@
+"""Committed offsets of a group: read, written and deleted at its coordinator."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from barnabas.client.connect.broker_errors import check
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.errors import UnknownTopic
+from barnabas.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
+from barnabas.wire.primitives import ZERO_UUID
+
+_SINGLE_GROUP = 7  # OffsetFetch: from version 8 on, one request may ask for several groups
+_SINCE_STABLE = 7  # OffsetFetch: before, nothing could be asked about transactions
+_TOPICS_BY_NAME = 9  # OffsetCommit: from version 10 on, topics go by their ids
+_NOT_COMMITTED = -1
+
+
+class GroupMembership(NamedTuple):
+    """In whose name offsets are committed; the default is nobody, which an empty group allows."""
+
+    member_id: str = ""
+    generation_id: int = -1
+    group_instance_id: str | None = None
+
+
+NOBODY = GroupMembership()
+
+
+async def fetch_committed(
+    cluster: ClusterClient,
+    group_id: str,
+    partitions: Iterable[TopicPartition] | None = None,
+    *,
+    stable: bool = False,
+) -> dict[TopicPartition, int]:
+    """The committed offsets of a group, of all its partitions if none are named.
+
+    Partitions without a committed offset are left out. With `stable`, transactions that are about
+    to commit others are waited for, if the partitions are named.
+    """
+    topics = None
+    if partitions is not None:
+        by_topic: defaultdict[str, list[int]] = defaultdict(list)
+        for topic, partition in partitions:
+            by_topic[topic].append(partition)
+        topics = [OffsetFetchRequestTopic(name, each) for name, each in by_topic.items()]
+    request = OffsetFetchRequest(group_id=group_id, topics=topics)
+
+    async def attempt() -> dict[TopicPartition, int]:
+        connection = await cluster.coordinator(group_id)
+        version = connection.version_for(OffsetFetchRequest, _SINGLE_GROUP)
+        request.require_stable = stable and version >= _SINCE_STABLE
+        response = await connection.send(request, max_version=_SINGLE_GROUP)
+        check(response.error_code, f"group {group_id}")
+        committed = {}
+        for topic in response.topics:
+            for answer in topic.partitions:
+                name = TopicPartition(topic.name, answer.partition_index)
+                check(answer.error_code, f"group {group_id}, partition {name}")
+                if answer.committed_offset != _NOT_COMMITTED:
+                    committed[name] = answer.committed_offset
+        return committed
+
+    return await cluster.retrying(attempt)
+
+
+async def commit_offsets(
+    cluster: ClusterClient,
+    group_id: str,
+    offsets: Mapping[TopicPartition, int],
+    membership: GroupMembership = NOBODY,
+    topic_ids: Mapping[TopicPartition, bytes] | None = None,
+) -> None:
+    """Commit, for each partition, the offset of the record to read next.
+
+    With ids, and brokers that take them, nothing is committed for another topic that has got the
+    same name meanwhile. If some are refused because their topic is gone, the others are committed.
+    """
+    ids = topic_ids or {}
+    topics: defaultdict[tuple[str, bytes], list[OffsetCommitRequestPartition]] = defaultdict(list)
+    for name, offset in offsets.items():
+        topics[name[0], ids.get(name, ZERO_UUID)].append(
+            OffsetCommitRequestPartition(partition_index=name[1], committed_offset=offset)
+        )
+    names = {topic_id: name for name, topic_id in topics}
+    by_id = ZERO_UUID not in names
+    request = OffsetCommitRequest(
+        group_id=group_id,
+        generation_id_or_member_epoch=membership.generation_id,
+        member_id=membership.member_id,
+        group_instance_id=membership.group_instance_id,
+        topics=[OffsetCommitRequestTopic(*topic, partitions=p) for topic, p in topics.items()],
+    )
+
+    async def attempt() -> UnknownTopic | None:
+        gone: UnknownTopic | None = None
+        connection = await cluster.coordinator(group_id)
+        response = await connection.send(request, max_version=None if by_id else _TOPICS_BY_NAME)
+        for topic in response.topics:
+            for answer in topic.partitions:
+                name = topic.name or names.get(topic.topic_id, "")
+                what = f"group {group_id}, partition {name}-{answer.partition_index}"
+                try:
+                    check(answer.error_code, what)
+                except UnknownTopic as error:
+                    gone = error
+        return gone
+
+    gone = await cluster.retrying(attempt)
+    if gone is not None:
+        raise gone

@@ -1,0 +1,301 @@
+"""Records on their way out: a lane of batches for every partition, and a bound on them all.
+
+Any thread adds records; one loop, the producer's, takes batches out and settles them. A lock
+guards which batches there are. Adding to an open batch that has room needs no lock: callers keep
+its `add`, and come here when that declines.
+
+`Accumulator` knows nothing of sockets; the producer's loop asks it what is ready.
+"""
+
+from collections.abc import Callable
+from threading import Lock
+from time import monotonic
+from typing import TypeVar
+
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.producer.partition_queue import PartitionQueue
+from barnabas.client.producer.pending_batch import PendingBatch
+from barnabas.client.producer.row_packer import MAX_BATCH_BYTES
+from barnabas.client.producer.send_buffer import SendBuffer
+from barnabas.client.producer.sent_record import Sent
+from barnabas.client.producer.wakeup import Wakeup
+from barnabas.records.batch import HEADER_SIZE
+from barnabas.records.packed import PackedRecords
+from barnabas.records.record import Row
+
+T = TypeVar("T")
+
+
+class Accumulator:
+    """All lanes.
+
+    `gate` is asked before a batch is opened, and raises if nothing may be sent now. `on_close` is
+    told of every batch that is closed. Both are called under the lock.
+    """
+
+    def __init__(
+        self,
+        *,
+        batch_bytes: int,
+        batch_records: int | None,
+        buffer_bytes: int,
+        linger_ms: float,
+        delivery_timeout_ms: int,
+        gate: Callable[[], None],
+        on_close: Callable[[TopicPartition], None],
+    ) -> None:
+        self.linger_s = linger_ms / 1000
+        self.delivery_timeout_s = delivery_timeout_ms / 1000
+        self.buffer = SendBuffer(buffer_bytes)
+        self._batch_bytes = batch_bytes
+        self._batch_records = MAX_BATCH_BYTES if batch_records is None else batch_records
+        self._gate = gate
+        self._on_close = on_close
+        self._lock = Lock()
+        self._lanes: dict[TopicPartition, PartitionQueue] = {}
+        self._busy: dict[TopicPartition, PartitionQueue] = {}  # those with batches
+        self._wakeup = Wakeup()
+
+    def start(self) -> None:
+        """Belong to the running loop from now on."""
+        self._wakeup.start()
+
+    # -- any thread ----------------------------------------------------------------------------
+
+    def add(
+        self, partition: TopicPartition, row: Row, size: int, *, in_turn: bool = False
+    ) -> tuple[Sent, PendingBatch] | None:
+        """Queue a record; None if the buffer has no room for it. `size` is its `max_record_size`.
+
+        Gives the open batch as well, to add to as long as it takes something.
+        """
+        with self._lock:
+            lane = self._lane(partition)
+            while (batch := self._with_room(lane, size, in_turn)) is not None:
+                sent = self._add(lane, batch, row)
+                if sent is not None:
+                    return sent, batch
+                # Others, who need no lock, were faster and have used the room.
+            return None
+
+    def add_packed(
+        self, partition: TopicPartition, packed: PackedRecords, *, in_turn: bool = False
+    ) -> PendingBatch | None:
+        """Queue a batch behind what was added before; None if the buffer has no room for it."""
+        with self._lock:
+            self._gate()
+            if not self.buffer.take(packed.size, packed.size, in_turn=in_turn):
+                return None
+            lane = self._lane(partition)
+            if lane.open is not None:
+                self._close(lane, lane.open)
+            batch = PendingBatch.of_packed(self, partition, monotonic(), packed)
+            lane.batches.append(batch)
+            self._busy[partition] = lane
+        self.wake()
+        return batch
+
+    def _lane(self, partition: TopicPartition) -> PartitionQueue:
+        lane = self._lanes.get(partition)
+        if lane is None:
+            lane = self._lanes[partition] = PartitionQueue(partition)
+        return lane
+
+    def _add(self, lane: PartitionQueue, batch: PendingBatch, row: Row) -> Sent | None:
+        is_last = batch.record_count >= self._batch_records - 1
+        if is_last:
+            batch.max_records = self._batch_records
+        sent = batch.add(*row)
+        if is_last:
+            self._close(lane, batch)
+            self.wake()
+        return sent
+
+    def _with_room(self, lane: PartitionQueue, size: int, in_turn: bool) -> PendingBatch | None:
+        batch = lane.open
+        if batch is None or self._close_if_full(lane, batch, size):
+            return self._open(lane, size, in_turn)
+        missing = batch.size + size - batch.granted
+        if missing > 0:
+            wanted = self._batch_bytes - batch.granted
+            granted = self.buffer.take(missing, wanted, in_turn=in_turn)
+            if not granted:
+                return None
+            batch.grant(granted)
+        return batch
+
+    def _open(self, lane: PartitionQueue, size: int, in_turn: bool) -> PendingBatch | None:
+        self._gate()
+        granted = self.buffer.take(HEADER_SIZE + size, self._batch_bytes, in_turn=in_turn)
+        if not granted:
+            return None
+        batch = PendingBatch(
+            self,
+            lane.partition,
+            monotonic(),
+            granted=granted,
+            max_records=self._batch_records - 1,  # the last one comes here, to close it
+        )
+        lane.batches.append(batch)
+        lane.open = batch
+        self._busy[lane.partition] = lane
+        self.wake()
+        return batch
+
+    def close_if_full(self, partition: TopicPartition, size: int) -> bool:
+        """Whether a record of this size does not fit into the open batch, which is closed then."""
+        with self._lock:
+            lane = self._lanes.get(partition)
+            batch = None if lane is None else lane.open
+            if lane is None or batch is None:
+                return False
+            return self._close_if_full(lane, batch, size)
+
+    def _close_if_full(self, lane: PartitionQueue, batch: PendingBatch, size: int) -> bool:
+        is_full = batch.size + size > max(self._batch_bytes, batch.granted)
+        if is_full:
+            self._close(lane, batch)
+            self.wake()
+        return is_full
+
+    def _close(self, lane: PartitionQueue, batch: PendingBatch) -> None:
+        batch.close()
+        self.buffer.give_back(batch.granted - batch.size)
+        batch.granted = batch.size
+        lane.open = None
+        self._on_close(lane.partition)
+
+    def hurry(self, batch: PendingBatch) -> None:
+        """Somebody waits for this batch: it must not linger."""
+        if not batch.hurried:
+            batch.hurried = True
+            self.wake()
+
+    def check_thread(self) -> None:
+        """Raise if the present thread is the one that sends: it must never wait for itself."""
+        self._wakeup.check_thread()
+
+    def wake(self) -> None:
+        """Let the producer's loop look what is ready."""
+        self._wakeup.call()
+
+    # -- the producer's loop -------------------------------------------------------------------
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._busy
+
+    async def when_there_is_room(self, attempt: Callable[[bool], T | None]) -> T:
+        """What an attempt to add something gives, as soon as it is not None.
+
+        It is told whether it is in turn: who has waited comes before those who did not.
+        """
+        waited = False
+        try:
+            while (added := attempt(waited)) is None:
+                self.wake()
+                await self.buffer.wait(again=waited)
+                waited = True
+            return added
+        finally:
+            if waited:
+                self.buffer.call_next()
+
+    async def wait(self) -> None:
+        """Sleep until somebody calls `wake`, or a batch becomes ready by time alone."""
+        with self._lock:
+            due_at = min(map(self._due_at, self._busy.values()), default=None)
+        await self._wakeup.wait(None if due_at is None else max(due_at - monotonic(), 0.001))
+
+    def _due_at(self, lane: PartitionQueue) -> float:
+        """When there is something to do about the first batch by time alone."""
+        expires_at = lane.first.created_at + self.delivery_timeout_s
+        if lane.flying is not None:
+            return expires_at
+        return min(expires_at, max(lane.retry_at, self._ready_at(lane)))
+
+    def _ready_at(self, lane: PartitionQueue) -> float:
+        """When the first batch has lingered long enough, apart from pauses."""
+        batch = lane.first
+        if batch is not lane.open or batch.hurried or self.buffer.is_pressing:
+            return 0.0
+        return batch.created_at + self.linger_s
+
+    def take_ready(self, now: float) -> list[PartitionQueue]:
+        """Lanes whose first batch leaves now: full, old enough, or wanted. They are flying."""
+        with self._lock:
+            ready = [
+                lane
+                for lane in self._busy.values()
+                if lane.flying is None and lane.retry_at <= now and self._ready_at(lane) <= now
+            ]
+            for lane in ready:
+                lane.flying = lane.first
+                if lane.first is lane.open:
+                    self._close(lane, lane.first)
+        if ready:
+            self.buffer.call_next()
+        return ready
+
+    def expired(self, now: float) -> list[PartitionQueue]:
+        """Lanes whose first batch has had its time, whether it is under way or not."""
+        with self._lock:
+            return [
+                lane
+                for lane in self._busy.values()
+                if lane.first.created_at + self.delivery_timeout_s <= now
+            ]
+
+    def close_all(self) -> list[PendingBatch]:
+        """Let all that was added leave now; the batches that are not settled yet."""
+        with self._lock:
+            for lane in self._busy.values():
+                if lane.open is not None:
+                    self._close(lane, lane.open)
+            batches = [batch for lane in self._busy.values() for batch in lane.batches]
+        self.wake()
+        return batches
+
+    def take_first(self, lane: PartitionQueue) -> PendingBatch:
+        """Take the first batch out, to settle it."""
+        with self._lock:
+            batch = self._pop(lane)
+        self.buffer.call_next()
+        return batch
+
+    def take_resting(self) -> list[PendingBatch]:
+        """Take out all that is not on its way, to give it up."""
+        taken: list[PendingBatch] = []
+        with self._lock:
+            for lane in list(self._busy.values()):
+                under_way = [lane.batches.popleft()] if lane.is_under_way else []
+                while lane.batches:
+                    taken.append(self._pop(lane))
+                if under_way:
+                    lane.batches.extend(under_way)
+                    self._busy[lane.partition] = lane
+        self.buffer.call_next()
+        return taken
+
+    def take_all(self) -> list[PendingBatch]:
+        """Take out everything, when nobody sends any more."""
+        for lane in self._busy.values():
+            lane.flying = None
+        return self.take_resting()
+
+    def split_first(self, lane: PartitionQueue) -> None:
+        """Put two halves in the place of the first batch."""
+        halves = lane.first.split()
+        with self._lock:
+            whole = lane.batches.popleft()
+            lane.batches.extendleft(reversed(halves))
+            self.buffer.give_back(whole.granted - sum(half.granted for half in halves))
+
+    def _pop(self, lane: PartitionQueue) -> PendingBatch:
+        batch = lane.batches.popleft()
+        if batch is lane.open:
+            self._close(lane, batch)
+        self.buffer.give_back(batch.granted)
+        if not lane.batches:
+            del self._busy[lane.partition]
+        return batch

@@ -1,0 +1,225 @@
+"""What becomes of batches: delivered, tried again, cut, or given up.
+
+What fails and may pass is tried again, with fresh metadata, until its time is over. What a broker
+finds too large is cut in halves, down to single records.
+
+Brokers hear of a new topic one after the other, so that there is none counts only when they say so
+for a while. A topic that was deleted meanwhile is made anew for what is left, if the producer may.
+"""
+
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from time import monotonic
+
+from barnabas.client.connect.backoff import BUSY_PAUSE_MS, FIRST_PAUSE_MS, pause_before
+from barnabas.client.connect.broker_errors import broker_error, is_busy
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.producer.accumulator import Accumulator
+from barnabas.client.producer.partition_queue import PartitionQueue
+from barnabas.client.producer.pending_batch import PendingBatch
+from barnabas.client.producer.producer_identities import IdentitySource
+from barnabas.client.producer.topic_routes import TopicRoutes
+from barnabas.client.producer.unreported_failures import UnreportedFailures
+from barnabas.errors import BarnabasError, DeliveryTimedOut, UnknownTopic
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.produce import ProduceResponse
+
+_GONE_S = 5.0
+_TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
+
+
+@dataclass(slots=True)
+class DeliveryCount:
+    """How many records arrived, how many were given up, and why the first of them was."""
+
+    delivered: int = 0
+    failed: int = 0
+    first_error: BarnabasError | None = None
+
+
+def still_under_way(lanes: Iterable[PartitionQueue]) -> list[PartitionQueue]:
+    """Those whose batch was not given up meanwhile; the others are free for the next one."""
+    under_way: list[PartitionQueue] = []
+    for lane in lanes:
+        if lane.is_under_way:
+            under_way.append(lane)
+        else:
+            lane.flying = None
+    return under_way
+
+
+class BatchCompletion:
+    """Made by `Producer`. `identities` may be exchanged when nothing is under way."""
+
+    def __init__(
+        self,
+        cluster: ClusterClient,
+        accumulator: Accumulator,
+        routes: TopicRoutes,
+        identities: IdentitySource,
+        *,
+        auto_create: bool,
+    ) -> None:
+        self.identities = identities
+        self.count = DeliveryCount()
+        self.overlooked = UnreportedFailures()
+        self._discarding: BarnabasError | None = None
+        self._cluster = cluster
+        self._accumulator = accumulator
+        self._routes = routes
+        self._auto_create = auto_create
+
+    async def settle(self, lanes: list[PartitionQueue], response: ProduceResponse) -> None:
+        """A broker has answered about the first batches of these lanes."""
+        answers = {
+            TopicPartition(topic.name, partition.index): partition
+            for topic in response.responses
+            for partition in topic.partition_responses
+        }
+        failures: list[tuple[PartitionQueue, BarnabasError]] = []
+        for lane in still_under_way(lanes):
+            answer = answers.get(lane.partition)
+            if answer is None:
+                error = broker_error(-1, f"partition {lane.partition}", "the broker left it out")
+                failures.append((lane, error))
+            elif answer.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
+                self.delivered(lane, answer.base_offset, answer.log_append_time_ms)
+            elif answer.error_code in _TOO_LARGE and lane.first.count > 1:
+                self._accumulator.split_first(lane)
+                lane.flying = None
+            else:
+                error = broker_error(
+                    answer.error_code, f"partition {lane.partition}", answer.error_message
+                )
+                failures.append((lane, error))
+        await self.fail(failures)
+
+    def delivered(self, lane: PartitionQueue, base_offset: int, log_append_time_ms: int) -> None:
+        """The first batch of a lane has arrived."""
+        batch = self._accumulator.take_first(lane)
+        lane.flying = lane.gone_since = None
+        count = batch.count
+        lane.count_delivered(count)
+        self.count.delivered += count
+        batch.delivered(base_offset, log_append_time_ms)
+
+    async def fail(self, failures: list[tuple[PartitionQueue, BarnabasError]]) -> None:
+        """Give first batches up, or put them off for another attempt, with fresh metadata."""
+        if not failures:
+            return
+        self._accumulator.wake()  # others of the same request may go on
+        errors = dict(failures)
+        again: list[PartitionQueue] = []
+        for lane in still_under_way(errors):
+            batch, error = lane.first, errors[lane]
+            if not self._is_gone(lane, error) and self.identities.may_retry(lane, error):
+                batch.attempts += 1
+                batch.last_error = error
+                again.append(lane)
+                self._cluster.on_retry(error, monotonic() - batch.created_at)
+            else:
+                self._give_up(lane, error)
+                lane.flying = None
+        if again:
+            await self._put_off(again, all(is_busy(errors[lane]) for lane in again))
+
+    def _is_gone(self, lane: PartitionQueue, error: BarnabasError) -> bool:
+        """Whether it has been said for long enough that there is no such partition."""
+        if not isinstance(error, UnknownTopic):
+            lane.gone_since = None
+            return False
+        now = monotonic()
+        lane.gone_since = lane.gone_since or now
+        return now - lane.gone_since >= _GONE_S
+
+    async def _put_off(self, lanes: list[PartitionQueue], busy: bool) -> None:
+        """Let these wait a little; nobody takes them meanwhile, they count as under way."""
+        fatal: BarnabasError | None = None
+        try:
+            if not busy:
+                await self._cluster.look_around({lane.partition.topic for lane in lanes})
+                await self._make_anew({lane.partition.topic for lane in lanes if lane.gone_since})
+        except BarnabasError as error:
+            fatal = error
+        self.learn({lane.partition.topic for lane in lanes})
+        for lane in still_under_way(lanes):
+            lane.flying = None
+            if self._is_known(lane.partition):
+                lane.gone_since = None
+            final = fatal or self._discarding
+            if final is not None:
+                self._give_up(lane, final)
+                continue
+            lane.retry_at = monotonic() + pause_before(
+                lane.first.attempts, BUSY_PAUSE_MS if busy else FIRST_PAUSE_MS
+            )
+        self._accumulator.wake()
+
+    def _is_known(self, partition: TopicPartition) -> bool:
+        topic = self._cluster.known_topic(partition.topic)
+        return topic is not None and partition.partition < len(topic.partitions)
+
+    async def _make_anew(self, topics: Collection[str]) -> None:
+        """Have brokers make what is gone, if they do such things."""
+        gone = [name for name in topics if self._cluster.known_topic(name) is None]
+        if gone and self._auto_create:
+            with suppress(BarnabasError):  # the next attempt says it
+                await self._cluster.refresh(gone, auto_create=True)
+
+    def learn(self, topics: Collection[str]) -> None:
+        """Let senders know what is known of topics by now; who sends to what is gone hears that."""
+        for name in topics:
+            known = self._cluster.known_topic(name)
+            if known is None:
+                self._routes.forget(name)
+            else:
+                self._routes.learn(known)
+
+    def expire(self, now: float) -> None:
+        """Give up what has waited for too long."""
+        timeout_ms = self._accumulator.delivery_timeout_s * 1000
+        while lanes := self._accumulator.expired(now):
+            for lane in lanes:
+                message = f"partition {lane.partition}: not delivered in {timeout_ms:.0f} ms"
+                reason = lane.first.last_error
+                if reason is not None:
+                    message += f"; the last attempt: {reason}"
+                elif lane.is_under_way:
+                    message += "; the broker has not answered"
+                self._give_up(lane, DeliveryTimedOut(message))
+
+    def _give_up(self, lane: PartitionQueue, error: BarnabasError) -> None:
+        self.identities.gave_up(lane, error)
+        lane.retry_at = 0.0  # the pause was for this one
+        self._failed(self._accumulator.take_first(lane), error)
+        if not lane.batches:
+            lane.gone_since = None  # who comes later may find it there
+
+    async def discard(self, error: BarnabasError) -> bool:
+        """Give everything up, once its attempt under way has ended; says if some may have arrived.
+
+        Whoever does this has seen to it that nothing is tried again.
+        """
+        self._discarding = error
+        try:
+            resting = self._accumulator.take_resting()
+            for batch in resting:
+                self.count.failed += batch.given_up(error).count
+            for batch in self._accumulator.close_all():
+                await batch.settlement.future()
+        finally:
+            self._discarding = None
+        return any(batch.attempts > 0 for batch in resting)
+
+    def abandon(self, error: BarnabasError) -> None:
+        """Give everything up, when nobody sends any more."""
+        for batch in self._accumulator.take_all():
+            self._failed(batch, error)
+
+    def _failed(self, batch: PendingBatch, error: BarnabasError) -> None:
+        outcome = batch.given_up(error)
+        self.count.failed += outcome.count
+        self.count.first_error = self.count.first_error or error
+        self.overlooked.add(outcome)

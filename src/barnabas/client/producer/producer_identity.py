@@ -1,0 +1,14 @@
+"""The producer id and epoch that a batch is sent under."""
+
+from typing import NamedTuple
+
+
+class ProducerIdentity(NamedTuple):
+    """By what brokers know a producer's batches again, beside their sequence numbers."""
+
+    producer_id: int
+    producer_epoch: int
+    transactional: bool = False
+
+
+ANONYMOUS = ProducerIdentity(-1, -1)

@@ -1,0 +1,173 @@
+"""The loop that takes ready batches to the leaders of their partitions.
+
+Batches of many partitions share a request to their leader. What becomes of them is up to
+`barnabas.client.producer.batch_completion`.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Coroutine
+from contextlib import suppress
+from time import monotonic
+
+from barnabas.client.connect.broker_errors import broker_error
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import NO_LEADER, TopicPartition
+from barnabas.client.connect.connection_pool import Channel
+from barnabas.client.producer.accumulator import Accumulator
+from barnabas.client.producer.batch_completion import BatchCompletion, still_under_way
+from barnabas.client.producer.partition_queue import PartitionQueue, requests_of
+from barnabas.client.producer.topic_routes import TopicRoutes
+from barnabas.errors import BarnabasError, ProducerBroken
+from barnabas.records.compression import Compression
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+
+_METADATA_MAX_AGE_S = 300.0
+
+
+class Sender:
+    """Made by `Producer`; runs from `start` to `stop`. `broken` is why it runs no more."""
+
+    def __init__(
+        self,
+        cluster: ClusterClient,
+        accumulator: Accumulator,
+        routes: TopicRoutes,
+        settling: BatchCompletion,
+        *,
+        acks: int,
+        compression: Compression,
+        request_bytes: int,
+        transactional_id: str | None,
+    ) -> None:
+        self._cluster = cluster
+        self._accumulator = accumulator
+        self._routes = routes
+        self._settling = settling
+        self._acks = acks
+        self._compression = compression
+        self._request_bytes = request_bytes
+        self._transactional_id = transactional_id
+        self._channel = Channel()  # an acknowledgement may wait for other brokers
+        self._requests: set[asyncio.Task[None]] = set()
+        self._loop: asyncio.Task[None] | None = None
+        self._refresh_at = 0.0
+        self.broken: ProducerBroken | None = None
+
+    def start(self) -> None:
+        """Begin to send what the accumulator has."""
+        self._accumulator.start()
+        self._refresh_at = monotonic() + _METADATA_MAX_AGE_S
+        self._loop = asyncio.create_task(self._send_forever())
+        self._loop.add_done_callback(self._end_task)
+
+    async def stop(self) -> None:
+        """Drop everything, whatever is under way."""
+        await asyncio.gather(*self._cancel(), return_exceptions=True)
+        await self._cluster.close_channel(self._channel)
+
+    def _cancel(self) -> "list[asyncio.Task[None]]":
+        tasks = [*self._requests, *([self._loop] if self._loop else [])]
+        for task in tasks:
+            task.cancel()
+        return tasks
+
+    async def _send_forever(self) -> None:
+        while True:
+            now = monotonic()
+            self._settling.expire(now)
+            ready = self._accumulator.take_ready(now)
+            if ready:
+                self._dispatch(ready)
+            if now >= self._refresh_at:
+                self._refresh_at = now + _METADATA_MAX_AGE_S
+                self._start(self._refresh())
+            await self._accumulator.wait()
+
+    async def _refresh(self) -> None:
+        """Hear of partitions that were added since; if not now, then the next time."""
+        names = set(self._routes)
+        with suppress(BarnabasError):
+            await self._cluster.refresh(names)
+            self._settling.learn(names)
+
+    def _dispatch(self, ready: list[PartitionQueue]) -> None:
+        by_leader: defaultdict[int, list[PartitionQueue]] = defaultdict(list)
+        astray: list[tuple[PartitionQueue, BarnabasError]] = []
+        for lane in ready:
+            try:
+                by_leader[self._leader(lane.partition)].append(lane)
+            except BarnabasError as error:
+                astray.append((lane, error))
+        for node_id, lanes in by_leader.items():
+            for group in requests_of(lanes, self._request_bytes):
+                self._start(self._request(node_id, group))
+        if astray:
+            self._start(self._settling.fail(astray))
+
+    def _leader(self, partition: TopicPartition) -> int:
+        """The node that leads a partition, without asking anybody: the next attempt will know."""
+        topic = self._cluster.known_topic(partition.topic)
+        if topic is None or partition.partition >= len(topic.partitions):
+            raise broker_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"partition {partition}")
+        leader = topic.partitions[partition.partition].leader
+        if leader == NO_LEADER:
+            raise broker_error(ErrorCode.LEADER_NOT_AVAILABLE, f"partition {partition}")
+        return leader
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._requests.add(task)
+        task.add_done_callback(self._end_task)
+
+    def _end_task(self, task: "asyncio.Task[None]") -> None:
+        """A task that fails in an unforeseen way would leave everybody waiting forever."""
+        self._requests.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None and not self.broken:
+            self.broken = ProducerBroken.by(error)
+            self._cancel()
+            self._settling.abandon(self.broken)
+
+    async def _request(self, node_id: int, lanes: list[PartitionQueue]) -> None:
+        identities = self._settling.identities
+        try:
+            connection = await self._cluster.connection(node_id, self._channel)
+            await identities.introduce(lanes)
+            lanes = still_under_way(lanes)
+            if not lanes:
+                return
+            request = self._produce_request(lanes)
+            if self._acks == 0:
+                await connection.post(request, max_version=identities.produce_version)
+                for lane in still_under_way(lanes):
+                    self._settling.delivered(lane, -1, -1)
+            else:
+                answer = connection.send(
+                    request,
+                    max_version=identities.produce_version,
+                    timeout_ms=self._cluster.request_timeout_ms,
+                )
+                partitions = [lane.partition for lane in lanes]
+                response = await self._cluster.while_leading(node_id, partitions, answer)
+                await self._settling.settle(lanes, response)
+        except BarnabasError as error:
+            await self._settling.fail([(lane, error) for lane in lanes])
+        finally:
+            if not self._accumulator.is_empty:
+                self._accumulator.wake()
+
+    def _produce_request(self, lanes: list[PartitionQueue]) -> ProduceRequest:
+        topics: defaultdict[str, list[PartitionProduceData]] = defaultdict(list)
+        for lane in lanes:
+            topics[lane.partition.topic].append(
+                PartitionProduceData(lane.partition.partition, lane.encode(self._compression))
+            )
+        return ProduceRequest(
+            transactional_id=self._transactional_id,
+            acks=self._acks,
+            timeout_ms=self._cluster.request_timeout_ms,
+            topic_data=[
+                TopicProduceData(name=name, partition_data=d) for name, d in topics.items()
+            ],
+        )

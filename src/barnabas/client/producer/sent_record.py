@@ -1,0 +1,102 @@
+"""What `send` returns: a record on its way.
+
+It is made by the compiled kernel where there is one, so it is no more than the batch, the record's
+index in it and its timestamp.
+"""
+
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.producer.batch_result import BatchResult, DeliveryOutcome
+from barnabas.client.producer.row_packer import Receipt, RowPacker
+from barnabas.errors import BarnabasError
+
+if TYPE_CHECKING:
+
+    class SentBatch(RowPacker[Receipt]):
+        """The batch of a record that was sent, as far as its receipt needs it."""
+
+        partition: TopicPartition
+        settlement: BatchResult
+
+        def wait(self, timeout_s: float | None) -> None:
+            """Block until it is delivered or has failed."""
+
+
+class Delivery(NamedTuple):
+    """Where a record went. The offset is -1 if nobody was asked to acknowledge it (acks=0)."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+
+
+class Sent(Receipt):
+    """A record on its way. Wait for it with `result()` or `await`, in any thread or loop.
+
+    Whoever waits makes the record leave at once, without lingering for others. A failure that
+    nobody asks for here is raised by `flush` and `close`.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        batch: SentBatch
+
+    def done(self) -> bool:
+        """Whether it has arrived or is given up."""
+        return self.batch.settlement.done
+
+    def result(self, timeout_s: float | None = None) -> Delivery:
+        """Wait until it is delivered; raises why it is not, or TimeoutError."""
+        self.batch.wait(timeout_s)
+        return self._delivery()
+
+    def exception(self, timeout_s: float | None = None) -> BarnabasError | None:
+        """Wait, and return why it could not be delivered; None if it was."""
+        self.batch.wait(timeout_s)
+        return self._outcome().error
+
+    def add_done_callback(self, callback: "Callable[[Sent], object]") -> None:
+        """Have `callback(sent)` called when it is done; at once if it is.
+
+        It is called in the thread that sends, so it must be quick and never wait.
+        """
+        self.batch.settlement.call_when_done(self._tell, callback)
+
+    def __await__(self) -> Generator[Any, None, Delivery]:
+        settlement = self.batch.settlement
+        if not settlement.done:
+            yield from settlement.future()
+        return self._delivery()
+
+    def __repr__(self) -> str:
+        batch = self.batch
+        if not batch.settlement.done:
+            return f"<Sent to {batch.partition}, on its way>"
+        outcome = batch.settlement.outcome_of(self.index)
+        if outcome.error is not None:
+            return f"<Sent to {batch.partition}, given up: {outcome.error}>"
+        return f"<Sent to {batch.partition}, at offset {self._delivery().offset}>"
+
+    def _tell(self, callback: "Callable[[Sent], object]") -> None:
+        self._outcome()
+        callback(self)
+
+    def _outcome(self) -> DeliveryOutcome:
+        outcome = self.batch.settlement.outcome_of(self.index)
+        outcome.seen = True
+        return outcome
+
+    def _delivery(self) -> Delivery:
+        outcome = self._outcome()
+        if outcome.error is not None:
+            raise outcome.error.with_traceback(None)  # it may be raised for many records
+        offset = outcome.base_offset
+        if offset >= 0:
+            offset += self.index - outcome.first
+        stamped = outcome.log_append_time_ms
+        timestamp_ms = stamped if stamped >= 0 else self.timestamp_ms
+        return Delivery(*self.batch.partition, offset, timestamp_ms)

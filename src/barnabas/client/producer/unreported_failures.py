@@ -1,0 +1,36 @@
+"""Records that were given up and of which nobody has heard yet."""
+
+from collections import deque
+
+from barnabas.client.producer.batch_result import DeliveryOutcome
+from barnabas.errors import BarnabasError, DeliveryFailed
+
+_REMEMBERED = 1_000
+
+
+class UnreportedFailures:
+    """Remembers failures until somebody has asked for them; of very many only how many they are."""
+
+    def __init__(self) -> None:
+        self._outcomes: deque[DeliveryOutcome] = deque()
+        self._forgotten = 0
+        self._first: BarnabasError | None = None
+
+    def add(self, outcome: DeliveryOutcome) -> None:
+        """These records were given up."""
+        self._outcomes.append(outcome)
+        if len(self._outcomes) > _REMEMBERED:
+            self._count(self._outcomes.popleft())
+
+    def take(self) -> DeliveryFailed | None:
+        """What nobody has heard of until now, to be raised; it counts as told then."""
+        while self._outcomes:
+            self._count(self._outcomes.popleft())
+        count, first = self._forgotten, self._first
+        self._forgotten, self._first = 0, None
+        return None if first is None else DeliveryFailed(count, first)
+
+    def _count(self, outcome: DeliveryOutcome) -> None:
+        if not outcome.seen:
+            self._forgotten += outcome.count
+            self._first = self._first or outcome.error
