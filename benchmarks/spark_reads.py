@@ -16,9 +16,9 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 import barnabas
-from barnabas.spark.batch_reader import BatchReader
-from barnabas.spark.options import batch_options
-from barnabas.spark.schema import schema_of
+from barnabas.spark.source.batch_reader import BatchReader
+from barnabas.spark.source.options import batch_options
+from barnabas.spark.source.schema import schema_of
 from benchmarks.bench import TOPIC, Bench, Row
 from benchmarks.brokers import BARNABAS, Broker, Contender
 from benchmarks.spark_side import (

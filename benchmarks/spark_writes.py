@@ -20,8 +20,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 import barnabas
-from barnabas.spark.row_writing import write_rows
-from barnabas.spark.sink_options import sink_options
+from barnabas.spark.sink.options import sink_options
+from barnabas.spark.sink.row_writer import write_rows
 from benchmarks.bench import BESIDE, TOPIC, Bench, Row
 from benchmarks.brokers import BARNABAS, Broker, Contender
 from benchmarks.spark_side import (

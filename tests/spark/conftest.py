@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import barnabas
-from barnabas.spark import connection
+from barnabas.spark.cluster import connection
 from barnabas.spark.testing import quick_session
 
 Read = Callable[..., DataFrame]

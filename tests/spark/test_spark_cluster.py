@@ -16,8 +16,8 @@ from pyspark.sql.functions import udf
 
 import barnabas
 import barnabas.spark
-from barnabas.spark.java import java_home
-from tests.spark.test_killed_sinks import RECORDS, check, start
+from barnabas.spark.sessions.java import java_home
+from tests.spark.sink.test_killed_sinks import RECORDS, check, start
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(900), pytest.mark.long]
 

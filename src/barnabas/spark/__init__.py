@@ -23,7 +23,7 @@ except ImportError as missing:
         "barnabas.spark needs PySpark 4.3: pip install 'barnabas[spark]'"
     ) from missing
 
-from barnabas.spark.registration import register
-from barnabas.spark.tuned_session import session
+from barnabas.spark.sessions.registration import register
+from barnabas.spark.sessions.tuned_session import session
 
 __all__ = ["register", "session"]

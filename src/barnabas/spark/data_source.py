@@ -16,14 +16,14 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from barnabas.spark.batch_reader import BatchReader
-from barnabas.spark.batch_writer import BatchWriter
-from barnabas.spark.options import batch_options, stream_options
-from barnabas.spark.schema import check_schema, schema_of
-from barnabas.spark.sink_options import sink_options
-from barnabas.spark.stream_reader import StreamReader
-from barnabas.spark.stream_writer import AtLeastOnceWriter, ExactlyOnceWriter
-from barnabas.spark.worker_memory import settle
+from barnabas.spark.cluster.worker_memory import settle
+from barnabas.spark.sink.batch_writer import BatchWriter
+from barnabas.spark.sink.options import sink_options
+from barnabas.spark.sink.stream_writer import AtLeastOnceWriter, ExactlyOnceWriter
+from barnabas.spark.source.batch_reader import BatchReader
+from barnabas.spark.source.options import batch_options, stream_options
+from barnabas.spark.source.schema import check_schema, schema_of
+from barnabas.spark.source.stream_reader import StreamReader
 
 
 class BarnabasDataSource(DataSource):

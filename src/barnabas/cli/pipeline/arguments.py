@@ -68,7 +68,7 @@ def with_spark(call: Callable[[], int | None]) -> Callable[[], int | None]:
             import barnabas.spark  # noqa: F401 - all that follows needs it
         except ImportError as missing:
             raise CommandError(str(missing)) from missing
-        from barnabas.spark.java import NoJava
+        from barnabas.spark.sessions.java import NoJava
 
         try:
             return call()
@@ -86,7 +86,7 @@ def chosen_of(
 ) -> "list[Pipeline]":
     """The pipelines of these names, or all that a path defines."""
     from barnabas.spark.pipelines import as_version
-    from barnabas.spark.pipelines.problems import load_all
+    from barnabas.spark.pipelines.definition.problems import load_all
 
     found = load_all(path, start_spark or (lambda: _start_quietly(path)))
     names = list(names or found)

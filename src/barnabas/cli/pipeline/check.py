@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 from barnabas.cli.base.output import say
 from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.spark.pipelines import Pipeline, PipelineError, RunFolder
-from barnabas.spark.pipelines.errors_together import raise_all
-from barnabas.spark.pipelines.running import check_table, dead_letter_pipelines
-from barnabas.spark.pipelines.sinks import ParquetSink, TopicSink
-from barnabas.spark.pipelines.sources import TableSource, TopicSource
+from barnabas.spark.pipelines.errors.several import raise_all
+from barnabas.spark.pipelines.run.pipeline_run import check_table, dead_letter_pipelines
+from barnabas.spark.pipelines.sinks.topic import ParquetSink, TopicSink
+from barnabas.spark.pipelines.sources.topic import TableSource, TopicSource
 from barnabas.sync.admin import Admin
 
 _ELSEWHERE = {"kafka.bootstrap.servers", "subscribepattern", "assign"}

@@ -81,8 +81,8 @@ def run(
     def call() -> int:
         from barnabas.cli.pipeline.run import RunOptions, run_pipelines
         from barnabas.cli.pipeline.spark import SparkOptions, check_writable, start_spark
-        from barnabas.spark.pipelines.problems import check_definitions
-        from barnabas.spark.pipelines.versions import as_version, make_topics
+        from barnabas.spark.pipelines.definition.problems import check_definitions
+        from barnabas.spark.pipelines.operations.versions import as_version, make_topics
 
         spark = SparkOptions(
             path,
@@ -124,7 +124,7 @@ def list_pipelines(
     before = common_options(ctx)
 
     def call() -> None:
-        from barnabas.spark.pipelines.problems import check_definitions
+        from barnabas.spark.pipelines.definition.problems import check_definitions
 
         found = chosen_of(path, names, version)
         check_definitions(found)
@@ -180,7 +180,7 @@ def status(
     def call() -> int:
         from barnabas.cli.pipeline.status import chosen_statuses
         from barnabas.cli.pipeline.view import print_statuses
-        from barnabas.spark.pipelines.run_folder import RunFolder, statuses
+        from barnabas.spark.pipelines.run.run_folder import RunFolder, statuses
 
         if not path.exists():
             raise UsageError(f"{path} does not exist")
@@ -218,8 +218,8 @@ def reset(
     before = common_options(ctx)
 
     def call() -> None:
-        from barnabas.spark.pipelines.resetting import reset_pipelines, what_is_there
-        from barnabas.spark.pipelines.run_folder import RunFolder
+        from barnabas.spark.pipelines.operations.reset import reset_pipelines, what_is_there
+        from barnabas.spark.pipelines.run.run_folder import RunFolder
 
         folder = RunFolder.of(path, checkpoints)
         chosen = chosen_of(path, names, version)
@@ -311,7 +311,7 @@ def replay(
     before = common_options(ctx)
 
     def call() -> None:
-        from barnabas.spark.pipelines.replaying import has_dead_letters, replay_dead_letters
+        from barnabas.spark.pipelines.operations.replay import has_dead_letters, replay_dead_letters
 
         chosen = [
             each for each in chosen_of(path, names, version) if names or has_dead_letters(each)

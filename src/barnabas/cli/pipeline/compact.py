@@ -6,9 +6,9 @@ from barnabas.cli.base.command import CommandError
 from barnabas.cli.base.output import print_json, print_table, say
 from barnabas.cli.pipeline.spark import SparkOptions, start_spark
 from barnabas.spark.pipelines import Pipeline
-from barnabas.spark.pipelines.compaction import compact_parquet
-from barnabas.spark.pipelines.failure import reason_of
-from barnabas.spark.pipelines.sinks import ParquetSink
+from barnabas.spark.pipelines.errors.failure import reason_of
+from barnabas.spark.pipelines.parquet.compaction import compact_parquet
+from barnabas.spark.pipelines.sinks.topic import ParquetSink
 
 
 def compact_tables(

@@ -16,7 +16,7 @@ from barnabas.cli.pipeline.check import check_before_start
 from barnabas.cli.pipeline.spark import SparkOptions, start_spark
 from barnabas.cli.pipeline.view import view_for
 from barnabas.spark.pipelines import Pipeline, PipelineRun
-from barnabas.spark.pipelines.running import SparkGone
+from barnabas.spark.pipelines.run.pipeline_run import SparkGone
 
 _STDERR = 2
 _POLL_S = 0.2

@@ -16,8 +16,8 @@ from barnabas.cli.base.command import CommandError, UsageError
 from barnabas.cli.base.output import say
 from barnabas.spark import session
 from barnabas.spark.pipelines import RunFolder
-from barnabas.spark.pipelines.failure import reason_of
-from barnabas.spark.pipelines.spark_log import keep_errors_quiet, log_to
+from barnabas.spark.pipelines.errors.failure import reason_of
+from barnabas.spark.pipelines.run.spark_log import keep_errors_quiet, log_to
 
 _STDERR = 2
 _WITHOUT_A_PAGE = {"spark.ui.enabled": "false"}

@@ -15,7 +15,7 @@ from barnabas.cli.base.command import CommandError, UsageError
 from barnabas.cli.base.output import print_json, print_table, say
 from barnabas.cli.pipeline.spark import SparkOptions, start_spark
 from barnabas.spark.pipelines import RunFolder, read_state
-from barnabas.spark.pipelines.failure import reason_of
+from barnabas.spark.pipelines.errors.failure import reason_of
 
 
 @dataclass(frozen=True)

@@ -14,31 +14,35 @@ a `.sql` file. `barnabas pipeline run` runs them (docs/pipelines.md), `barnabas.
 them without a broker.
 """
 
-from barnabas.spark.pipelines.compaction import compact_parquet
-from barnabas.spark.pipelines.definition import Pipeline, PipelineError, pipeline
-from barnabas.spark.pipelines.loading import load
-from barnabas.spark.pipelines.postgres import to_postgres
-from barnabas.spark.pipelines.postgres_reading import read_postgres
-from barnabas.spark.pipelines.reading import read_table, read_topic, read_undecodable
-from barnabas.spark.pipelines.replaying import replay_dead_letters
-from barnabas.spark.pipelines.run_folder import RunFolder
-from barnabas.spark.pipelines.running import PipelineRun
-from barnabas.spark.pipelines.sinks import (
+from barnabas.spark.pipelines.dataframes.postgres_reader import read_postgres
+from barnabas.spark.pipelines.dataframes.topic_reader import (
+    read_table,
+    read_topic,
+    read_undecodable,
+)
+from barnabas.spark.pipelines.dataframes.topic_writer import write_topic
+from barnabas.spark.pipelines.definition.loader import load
+from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError, pipeline
+from barnabas.spark.pipelines.operations.replay import replay_dead_letters
+from barnabas.spark.pipelines.operations.state import read_state, state_tables
+from barnabas.spark.pipelines.operations.versions import as_version, make_topics
+from barnabas.spark.pipelines.parquet.compaction import compact_parquet
+from barnabas.spark.pipelines.run.pipeline_run import PipelineRun
+from barnabas.spark.pipelines.run.run_folder import RunFolder
+from barnabas.spark.pipelines.sinks.postgres import to_postgres
+from barnabas.spark.pipelines.sinks.topic import (
     for_each_batch,
     to_console,
     to_memory,
     to_parquet,
     to_topic,
 )
-from barnabas.spark.pipelines.sources import (
+from barnabas.spark.pipelines.sources.topic import (
     from_files,
     from_table,
     from_topic,
     newest_per_key,
 )
-from barnabas.spark.pipelines.state import read_state, state_tables
-from barnabas.spark.pipelines.versions import as_version, make_topics
-from barnabas.spark.pipelines.writing import write_topic
 
 __all__ = [
     "Pipeline",

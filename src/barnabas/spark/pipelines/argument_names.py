@@ -11,9 +11,9 @@ from inspect import Parameter, signature
 from typing import Any
 
 from barnabas.errors import InvalidArgument
-from barnabas.spark.kafka_settings import PREFIX
-from barnabas.spark.options import READ_OPTIONS, batch_options, stream_options
-from barnabas.spark.sink_options import WRITE_OPTIONS, sink_options
+from barnabas.spark.cluster.kafka_settings import PREFIX
+from barnabas.spark.sink.options import WRITE_OPTIONS, sink_options
+from barnabas.spark.source.options import READ_OPTIONS, batch_options, stream_options
 
 _SURELY_MEANT = 0.8
 _PERHAPS_MEANT = 0.6

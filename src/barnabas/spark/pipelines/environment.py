@@ -12,8 +12,6 @@ from typing import Protocol
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from barnabas.spark.pipelines.table_owner import Writer
-
 WANTED_CONF = {
     # State that is larger than memory, and checkpoints that hold what has changed.
     "spark.sql.streaming.stateStore.providerClass": (
@@ -62,6 +60,16 @@ class BrokerRecords:
             "subscribe": topic,
             **options,
         }
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A pipeline that writes, and where it keeps its checkpoint."""
+
+    pipeline: str
+    folder: str
+    """The folder of the run (`RunFolder`), with its lock and its status."""
+    checkpoint: str
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,57 @@
+"""Connections to clusters, kept for as long as the process lives.
+
+Spark uses its Python workers again and again, one task after the other; a micro-batch that had to
+connect first would take longer to connect than to read.
+"""
+
+import os
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
+from typing import TypeVar
+
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.connection_pool import Channel
+from barnabas.spark.cluster.kafka_settings import ConnectionOptions
+from barnabas.spark.cluster.worker_memory import settle
+from barnabas.sync.waiting import Client
+
+T = TypeVar("T")
+
+
+class ClusterConnection(Client):
+    """A cluster, and the means to wait for what is asked of it."""
+
+    def __init__(self, options: ConnectionOptions) -> None:
+        self.cluster = ClusterClient(
+            options.bootstrap_servers,
+            client_id=options.client_id,
+            request_timeout_ms=options.request_timeout_ms,
+        )
+        self.fetches = Channel()
+        super().__init__(self.cluster)
+
+    def ask(self, question: Callable[[ClusterClient], Awaitable[T]]) -> T:
+        """Wait for an answer."""
+        return self._wait(self._ask(question))
+
+    def begin(self, work: Coroutine[object, object, T]) -> "Future[T]":
+        """Let something run while the caller does something else."""
+        return self._seat.submit(work)
+
+    async def _ask(self, question: Callable[[ClusterClient], Awaitable[T]]) -> T:
+        if not self.cluster.brokers:
+            await self.cluster.refresh([])
+        return await question(self.cluster)
+
+
+def connect(options: ConnectionOptions) -> ClusterConnection:
+    """The connection of this process, which may have been forked from one that has its own."""
+    key = (os.getpid(), options)
+    connection = _connections.get(key)
+    if connection is None:
+        settle()
+        connection = _connections[key] = ClusterConnection(options)
+    return connection
+
+
+_connections: dict[tuple[int, ConnectionOptions], ClusterConnection] = {}

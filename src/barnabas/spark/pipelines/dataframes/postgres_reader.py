@@ -1,0 +1,80 @@
+"""A table or query of PostgreSQL as a DataFrame that is no stream."""
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, SparkSession
+
+from barnabas.spark.pipelines.sinks.postgres import (
+    DatabaseError,
+    check_driver,
+    connected,
+    first_line,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from psycopg import Column
+
+_FETCHED_ROWS = 20_000
+_NUMERIC = "numeric"
+_MAX_PRECISION = 38
+
+
+def read_postgres(spark: SparkSession, url: str, query: str) -> DataFrame:
+    """The rows that a query has now, as `SELECT * FROM orders`, or those of a table by its name.
+
+    They go through the driver, as Arrow columns. Types that Spark has not are texts: a `uuid`, or
+    JSON, which `from_json` takes apart.
+    """
+    import psycopg
+    import pyarrow as pa
+
+    check_driver()
+    asked = query if " " in query.strip() else f"SELECT * FROM {query}"  # noqa: S608 - the user's
+    try:
+        with connected(url) as connection, connection.cursor("barnabas") as cursor:
+            none = connection.execute(f"SELECT * FROM ({asked}) AS q LIMIT 0")  # noqa: S608
+            columns = [(each.name, _arrow_type(each)) for each in none.description or ()]
+            names = ", ".join(
+                _quoted(name) if known is not None else f"{_quoted(name)}::text"
+                for name, known in columns
+            )
+            cursor.execute(f"SELECT {names} FROM ({asked}) AS q")  # noqa: S608
+            schema = pa.schema([(name, known or pa.string()) for name, known in columns])
+            batches = []
+            while rows := cursor.fetchmany(_FETCHED_ROWS):
+                arrays = [
+                    pa.array(values, of_type)
+                    for values, of_type in zip(zip(*rows, strict=True), schema.types, strict=True)
+                ]
+                batches.append(pa.record_batch(arrays, schema=schema))
+    except psycopg.Error as error:
+        raise DatabaseError(f"{query}: {first_line(error)}") from error
+    return spark.createDataFrame(pa.Table.from_batches(batches, schema))
+
+
+def _arrow_type(column: "Column") -> "pa.DataType | None":
+    """What a column becomes; None for a type that becomes text."""
+    import pyarrow as pa
+
+    if column.type_display.startswith(_NUMERIC):
+        scale = column.scale
+        return pa.decimal128(_MAX_PRECISION, 18 if scale is None else scale)
+    known = {
+        "bool": pa.bool_(),
+        "int2": pa.int16(),
+        "int4": pa.int32(),
+        "int8": pa.int64(),
+        "float4": pa.float32(),
+        "float8": pa.float64(),
+        "date": pa.date32(),
+        "timestamp": pa.timestamp("us"),
+        "timestamptz": pa.timestamp("us", "UTC"),
+        "bytea": pa.binary(),
+    }
+    return known.get(column.type_display)
+
+
+def _quoted(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'

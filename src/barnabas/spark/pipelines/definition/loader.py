@@ -1,0 +1,152 @@
+"""Finding pipelines in a file, or in the files of a folder."""
+
+import importlib.util
+import re
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+from pyspark import SparkContext, cloudpickle
+from pyspark.errors import PySparkException
+
+from barnabas.errors import InvalidArgument
+from barnabas.spark.pipelines.definition.paths import with_paths_from
+from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError
+from barnabas.spark.pipelines.definition.sql_file import read_sql
+from barnabas.spark.pipelines.errors.user_code import user_code
+from barnabas.spark.sessions.tuned_session import session
+
+_SINK = re.compile(r"^--\s?(?:sink|source\s+\w+)\s*:", re.MULTILINE)
+_NO_SESSION = "SESSION_OR_CONTEXT_NOT_EXISTS"
+
+
+def load(path: str | Path, start_spark: Callable[[], object] = session) -> dict[str, Pipeline]:
+    """The pipelines of a `.py` or `.sql` file, or of a folder and the folders in it, by name.
+
+    Nothing of it needs Spark, unless a file uses it while it is imported, as for a function of
+    columns at its top: then it is started. Python files are imported with their folder on the path,
+    so they can import each other. Tests (`test_*.py`, `*_test.py`, `conftest.py`), whatever begins
+    with a dot or an underscore, and in a folder what does not speak of pipelines, are passed over.
+    Paths that a definition has are relative to the folder of its file.
+    """
+    found: dict[str, Pipeline] = {}
+    for file in definition_files(Path(path)):
+        for each in _read(file, start_spark):
+            if each.name in found:
+                other = found[each.name].defined_in
+                raise InvalidArgument(f"pipeline {each.name} is in {other} and in {file}")
+            found[each.name] = with_paths_from(each, file.parent.resolve())
+    _send_by_value(Path(path))
+    if not found:
+        raise InvalidArgument(
+            f"there is no pipeline in {path}: define one with @pipeline(...) in a .py file, or in "
+            "a .sql file"
+        )
+    return found
+
+
+def definition_files(path: Path) -> list[Path]:
+    """The files that may define pipelines."""
+    if path.is_file():
+        if path.suffix not in (".py", ".sql"):
+            raise InvalidArgument(f"{path} is neither a .py nor a .sql file")
+        return [path]
+    if not path.is_dir():
+        raise InvalidArgument(f"{path} does not exist")
+    return sorted(
+        file
+        for file in path.rglob("*")
+        if file.suffix in (".py", ".sql")
+        and _may_define(file.relative_to(path))
+        and _speaks_of_pipelines(file)
+    )
+
+
+def is_test(file: Path) -> bool:
+    """Whether pytest would look into it."""
+    return file.suffix == ".py" and (
+        file.stem.startswith("test_") or file.stem.endswith("_test") or file.stem == "conftest"
+    )
+
+
+def _may_define(file: Path) -> bool:
+    return not is_test(file) and not any(part.startswith((".", "_")) for part in file.parts)
+
+
+def _speaks_of_pipelines(file: Path) -> bool:
+    """Other programs in the folder, and other queries, are not for us to run."""
+    text = file.read_text("utf-8", errors="replace")
+    return "pipeline" in text if file.suffix == ".py" else _SINK.search(text) is not None
+
+
+def _read(file: Path, start_spark: Callable[[], object]) -> list[Pipeline]:
+    if file.suffix == ".sql":
+        return [read_sql(file)]
+    try:
+        module = _import(file.resolve())
+    except (PipelineError, PySparkException) as error:
+        if not _lacks_spark(error):
+            if isinstance(error, PipelineError):
+                raise
+            raise PipelineError(f"{file}: {error}") from error
+        start_spark()
+        module = _import(file.resolve())
+    return [
+        each
+        for each in vars(module).values()
+        # One that was imported from another file belongs there.
+        if isinstance(each, Pipeline)
+        and each.defined_in is not None
+        and each.defined_in.resolve() == file.resolve()
+    ]
+
+
+def _lacks_spark(error: BaseException) -> bool:
+    """Whether a function of Spark's was called that needs a session: some say so, others assert."""
+    if isinstance(error, PySparkException):
+        return error.getCondition() == _NO_SESSION
+    if SparkContext._active_spark_context is not None:
+        return False
+    cause = error.__cause__
+    if not isinstance(cause, AssertionError):
+        return False
+    return "pyspark" in Path(traceback.extract_tb(cause.__traceback__)[-1].filename).parts
+
+
+def _import(file: Path) -> ModuleType:
+    folder = str(file.parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    known = sys.modules.get(file.stem)
+    if known is not None and getattr(known, "__file__", None) == str(file):
+        return known
+    # A file may well be named as a module that Python has.
+    name = file.stem if known is None else f"{file.stem}_{abs(hash(file)):x}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        with user_code(file):
+            spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _send_by_value(path: Path) -> None:
+    """Let what is defined beside the pipelines travel to Spark's workers, which can't import it."""
+    folder = (path if path.is_dir() else path.parent).resolve()
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if file and Path(file).is_relative_to(folder) and not _is_installed(Path(file), folder):
+            cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+
+
+def _is_installed(file: Path, folder: Path) -> bool:
+    """A virtual environment may be beneath the folder; what is in it, workers have too."""
+    return "site-packages" in file.relative_to(folder).parts

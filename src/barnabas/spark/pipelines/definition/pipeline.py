@@ -1,0 +1,134 @@
+"""What a pipeline is: inputs by name, a function of them, and where its rows go.
+
+The function is pure: DataFrames in, a DataFrame out. Nothing runs when it is defined, and the same
+definition runs on brokers (`running`) and on rows of a test (`barnabas.spark.testing`).
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from barnabas.errors import InvalidArgument
+from barnabas.spark.pipelines.environment import Environment
+from barnabas.spark.pipelines.errors.source_errors import source_named
+from barnabas.spark.pipelines.errors.user_code import PipelineError, user_code
+from barnabas.spark.pipelines.interval import is_period
+from barnabas.spark.pipelines.sinks.topic import OUTPUT_MODES, OutputMode, Sink
+from barnabas.spark.pipelines.sources.topic import Source
+
+__all__ = ["Pipeline", "PipelineError", "check_output_mode", "pipeline"]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*$")
+_SESSION = "spark"
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A definition; as a function it is the one that it was made of."""
+
+    name: str
+    transform: Callable[..., DataFrame]
+    sources: Mapping[str, Source]
+    sink: Sink
+    trigger: str | None = None
+    output_mode: OutputMode = "append"
+    conf: Mapping[str, str] = field(default_factory=dict)
+    takes_session: bool = False
+    defined_in: Path | None = None
+
+    def __post_init__(self) -> None:
+        if not _NAME.match(self.name):
+            raise InvalidArgument(f"pipeline {self.name!r}: use letters, digits, . _ and - only")
+        if self.trigger is not None and not is_period(self.trigger):
+            raise InvalidArgument(
+                f'pipeline {self.name}: trigger is a time as "10 seconds", not "{self.trigger}"; '
+                "what processes what there is and ends is `barnabas pipeline run --once`"
+            )
+        if self.output_mode not in self.sink.modes:
+            known = " or ".join(f'"{each}"' for each in self.sink.modes)
+            raise InvalidArgument(
+                f"pipeline {self.name}: {self.sink.describe()} takes output_mode {known}, not "
+                f'"{self.output_mode}"'
+            )
+
+    def __call__(self, *inputs: Any, **named: Any) -> DataFrame:
+        return self.transform(*inputs, **named)
+
+    def rows(self, environment: Environment) -> DataFrame:
+        """The result, with every source loaded in an environment."""
+        inputs: dict[str, Any] = {}
+        for name, source in self.sources.items():
+            with source_named(name, self.name):
+                inputs[name] = source.load(environment)
+        if self.takes_session:
+            inputs[_SESSION] = environment.spark
+        with user_code(self.defined_in):
+            rows = self.transform(**inputs)
+        if not isinstance(rows, DataFrame):
+            raise InvalidArgument(f"pipeline {self.name} returns {type(rows)}, not a DataFrame")
+        if not rows.isStreaming:
+            raise InvalidArgument(
+                f"pipeline {self.name} has no stream among its sources: its rows would never change"
+            )
+        return rows
+
+
+def pipeline(
+    *,
+    sink: Sink,
+    sources: Mapping[str, Source] | None = None,
+    name: str | None = None,
+    trigger: str | None = None,
+    output_mode: OutputMode = "append",
+    conf: Mapping[str, str | int | bool] | None = None,
+) -> Callable[[Callable[..., DataFrame]], Pipeline]:
+    """Make a pipeline of a function whose parameters are the sources, by their names.
+
+    A parameter `spark` gets the session, for whoever reads by other means. `trigger` is how often
+    a micro-batch begins, as `"10 seconds"`: without it, as soon as there is something to do.
+    `conf` are settings of Spark for this pipeline alone.
+    """
+    given = dict(sources or {})
+
+    def decorate(function: Callable[..., DataFrame]) -> Pipeline:
+        parameters = set(inspect.signature(function).parameters)
+        wanted = parameters - {_SESSION}
+        called = name or function.__name__
+        if wanted != given.keys():
+            raise InvalidArgument(
+                f"pipeline {called}: the function's parameters {sorted(wanted)} have to be its "
+                f"sources {sorted(given)}"
+            )
+        code = inspect.unwrap(function).__code__
+        return Pipeline(
+            called,
+            function,
+            given,
+            sink,
+            trigger,
+            output_mode,
+            {each: _text(value) for each, value in (conf or {}).items()},
+            takes_session=_SESSION in parameters,
+            defined_in=Path(code.co_filename),
+        )
+
+    return decorate
+
+
+def check_output_mode(text: str) -> OutputMode:
+    """The output mode that a text names."""
+    for mode in OUTPUT_MODES:
+        if text == mode:
+            return mode
+    raise InvalidArgument(
+        f"output mode {text!r} is unknown: it is one of {', '.join(OUTPUT_MODES)}"
+    )
+
+
+def _text(value: str | int | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

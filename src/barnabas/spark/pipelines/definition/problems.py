@@ -1,0 +1,63 @@
+"""What is wrong with definitions and can be seen without Spark, all of it at once.
+
+Spark takes seconds to start; who has made three mistakes should not have to wait three times.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from barnabas.errors import BarnabasError, InvalidArgument
+from barnabas.spark.pipelines.definition.loader import definition_files, load
+from barnabas.spark.pipelines.definition.pipeline import Pipeline
+from barnabas.spark.pipelines.errors.several import raise_all
+from barnabas.spark.pipelines.errors.user_code import PipelineError
+from barnabas.spark.pipelines.formats.ddl import mistake_in
+from barnabas.spark.pipelines.sources.topic import FilesSource, TableSource
+
+
+def load_all(path: Path, start_spark: Callable[[], object]) -> dict[str, Pipeline]:
+    """The pipelines of a path; raises what is wrong with any of its files, not only the first."""
+    try:
+        return load(path, start_spark)
+    except (InvalidArgument, PipelineError) as first:
+        if not path.is_dir():
+            raise
+        errors: list[BarnabasError] = []
+        for file in definition_files(path):
+            try:
+                load(file, start_spark)
+            except (InvalidArgument, PipelineError) as error:
+                if _is_about(file, error):
+                    errors.append(error)
+        raise_all(errors or [first])
+        raise
+
+
+def check_definitions(pipelines: Iterable[Pipeline]) -> None:
+    """Raise what Spark would refuse later, as far as that is seen without it."""
+    raise_all([each for defined in pipelines for each in _problems_of(defined)])
+
+
+def _problems_of(defined: Pipeline) -> Iterator[BarnabasError]:
+    for name, source in defined.sources.items():
+        schema = getattr(source, "schema", None)
+        is_avro = not isinstance(source, FilesSource) and getattr(source, "format", "") == "avro"
+        found = mistake_in(schema) if isinstance(schema, str) and not is_avro else None
+        if found is not None:
+            yield InvalidArgument(f"pipeline {defined.name}: schema of source {name}: {found}")
+    only_tables = all(isinstance(each, TableSource) for each in defined.sources.values())
+    if only_tables and not _may_read_more(defined):
+        yield InvalidArgument(
+            f"pipeline {defined.name} has no stream among its sources: its rows would never change"
+        )
+
+
+def _is_about(file: Path, error: BarnabasError) -> bool:
+    """A file that defines nothing is no mistake where others do."""
+    return not str(error).startswith(f"there is no pipeline in {file}")
+
+
+def _may_read_more(defined: Pipeline) -> bool:
+    """A function that takes the session may read with it; a query does so if it has no sources."""
+    is_query = defined.defined_in is not None and defined.defined_in.suffix == ".sql"
+    return defined.takes_session and not (is_query and defined.sources)

@@ -1,0 +1,203 @@
+"""Pipelines in SQL: a query, and before it comments that say what it reads and where it writes.
+
+    -- source views: topic page-views schema="page STRING NOT NULL, at TIMESTAMP"
+    --     watermark="at 10 minutes" dead_letters=bad-views
+    -- sink: topic views-per-minute key=page
+    -- trigger: 5 seconds
+    SELECT page, window.start AS minute, count(*) AS views
+    FROM views GROUP BY page, window(at, '1 minute')
+
+A line that is set in goes on with what the line before has begun; other comments are comments, but
+for those that look like a misspelt one of these, which are refused. The
+pipeline's name is that of the file, if `-- pipeline: name` does not give it another. Sources and
+sinks are those of Python, with the same arguments.
+"""
+
+import inspect
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pyspark.sql import DataFrame, SparkSession
+
+from barnabas.errors import InvalidArgument
+from barnabas.spark.pipelines.definition.pipeline import Pipeline, check_output_mode
+from barnabas.spark.pipelines.sinks.postgres import to_postgres
+from barnabas.spark.pipelines.sinks.topic import Sink, to_console, to_memory, to_parquet, to_topic
+from barnabas.spark.pipelines.sources.topic import Source, from_files, from_table, from_topic
+
+T = TypeVar("T")
+
+_FIELD = re.compile(r"--\s?(pipeline|source\s+\w+|sink|trigger|output_mode|conf)\s*:\s*(.*)$")
+_LIKE_A_FIELD = re.compile(r"--\s*([\w-]+)(?:\s+([\w-]+))?\s*:(?!:)")
+_FIELDS = {
+    "pipeline": "pipeline: NAME",
+    "source": "source NAME: ...",
+    "sink": "sink: ...",
+    "trigger": "trigger: ...",
+    "output_mode": "output_mode: ...",
+    "conf": "conf: NAME=VALUE",
+}
+_LIKENESS = 0.75
+_MORE = re.compile(r"--\s{2,}(\S.*)$")
+_NAMED = re.compile(r"[\w.]+=")  # not an address, which may have = in its middle
+_YES_OR_NO = {"create", "exactly_once", "skip_undecodable"}
+
+SOURCES: Mapping[str, Callable[..., Source]] = {
+    "topic": from_topic,
+    "table": from_table,
+    "files": from_files,
+}
+SINKS: Mapping[str, Callable[..., Sink]] = {
+    "topic": to_topic,
+    "parquet": to_parquet,
+    "postgres": to_postgres,
+    "console": to_console,
+    "memory": to_memory,
+}
+
+
+def read_sql(path: Path) -> Pipeline:
+    """The pipeline that a file defines."""
+    text = path.read_text("utf-8")
+    try:
+        return _pipeline(path, _header(text), text)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"{path}: {error}") from None
+
+
+def _pipeline(path: Path, header: list[tuple[str, str]], text: str) -> Pipeline:
+    given: dict[str, str] = {}
+    sources: dict[str, Source] = {}
+    conf: dict[str, str] = {}
+    for name, value in header:
+        if name.startswith("source"):
+            view = name.split()[1]
+            if view in sources:
+                raise InvalidArgument(f"source {view} is there twice")
+            sources[view] = _made(f"source {view}", SOURCES, value)
+        elif name == "conf":
+            conf |= dict(_pair(each) for each in _words(value))
+        elif name in given:
+            raise InvalidArgument(f"{name} is there twice")
+        else:
+            given[name] = value.strip()
+    if "sink" not in given:
+        raise InvalidArgument('a comment has to say where the rows go, as "-- sink: topic NAME"')
+    query = text.strip().rstrip(";")
+
+    def transform(spark: SparkSession, **inputs: DataFrame) -> DataFrame:
+        try:
+            for view, rows in inputs.items():
+                rows.createOrReplaceTempView(view)
+            return spark.sql(query)
+        finally:
+            for view in inputs:
+                spark.catalog.dropTempView(view)
+
+    return Pipeline(
+        given.get("pipeline", path.stem),
+        transform,
+        sources,
+        _made("sink", SINKS, given["sink"]),
+        given.get("trigger"),
+        check_output_mode(given.get("output_mode", "append")),
+        conf,
+        takes_session=True,
+        defined_in=path,
+    )
+
+
+def _header(text: str) -> list[tuple[str, str]]:
+    """Names and values in the comments, which may have several lines each."""
+    found: list[tuple[str, str]] = []
+    going_on, before_query = False, True
+    for line in text.splitlines():
+        begins, more = _FIELD.match(line), _MORE.match(line)
+        before_query = before_query and (not line.strip() or line.startswith("--"))
+        if begins is not None:
+            found.append((begins[1], begins[2]))
+        elif more is not None and going_on:
+            name, value = found[-1]
+            found[-1] = (name, f"{value} {more[1]}")
+        elif before_query:
+            _check_comment(line)
+        going_on = begins is not None or (going_on and more is not None)
+    return found
+
+
+def _check_comment(line: str) -> None:
+    """What was meant to say something, and says nothing, would be missed too late."""
+    found = _LIKE_A_FIELD.match(line)
+    if found is None:
+        return
+    words = [each.lower() for each in found.groups() if each is not None]
+    known = list(_FIELDS) if len(words) == 1 else ["source"]
+    like = get_close_matches(words[0], known, 1, _LIKENESS)
+    like = like or get_close_matches("_".join(words), _FIELDS, 1, _LIKENESS)
+    if like:
+        raise InvalidArgument(
+            f'{line.strip()!r}: did you mean "-- {_FIELDS[like[0]]}"? If it is a mere comment, '
+            "begin it with another word"
+        )
+
+
+def _made(what: str, kinds: Mapping[str, Callable[..., T]], text: str) -> T:
+    """What words such as `topic NAME key=page` make."""
+    kind, *words = _words(text) or [""]
+    make = kinds.get(kind)
+    if make is None:
+        raise InvalidArgument(f"{what} is of a kind out of {', '.join(kinds)}, not {kind!r}")
+    at = 0
+    while at < len(words) and not _NAMED.match(words[at]):
+        at += 1
+    arguments: dict[str, Any] = dict(_pair(each) for each in words[at:])
+    if "partition_by" in arguments:
+        arguments["partition_by"] = _list(arguments["partition_by"])
+    if kinds is SINKS and "key" in arguments:
+        arguments["key"] = _list(arguments["key"])
+    for name in _YES_OR_NO & arguments.keys():
+        arguments[name] = _flag(name, arguments[name])
+    if "compact" in arguments:
+        arguments["compact"] = _number("compact", arguments["compact"])
+    try:
+        inspect.signature(make).bind(*words[:at], **arguments)
+    except TypeError as error:
+        raise InvalidArgument(f"{what}: {error}") from None
+    try:
+        return make(*words[:at], **arguments)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"{what}: {error}") from None
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise InvalidArgument(f"{text!r}: {error}") from None
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise InvalidArgument(f"{text!r}: write name=value")
+    return name, value
+
+
+def _flag(name: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise InvalidArgument(f"{name} is true or false, not {text!r}")
+    return text.lower() == "true"
+
+
+def _number(name: str, text: str) -> int:
+    if not text.isdecimal():
+        raise InvalidArgument(f"{name} is a number, not {text!r}")
+    return int(text)
+
+
+def _list(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]

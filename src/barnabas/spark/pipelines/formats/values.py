@@ -1,0 +1,32 @@
+"""Formats of values by their names."""
+
+from pathlib import Path
+
+from pyspark.sql.types import StructType
+
+from barnabas.errors import InvalidArgument
+from barnabas.spark.pipelines.formats.json_values import JsonValues
+from barnabas.spark.pipelines.formats.value_format import ValueFormat
+
+
+def value_format(name: str, schema: str | StructType) -> ValueFormat:
+    """A format by its name, and what its schema is written in."""
+    if name == "json":
+        return JsonValues(schema)
+    if name == "avro":
+        # fastavro is an extra dependency.
+        from barnabas.spark.pipelines.formats.avro import AvroValues
+
+        if not isinstance(schema, str):
+            raise InvalidArgument("a schema of Avro is its JSON, or the path of an .avsc file")
+        return AvroValues(_avro_text(schema))
+    raise InvalidArgument(f'format={name!r} is unknown: it is "json" or "avro"')
+
+
+def _avro_text(schema: str) -> str:
+    if schema.lstrip().startswith(("{", '"')):
+        return schema
+    try:
+        return Path(schema).read_text("utf-8")
+    except OSError as error:
+        raise InvalidArgument(f"the Avro schema can't be read: {error}") from error

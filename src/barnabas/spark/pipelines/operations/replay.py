@@ -1,0 +1,75 @@
+"""Dead letters sent back to where they came from, once what could not decode them is mended."""
+
+from collections import Counter
+
+from barnabas.errors import InvalidArgument
+from barnabas.records.message import Message
+from barnabas.spark.pipelines.definition.pipeline import Pipeline
+from barnabas.spark.pipelines.sources.topic import DEAD_LETTER_HEADER
+from barnabas.sync.admin import Admin
+from barnabas.sync.consumer import Consumer
+from barnabas.sync.producer import Producer
+
+_TOPIC = f"{DEAD_LETTER_HEADER}topic"
+
+
+def replay_dead_letters(pipeline: Pipeline, bootstrap_servers: str) -> Counter[tuple[str, str]]:
+    """Send the dead letters of a pipeline back; returns how many went from where to where.
+
+    They are sent as they first were, without the headers that were added, but with the time of now,
+    and they stay in the dead-letter topic. Each is sent back once: the group `NAME.replay` has
+    those that were, and is committed together with what is sent. Those that come while this runs
+    may be left for the next time, and so are letters that come back since they still can't be
+    decoded.
+    """
+    topics = _topics(pipeline)
+    if not topics:
+        raise InvalidArgument(f"pipeline {pipeline.name} has no topic for dead letters")
+    name = f"{pipeline.name}.replay"
+    with Admin(bootstrap_servers) as admin:
+        ends = {
+            partition: end
+            for topic in topics
+            for partition, end in admin.offsets(topic, isolation="read_committed").items()
+        }
+    sent: Counter[tuple[str, str]] = Counter()
+    with (
+        Consumer(bootstrap_servers, topics, group=name, commit="manual") as consumer,
+        Producer(bootstrap_servers, transactional_id=name) as producer,
+    ):
+        while True:
+            letters = consumer.poll()
+            if letters:
+                with producer.transaction(consumer):
+                    for each in letters:
+                        producer.send(_origin(each), each.value, each.key, headers=_headers(each))
+                sent.update((each.topic, _origin(each)) for each in letters)
+            mine = consumer.assignment
+            if mine and all(consumer.position(each) >= ends.get(each, 0) for each in mine):
+                return sent
+
+
+def has_dead_letters(pipeline: Pipeline) -> bool:
+    """Whether it has a topic for them."""
+    return bool(_topics(pipeline))
+
+
+def _topics(pipeline: Pipeline) -> list[str]:
+    named = (getattr(each, "dead_letters", None) for each in pipeline.sources.values())
+    return sorted({each for each in named if each is not None})
+
+
+def _origin(letter: Message) -> str:
+    """The topic that it came from."""
+    for name, value in letter.headers:
+        if name == _TOPIC and value is not None:
+            return value.decode()
+    raise InvalidArgument(
+        f"the record {letter.topic}:{letter.partition}@{letter.offset} is no dead letter: it has "
+        f"no header {_TOPIC}"
+    )
+
+
+def _headers(letter: Message) -> list[tuple[str, bytes | None]]:
+    """Those that it had there."""
+    return [each for each in letter.headers if not each[0].startswith(DEAD_LETTER_HEADER)]

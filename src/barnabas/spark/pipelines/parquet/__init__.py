@@ -1,0 +1,8 @@
+"""Tables of Parquet files on this machine, written exactly once and compacted while in use.
+
+table            the files, and which batches they hold
+table_owner      the query that a table belongs to
+batches          writes micro-batches to a table
+compaction       makes large files of small ones
+folder_exchange  exchanges two folders in one step
+"""

@@ -1,0 +1,299 @@
+"""A table of Parquet files that any reader of folders sees right, whatever dies in the middle.
+
+    TABLE/day=2026-01-01/*.parquet    the rows: what readers list is what there is
+    TABLE/_barnabas/owner.json        the query whose table it is, and where its checkpoint is
+    TABLE/_barnabas/batch.json        the last batch that counts, and where its files belong
+    TABLE/_barnabas/staged/ID/        files that do not count yet
+    TABLE/_barnabas/replaced/ID/      files that do not count any more
+    TABLE/_barnabas/lock              held while files get or lose their places
+
+Spark, pyarrow and pandas pass over folders that begin with `_`. A batch is written aside, then
+decided by one step that replaces `batch.json`, then its files are moved to their places, each in
+one step. A batch that comes again after a failure is written anew if it was not decided, and else
+only moved. So every row is there once as soon as its batch has ended, and never twice; while a
+batch is moved, or after a crash in that moment and until the next run, some of its files are
+there and some not yet.
+
+Small files are replaced by large ones a folder at a time: the new folder, with links to the files
+that stay, changes places with the old one in one step. Who has listed the old one and opens its
+files after that gets an error, and never wrong rows.
+
+It leaves out tables that are not in a file system of this machine.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pyarrow import parquet
+
+from barnabas.errors import BarnabasError, InvalidArgument
+from barnabas.spark.pipelines.environment import Writer
+from barnabas.spark.pipelines.parquet.folder_exchange import swap
+from barnabas.spark.pipelines.parquet.table_owner import Owner, read_owner, write_owner
+
+OURS = "_barnabas"
+OF_SPARK = "_spark_metadata"
+
+_REPLACED_KEPT_S = 60.0  # for those who are just listing them
+
+
+class TableInUseError(BarnabasError):
+    """Somebody writes or compacts the table just now."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch that counts: of which query, and which files go where."""
+
+    query: str
+    number: int
+    staged: str
+    moves: tuple[tuple[str, str], ...]
+
+
+class ParquetTable:
+    """The files of one table."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.absolute()
+        self._ours = self.folder / OURS
+        self._staged = self._ours / "staged"
+        self._replaced = self._ours / "replaced"
+        self._decision = self._ours / "batch.json"
+        self._owner = self._ours / "owner.json"
+
+    # -- whose it is ------------------------------------------------------------------------------
+
+    @property
+    def owner(self) -> Owner | None:
+        """Whose table it is, if any batch has come."""
+        found, last = read_owner(self._owner), self.last_batch
+        return Owner(last.query) if found is None and last is not None else found
+
+    def check_owner(self, query: str | None, writer: Writer | None) -> None:
+        """Raise if it belongs to another query than this, which may be about to begin."""
+        owner = self.owner
+        if owner is None or owner.is_same(query, writer):
+            return
+        if owner.is_former(writer):
+            raise InvalidArgument(
+                f"the table in {self.folder} has the rows of a former run, and would have them "
+                "twice: move it away, or run `barnabas pipeline reset` with --tables"
+            )
+        raise InvalidArgument(
+            f"the table in {self.folder} belongs to {owner.describe()}: give this one a path of "
+            "its own, or run it with the other's checkpoint (--checkpoints)"
+        )
+
+    def check_present(self, batches: int) -> None:
+        """Raise if it is gone, though its query has written so many batches.
+
+        Who wants it to begin with the rows to come makes an empty folder `_barnabas`.
+        """
+        if not batches or self._owner.exists() or self._decision.exists():
+            return
+        if self._ours.is_dir() and not any(self._ours.iterdir()):
+            return
+        raise InvalidArgument(
+            f"the table in {self.folder} is gone, or its folder {OURS} is, though {batches} "
+            "batches were written before: put it back, or begin anew (`barnabas pipeline reset`). "
+            "If it is to have only the rows to come, move away what there is, and "
+            f"`mkdir -p {self._ours}`"
+        )
+
+    def check_idle(self) -> None:
+        """Raise if somebody writes or compacts it just now."""
+        if self._ours.is_dir():
+            with self._alone():
+                pass
+
+    def delete(self) -> None:
+        """Delete all of it, unless somebody is at it."""
+        with self._alone():
+            shutil.rmtree(self.folder)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        with (
+            self.compacting() as is_not_compacted,
+            self._flock("lock", fcntl.LOCK_EX | fcntl.LOCK_NB) as is_not_written,
+        ):
+            if not (is_not_compacted and is_not_written):
+                raise TableInUseError(
+                    f"the table in {self.folder} is being written or compacted: stop that first"
+                )
+            yield
+
+    # -- batches ----------------------------------------------------------------------------------
+
+    def add(
+        self,
+        query: str,
+        number: int,
+        write: Callable[[Path], int],
+        writer: Writer | None = None,
+    ) -> list[Path]:
+        """Add the rows of a batch, unless it is there; returns the partitions that have got any.
+
+        The first one makes the table that of its query. `write` makes Parquet files in a folder,
+        and returns how many rows they have to have.
+        """
+        if (self.folder / OF_SPARK).exists():
+            raise InvalidArgument(
+                f"the table in {self.folder} was written by Spark's own sink, whose readers would "
+                "not see new files: move it away"
+            )
+        self.check_present(number)
+        self._ours.mkdir(parents=True, exist_ok=True)
+        owner = Owner(query, writer)
+        with self._locked():
+            self.check_owner(query, writer)
+            if self.owner != owner:
+                write_owner(self._owner, owner)
+            if self._is_there(number):
+                return []
+            shutil.rmtree(self._staged, ignore_errors=True)  # whatever was not decided
+        staged = self._staged / uuid.uuid4().hex
+        staged.parent.mkdir(exist_ok=True)
+        rows = write(staged)
+        moves = tuple(self._moves(staged, f"batch-{query[:8]}-{number:08}", rows))
+        if self.owner != owner:  # else somebody has deleted it meanwhile
+            shutil.rmtree(staged, ignore_errors=True)
+            self.check_owner(query, writer)
+            self.check_present(number + 1)
+        if moves:
+            with self._locked():
+                # Another run of the same query may have been faster, or have deleted these files.
+                if not self._is_there(number):
+                    self._decide(Batch(query, number, staged.name, moves))
+        shutil.rmtree(staged, ignore_errors=True)
+        return sorted({(self.folder / target).parent for _, target in moves})
+
+    @property
+    def last_batch(self) -> Batch | None:
+        """The last one that counts."""
+        try:
+            found = json.loads(self._decision.read_text("utf-8"))
+        except FileNotFoundError:
+            return None
+        moves = tuple((source, target) for source, target in found["moves"])
+        return Batch(found["query"], found["number"], found["staged"], moves)
+
+    def _is_there(self, number: int) -> bool:
+        last = self.last_batch
+        if last is None:
+            return False
+        if last.number > number:
+            raise InvalidArgument(
+                f"the table in {self.folder} has batch {last.number} already, and now comes "
+                f"{number}: has an old checkpoint been put back?"
+            )
+        self._move(last)
+        return last.number == number
+
+    def _moves(self, staged: Path, name: str, rows: int) -> Iterator[tuple[str, str]]:
+        """Where each file that has rows will be."""
+        found = 0
+        for index, file in enumerate(sorted(staged.rglob("*.parquet"))):
+            count = parquet.read_metadata(file).num_rows
+            if count:  # Spark writes an empty one for the sake of its schema
+                target = file.relative_to(staged).parent / f"{name}-{index}.parquet"
+                yield str(file.relative_to(staged)), str(target)
+            found += count
+        if found < rows:
+            raise InvalidArgument(
+                f"Spark has written {rows} rows, but only {found} are in {staged}: the table has "
+                "to be in a folder that the driver and all workers share"
+            )
+
+    def _decide(self, batch: Batch) -> None:
+        for source, _ in batch.moves:
+            (self._staged / batch.staged / source).stat()
+        new = self._decision.with_suffix(".new")
+        new.write_text(json.dumps(asdict(batch)), "utf-8")
+        new.replace(self._decision)
+        self._move(batch)
+
+    def _move(self, batch: Batch) -> None:
+        """Bring files to their places, those that are not there yet."""
+        for source, target in batch.moves:
+            staged = self._staged / batch.staged / source
+            if staged.exists():
+                (self.folder / target).parent.mkdir(parents=True, exist_ok=True)
+                staged.rename(self.folder / target)
+
+    # -- folders of files -------------------------------------------------------------------------
+
+    def partitions(self) -> Iterator[Path]:
+        """The folders `column=value/…` at the end of which the files are."""
+        for folder, below, files in os.walk(self.folder):
+            below[:] = sorted(each for each in below if "=" in each and each[0] not in "._")
+            if not below and files and Path(folder) != self.folder:
+                yield Path(folder)
+
+    def stage(self) -> Path:
+        """A new folder for files that shall replace others."""
+        staged = self._replaced / uuid.uuid4().hex
+        staged.parent.mkdir(exist_ok=True, parents=True)
+        return staged
+
+    def replace(self, partition: Path, old: Sequence[Path], new: Path) -> bool:
+        """Let the files in `new` take the place of some of a partition, in one step.
+
+        `new` is within a folder of `stage`. False if these files are no longer all there.
+        """
+        with self._locked():
+            present = {each.name for each in partition.iterdir()} if partition.is_dir() else set()
+            names = {each.name for each in old}
+            if not names <= present:
+                return False
+            for name in sorted(present - names):
+                os.link(partition / name, new / name)
+            shutil.copymode(partition, new)
+            swap(partition, new)
+        os.utime(new.parent)  # where the old files are now
+        return True
+
+    def sweep(self) -> None:
+        """Delete what was replaced a while ago, or was to replace something and never did.
+
+        For whoever is `compacting`: others' files are among these until they are in their places.
+        """
+        if not self._replaced.is_dir():
+            return
+        for each in self._replaced.iterdir():
+            if time.time() - each.stat().st_mtime > _REPLACED_KEPT_S:
+                shutil.rmtree(each, ignore_errors=True)
+
+    @contextmanager
+    def compacting(self) -> Iterator[bool]:
+        """Whether files may be replaced here: by one process at a time."""
+        self._ours.mkdir(parents=True, exist_ok=True)
+        with self._flock("compacting.lock", fcntl.LOCK_EX | fcntl.LOCK_NB) as is_mine:
+            yield is_mine
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with self._flock("lock", fcntl.LOCK_EX):
+            yield
+
+    @contextmanager
+    def _flock(self, name: str, operation: int) -> Iterator[bool]:
+        descriptor = os.open(self._ours / name, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            try:
+                fcntl.flock(descriptor, operation)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,9 @@
+"""Running pipelines.
+
+pipeline_run      the pipelines of one command, from start to end
+supervised_query  the query of one pipeline, restarted when it fails
+backoff           the wait before a restart
+progress          rows, rates, lag and watermark of a query
+run_folder        checkpoints, locks and statuses on disk
+spark_log         Spark's log in a file
+"""

@@ -1,0 +1,268 @@
+"""Running pipelines: a query of Spark's for each, looked after until they are done or stopped.
+
+A source with a dead-letter topic has a second query beside its pipeline, `NAME.dead-letters`,
+which reads the same records and keeps exactly those that the first leaves out. Each has a
+checkpoint of its own, so both go on by themselves, and every record is taken by one of them.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.streaming.query import StreamingQuery
+
+from barnabas.errors import BarnabasError, InvalidArgument
+from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError
+from barnabas.spark.pipelines.environment import BrokerRecords, Environment, Records, applied
+from barnabas.spark.pipelines.errors.failure import reason_of
+from barnabas.spark.pipelines.errors.several import raise_all
+from barnabas.spark.pipelines.parquet.batches import is_local
+from barnabas.spark.pipelines.parquet.table_owner import query_of
+from barnabas.spark.pipelines.run.progress import OUTPUT_METRIC
+from barnabas.spark.pipelines.run.run_folder import RunFolder
+from barnabas.spark.pipelines.run.supervised_query import SupervisedQuery
+from barnabas.spark.pipelines.sinks.topic import ParquetSink, Sink, TopicSink
+from barnabas.spark.pipelines.sources.topic import TopicSource
+
+DEAD_LETTERS = "dead-letters"
+
+_STATUS_INTERVAL_S = 1.0
+_POLL_S = 0.1
+
+
+class SparkGone(PipelineError):  # noqa: N818 - its name says what is wrong
+    """The process that Spark runs in has ended."""
+
+    MESSAGE = "Spark is gone: its process has ended, or was killed"
+
+
+class PipelineRun:
+    """Some pipelines that run.
+
+        with PipelineRun(spark, [views_per_minute], "localhost:9092", RunFolder(path)) as run:
+            run.wait()
+
+    With `once` they process what there is and end. Otherwise they run until `stop`, and one that
+    fails is started again, later each time it fails without having got on; at most `max_restarts`
+    times in a row if that is given.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        pipelines: Iterable[Pipeline],
+        bootstrap_servers: str,
+        folder: RunFolder,
+        *,
+        once: bool = False,
+        max_restarts: int | None = None,
+        records: Records | None = None,
+    ) -> None:
+        self._spark = spark
+        self._folder = folder
+        self._once = once
+        self._environment = Environment(
+            spark, records or BrokerRecords(bootstrap_servers), bootstrap_servers
+        )
+        self._locks: list[int] = []
+        self._status_written = 0.0
+        self.queries: list[SupervisedQuery] = []
+        for each in pipelines:
+            for defined in (each, *dead_letter_pipelines(each)):
+                self.queries.append(
+                    SupervisedQuery(defined, partial(self._start, defined), max_restarts)
+                )
+
+    # -- the whole ------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start all. What is wrong with definitions is raised before any has begun."""
+        try:
+            errors: list[BarnabasError] = []
+            for query in self.queries:
+                try:
+                    self._locks.append(self._folder.lock(query.name))
+                    self._check_output(query.pipeline)
+                    self._check_rows(query.pipeline)
+                except (InvalidArgument, PipelineError) as error:
+                    errors.append(error)
+            raise_all(errors)
+            for query in self.queries:
+                query.start(time.time())
+        except BaseException:
+            self.stop()
+            raise
+
+    def look_after(self) -> None:
+        """Start again what has failed and waited, and tell how all are doing. Call it often."""
+        now = time.time()
+        try:
+            changed = [query.look_after(now) for query in self.queries]
+        except (Py4JError, ConnectionError) as error:
+            for query in self.queries:
+                query.give_up(SparkGone.MESSAGE)
+            raise SparkGone(SparkGone.MESSAGE) from error
+        if any(changed) or now - self._status_written >= _STATUS_INTERVAL_S:
+            self._write_status(now)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether none runs or waits to be started again."""
+        return all(query.is_over for query in self.queries)
+
+    def wait(self, until: Callable[[], bool] | None = None) -> None:
+        """Look after all until they are over, or something is true. Raises if any has failed.
+
+        Who waits for something hears of a failure at once, since it may never be true then.
+        """
+        while not self.is_over and not (until is not None and until()):
+            self.look_after()
+            if until is not None:
+                self.check()
+            time.sleep(_POLL_S)
+        self.look_after()
+        self.check()
+
+    def check(self) -> None:
+        """Raise if any has failed for good."""
+        failed = [f"{each.name}: {each.error}" for each in self.queries if each.state == "failed"]
+        if failed:
+            raise PipelineError("; ".join(failed))
+
+    def stop(self) -> None:
+        """End all, in the middle of a batch if need be: the next run does that batch again."""
+        for query in self.queries:
+            query.stop()
+        if self._locks:
+            self._write_status(time.time())
+        for descriptor in self._locks:
+            os.close(descriptor)
+        self._locks.clear()
+
+    # -- each -----------------------------------------------------------------------------------
+
+    def _rows(self, defined: Pipeline) -> DataFrame:
+        group_id = defined.name
+        return defined.rows(replace(self._environment, group_id=group_id))
+
+    def _check_rows(self, defined: Pipeline) -> None:
+        """Build it once, to hear of wrong names and types before anything has begun."""
+        try:
+            self._rows(defined)
+        except PySparkException as error:
+            raise PipelineError(f"pipeline {defined.name}: {reason_of(error)}") from error
+
+    def _start(self, defined: Pipeline) -> StreamingQuery:
+        self._check_output(defined)  # again: what has made it fail may be a table that is gone
+        environment = replace(self._environment, writer=self._folder.writer_of(defined.name))
+        with applied(self._spark, defined.conf):
+            counted = self._rows(defined).observe(OUTPUT_METRIC, F.count(F.lit(1)).alias("rows"))
+            writer = defined.sink.writer(environment, counted, defined.output_mode)
+            writer = writer.outputMode(defined.output_mode).queryName(defined.name)
+            if self._once:
+                writer = writer.trigger(availableNow=True)
+            elif defined.trigger is not None:
+                writer = writer.trigger(processingTime=defined.trigger)
+            if defined.sink.recovers:
+                checkpoint = self._folder.checkpoint_of(defined.name)
+                writer = writer.option("checkpointLocation", checkpoint)
+            return writer.start()
+
+    def _check_output(self, defined: Pipeline) -> None:
+        """A Parquet table takes one query's rows, and all of them: the others are refused."""
+        sink = defined.sink
+        if isinstance(sink, ParquetSink) and is_local(self._spark, sink.path):
+            try:
+                check_table(sink, self._folder, defined.name)
+            except InvalidArgument as error:
+                raise InvalidArgument(f"pipeline {defined.name}: {error}") from None
+
+    def _write_status(self, now: float) -> None:
+        self._status_written = now
+        for query in self.queries:
+            if query.state == "new":  # what is told of another run stays
+                continue
+            status = {
+                **query.status(now),
+                "pid": os.getpid(),
+                "updated": now,
+                "defined_in": str((query.pipeline.defined_in or Path()).resolve()),
+                "checkpoint": self._folder.checkpoint_of(query.name),
+            }
+            self._folder.write_status(query.name, status)
+
+
+def check_table(sink: ParquetSink, folder: RunFolder, name: str) -> None:
+    """Raise if a pipeline can't go on with the table that is there, or is not there."""
+    sink.table.check_present(folder.batches_of(name))
+    has_checkpoint = folder.has_checkpoint(name)
+    if has_checkpoint is None:  # who it is will be seen with its first batch
+        return
+    writer = folder.writer_of(name)
+    sink.table.check_owner(query_of(writer.checkpoint) if has_checkpoint else None, writer)
+
+
+def dead_letter_pipelines(defined: Pipeline) -> list[Pipeline]:
+    """Those that write what the sources of a pipeline can't decode."""
+    found = []
+    for name, source in defined.sources.items():
+        if isinstance(source, TopicSource) and source.dead_letters is not None:
+            only = len(defined.sources) == 1
+            found.append(
+                Pipeline(
+                    f"{defined.name}.{DEAD_LETTERS}"
+                    if only
+                    else f"{defined.name}.{name}.{DEAD_LETTERS}",
+                    lambda records: records,
+                    {"records": _Undecodable(source)},
+                    TopicSink(
+                        source.dead_letters,
+                        exactly_once=getattr(defined.sink, "exactly_once", False),
+                        options={**_of_producers(defined.sink), "includeHeaders": "true"},
+                    ),
+                    defined.trigger,
+                    defined_in=defined.defined_in,
+                )
+            )
+    return found
+
+
+def _of_producers(sink: Sink) -> dict[str, str]:
+    """The settings of producers that a sink has: what writes beside it needs the same."""
+    if not isinstance(sink, TopicSink):
+        return {}
+    return {name: value for name, value in sink.options.items() if name.startswith("kafka.")}
+
+
+class _Undecodable:
+    """What a source leaves out, as a source."""
+
+    def __init__(self, source: TopicSource) -> None:
+        self._source = source
+
+    def load(self, environment: Environment) -> DataFrame:
+        return self._source.load_undecodable(environment)
+
+    def describe(self) -> str:
+        return f"{self._source.describe()}, undecodable"

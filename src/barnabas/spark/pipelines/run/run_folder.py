@@ -1,0 +1,155 @@
+"""What a pipeline keeps between runs, and what tells others of it: a folder for each.
+
+    FOLDER/NAME/checkpoint/   Spark's: how far it is, and its state
+    FOLDER/NAME/status.json   what it does, or did last, for `barnabas pipeline status`
+    FOLDER/NAME/lock          locked while it runs, by whoever runs it
+
+Checkpoints may be elsewhere, on a file system that all of a Spark cluster can reach; then only
+they are.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from barnabas.spark.pipelines.definition.pipeline import PipelineError
+from barnabas.spark.pipelines.environment import Writer
+
+DEFAULT = Path(".barnabas", "pipelines")
+"""Beside the definitions."""
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The folders of all pipelines of a path."""
+
+    folder: Path
+    checkpoints: str | None = None
+    """The URL of the folder of checkpoints, if they are elsewhere."""
+
+    @classmethod
+    def of(cls, definitions: Path, checkpoints: str | None) -> "RunFolder":
+        """Where pipelines of a file or folder have theirs; `checkpoints` is what the user says."""
+        beside = (definitions if definitions.is_dir() else definitions.parent) / DEFAULT
+        if checkpoints is None:
+            return cls(beside.resolve())
+        if "://" in checkpoints:
+            return cls(beside.resolve(), checkpoints.rstrip("/"))
+        return cls(Path(checkpoints).resolve())
+
+    def checkpoint_of(self, name: str) -> str:
+        if self.checkpoints is not None:
+            return f"{self.checkpoints}/{name}"
+        return str(self.folder / name / "checkpoint")
+
+    def writer_of(self, name: str) -> Writer:
+        """As whom a pipeline is known to the tables that it writes."""
+        return Writer(name, str(self.folder), self.checkpoint_of(name))
+
+    def batches_of(self, name: str) -> int:
+        """How many batches it has finished; none if that can't be seen from here."""
+        done = self.folder / name / "checkpoint" / "commits"
+        if self.checkpoints is not None or not done.is_dir():
+            return 0
+        return max(
+            (int(each.name) + 1 for each in done.iterdir() if each.name.isdecimal()), default=0
+        )
+
+    def has_checkpoint(self, name: str) -> bool | None:
+        """Whether it has run before; None if that can't be seen from here."""
+        if self.checkpoints is not None:
+            return None
+        return (self.folder / name / "checkpoint" / "offsets").is_dir()
+
+    def names(self) -> list[str]:
+        """The pipelines that have run."""
+        return sorted(each.parent.name for each in self.folder.glob("*/status.json"))
+
+    def status_of(self, name: str) -> dict[str, Any]:
+        """What was last written of it; empty if nothing was."""
+        try:
+            found = json.loads((self.folder / name / "status.json").read_text("utf-8"))
+        except FileNotFoundError:
+            return {}
+        assert isinstance(found, dict)
+        return found
+
+    def write_status(self, name: str, status: dict[str, Any]) -> None:
+        """Replace it, in one step for whoever reads."""
+        target = self.folder / name / "status.json"
+        new = target.with_name(f".status-{os.getpid()}.json")
+        new.write_text(json.dumps(status), "utf-8")
+        new.replace(target)
+
+    def is_running(self, name: str) -> bool:
+        """Whether somebody runs it now, on this machine."""
+        try:
+            descriptor = os.open(self.folder / name / "lock", os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
+    def lock(self, name: str) -> int:
+        """Say that it runs here, until the descriptor is closed or the process ends."""
+        (self.folder / name).mkdir(parents=True, exist_ok=True)
+        if self.folder.parts[-len(DEFAULT.parts) :] == DEFAULT.parts:  # it may be in a repository
+            (self.folder.parent / ".gitignore").write_text("*\n")
+        descriptor = os.open(self.folder / name / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise self._runs_already(name) from None
+        return descriptor
+
+    def check_not_running(self, name: str) -> None:
+        """Raise if somebody runs it now, on this machine."""
+        if self.is_running(name):
+            raise self._runs_already(name)
+
+    def _runs_already(self, name: str) -> PipelineError:
+        pid = self.status_of(name).get("pid", "?")
+        return PipelineError(f"pipeline {name} runs already (process {pid})")
+
+    def reset(self, name: str) -> bool:
+        """Forget how far it is, so that the next run begins anew; False if there was nothing."""
+        if self.checkpoints is not None:
+            raise PipelineError(
+                f"its checkpoints are in {self.checkpoints}: delete {self.checkpoint_of(name)} "
+                "with the tools of that file system"
+            )
+        if not (self.folder / name).is_dir():
+            return False
+        descriptor = self.lock(name)
+        try:
+            shutil.rmtree(self.folder / name)
+        finally:
+            os.close(descriptor)
+        return True
+
+
+def statuses(folder: RunFolder, defined_in: Path | None = None) -> list[dict[str, Any]]:
+    """How all pipelines are that run or have run, or those of one file."""
+    found = []
+    for name in folder.names():
+        status = folder.status_of(name)
+        if defined_in is not None and status.get("defined_in") != str(defined_in.resolve()):
+            continue
+        if not folder.is_running(name) and status.get("state") in ("new", "running", "waiting"):
+            status["state"] = "died"
+            status["error"] = (
+                f"its process {status.get('pid', '?')} ended without a word: run it again, and it "
+                "goes on where it was"
+            )
+        found.append(status)
+    return found

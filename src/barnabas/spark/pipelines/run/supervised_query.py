@@ -1,0 +1,148 @@
+"""One query, from its start to its end, with all the failures in between."""
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Literal, TypeAlias
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from barnabas.errors import BarnabasError, InvalidArgument
+from barnabas.spark.pipelines.definition.pipeline import Pipeline
+from barnabas.spark.pipelines.errors.failure import reason_of
+from barnabas.spark.pipelines.run.backoff import Backoff
+from barnabas.spark.pipelines.run.progress import Progress, is_of_a_batch, read_batch
+
+State: TypeAlias = Literal["new", "running", "waiting", "done", "stopped", "failed"]
+
+_NONE = -1
+
+
+class SupervisedQuery:
+    """Starts a query, and starts it again when it fails."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        start: Callable[[], StreamingQuery],
+        max_restarts: int | None = None,
+    ) -> None:
+        self.pipeline = pipeline
+        self.name = pipeline.name
+        self.state: State = "new"
+        self.progress = Progress()
+        self.error: str | None = None
+        self.restarts = 0
+        self._start = start
+        self._query: StreamingQuery | None = None
+        self._backoff = Backoff(max_restarts)
+        self._last_reported = _NONE
+        self._started: float | None = None
+        self.next_start: float | None = None
+        """When it is started again, while it waits for that."""
+
+    @property
+    def is_over(self) -> bool:
+        return self.state in ("done", "stopped", "failed")
+
+    def start(self, now: float) -> None:
+        """Start it; a failure to do so counts as one of the query.
+
+        What Spark refuses to run it will refuse again, so that is the end of it.
+        """
+        if self._started is None:
+            self._started = now
+        self._last_reported = _NONE
+        self.next_start = None
+        try:
+            self._query = self._start()
+        except (AnalysisException, IllegalArgumentException, InvalidArgument) as error:
+            self.error, self.state = reason_of(error), "failed"
+        except (PySparkException, BarnabasError) as error:
+            self._failed(reason_of(error), now)
+        else:
+            self.state = "running"
+
+    def look_after(self, now: float) -> bool:
+        """See how it is; True if that is something new."""
+        before = self.state
+        if self.state == "waiting" and self.next_start is not None and now >= self.next_start:
+            self.restarts += 1
+            self.start(now)
+        elif self.state == "running":
+            assert self._query is not None
+            is_active = self._query.isActive
+            self._read_reports(self._query)
+            if not is_active:
+                error = self._query.exception()
+                if error is None:
+                    self.state = "done"
+                else:
+                    self._failed(reason_of(error), now)
+        return self.state != before
+
+    def stop(self) -> None:
+        """End it, wherever it is."""
+        if self.is_over or self.state == "new":
+            return
+        self.state = "stopped"
+        self.next_start = None
+        if self._query is not None:
+            with suppress(Py4JError, ConnectionError):  # where Spark is gone, so is the query
+                self._query.stop()
+                self._read_reports(self._query)
+
+    def give_up(self, reason: str) -> None:
+        """It has failed for good, for a reason that is none of its own."""
+        if not self.is_over:
+            self.error, self.state, self.next_start = reason, "failed", None
+
+    def status(self, now: float) -> dict[str, Any]:
+        """How it is, for people and programs."""
+        rate_in, rate_out = self.progress.rates(now)
+        last = self.progress.last
+        return {
+            "pipeline": self.name,
+            "state": self.state,
+            "started": self._started,
+            "batch": last and last.number,
+            "batch_ended": last and last.ended,
+            "batch_duration_ms": last and last.duration_ms,
+            "rows_in": self.progress.rows_in,
+            "rows_out": self.progress.rows_out,
+            "rows_late": self.progress.rows_late,
+            "rows_in_per_s": round(rate_in, 1),
+            "rows_out_per_s": round(rate_out, 1),
+            "lag": last and last.lag,
+            "watermark": self.progress.watermark,
+            "state_rows": last and last.state_rows,
+            "state_bytes": last and last.state_bytes,
+            "restarts": self.restarts,
+            "error": self.error,
+            "next_start": self.next_start,
+        }
+
+    def _read_reports(self, query: StreamingQuery) -> None:
+        """Take what Spark has reported since the last time; it keeps a hundred reports."""
+        new = []
+        for report in reversed(query._jsq.recentProgress()):
+            if report.batchId() <= self._last_reported:
+                break
+            told = json.loads(report.json())
+            if is_of_a_batch(told):
+                new.append(read_batch(told))
+        for batch in reversed(new):
+            self._last_reported = batch.number
+            self._backoff.got_on()
+            self.progress.add(batch)
+
+    def _failed(self, reason: str, now: float) -> None:
+        self.error = reason
+        wait_s = self._backoff.next_s()
+        if wait_s is None:
+            self.state = "failed"
+        else:
+            self.state = "waiting"
+            self.next_start = now + wait_s

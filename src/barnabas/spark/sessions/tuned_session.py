@@ -1,0 +1,82 @@
+"""A Spark session that is ready for topics: Java found, connector known, settings that suit it."""
+
+import os
+import sys
+import tempfile
+import uuid
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from barnabas.spark.sessions.java import java_home
+from barnabas.spark.sessions.registration import LOCAL, PUSHDOWN, register
+from barnabas.spark.sessions.spark_home import lean_home
+
+_EVERYWHERE = {
+    PUSHDOWN: "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+# Python workers and the JVM of one machine talk without TCP: less delay for each micro-batch.
+_SOCKETS = "spark.python.unix.domain.socket.enabled"
+_SOCKET_NAME_LENGTH = len(f"/.{uuid.UUID(int=0)}.sock")
+_LONGEST_SOCKET_PATH = 103  # of macOS; Linux takes four more
+_ON_ONE_MACHINE = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.showConsoleProgress": "false",
+    # The default one takes much longer for each file: half of a small micro-batch.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing."
+        "FileSystemBasedCheckpointFileManager"
+    ),
+}
+
+
+def session(
+    app_name: str = "barnabas", master: str = "local[*]", **conf: str | int | bool
+) -> SparkSession:
+    """A session with the format `barnabas`; the one that runs already, if there is one.
+
+    `conf` are Spark's settings, given as `**{"spark.sql.shuffle.partitions": 8}`; they win over
+    those made here. Where `master` is this machine, shuffles have as many partitions as there are
+    cores: Spark's default of 200 takes seconds for each micro-batch.
+    """
+    if SparkContext._active_spark_context is None:
+        _prepare_environment(is_local=LOCAL.match(master) is not None)
+    builder = SparkSession.builder.appName(app_name).master(master)
+    for name, value in {**_settings(master), **conf}.items():
+        builder = builder.config(name, _text(value))
+    spark = builder.getOrCreate()
+    register(spark)
+    return spark
+
+
+def _prepare_environment(*, is_local: bool) -> None:
+    """What the JVM about to be started looks for. What the user has set stays."""
+    os.environ["JAVA_HOME"] = str(java_home())
+    # Workers need the packages that this program has, also those of a cluster: Spark plans reads
+    # with this Python, here, and does them with the one of the same path, there.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if not is_local:
+        return
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if "SPARK_HOME" not in os.environ and (home := lean_home()) is not None:
+        os.environ["SPARK_HOME"] = str(home)
+
+
+def _settings(master: str) -> dict[str, str]:
+    local = LOCAL.match(master)
+    everywhere = {**_EVERYWHERE, _SOCKETS: _text(_has_room_for_sockets(tempfile.gettempdir()))}
+    if local is None:
+        return everywhere
+    cores = (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
+    return {**everywhere, **_ON_ONE_MACHINE, "spark.sql.shuffle.partitions": str(cores)}
+
+
+def _has_room_for_sockets(folder: str) -> bool:
+    """Systems take paths of sockets only up to a length, and Spark gives them long names."""
+    return len(os.fsencode(folder)) + _SOCKET_NAME_LENGTH <= _LONGEST_SOCKET_PATH
+
+
+def _text(value: str | int | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,257 @@
+"""Every record of a stream once, whatever dies: transactions that wait, and one decision.
+
+    in tasks       claim the query for this run, unless that is done         commit_log
+                   write in a transaction of the task's own, and leave it prepared
+    in the driver  decide: one record says that the batch commits, and names its transactions
+                   commit each of them
+
+Before the decision a batch does not count: whatever dies, Spark runs it again, under new
+transactions that take the place of the old ones. After the decision it counts: when Spark runs it
+again, tasks find it decided and write nothing, and the driver commits what is left. Transactions
+have no timeout, so nothing depends on how long it takes until somebody comes back.
+
+Who is thought to be dead may be alive. A run has to own the query before it touches transactions
+of the run before, and who no longer owns it can't decide any more. Two attempts at the same task
+have ids of their own, so that one can't end what the other has prepared and Spark has chosen. (An
+attempt that Spark has long given up, and that wakes up in a later batch, may still do so; then that
+batch is refused, and written again.)
+
+With a timeout the same is done in ordinary transactions, for brokers that know no others. If it
+runs out before the decision, the batch is refused and written again. If it runs out after it,
+because nobody came back in time, what was decided is lost, and that is told.
+
+What nobody will end is rolled back by the driver: with the first batch that a run decides, when a
+task was tried again, and every few batches for attempts that lost a race.
+"""
+
+import asyncio
+import random
+import re
+from collections.abc import Iterable
+from time import monotonic
+from typing import NamedTuple
+
+from barnabas.client.admin.transactions import fence_producer, list_transactions
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.producer.prepared_transactions import (
+    PreparedTransaction,
+    end_prepared,
+    still_open,
+)
+from barnabas.errors import (
+    BarnabasError,
+    BrokerError,
+    CommitUncertain,
+    ProducerFenced,
+    TransactionAborted,
+)
+from barnabas.spark.sink.commit_log import PREFIX, CommitLog, QueryState, Reading
+from barnabas.wire.errors import ErrorCode
+
+_SWEEP_EVERY = 10
+_CLAIM_PATIENCE_S = 2.0
+_CLAIM_PAUSE_S = 0.05
+_CLAIM_TIMEOUT_S = 60.0
+
+
+class RunSuperseded(BarnabasError):  # noqa: N818 - its name says what is wrong
+    """The query was started again elsewhere, and this run of it must not go on."""
+
+
+class DecidedAndLost(BarnabasError):  # noqa: N818 - its name says what is wrong
+    """A batch was to be committed, and not all of its transactions are there any more."""
+
+
+class CheckpointTooOld(BarnabasError):  # noqa: N818 - its name says what is wrong
+    """Spark begins with a batch from before the last one that was committed."""
+
+
+class Task(NamedTuple):
+    """Where in which query a task runs."""
+
+    query_id: str
+    run_id: str
+    batch_id: int
+    partition_id: int
+    attempt: int
+    """Tells apart what Spark tries several times, at the same time maybe."""
+
+    @property
+    def transactional_id(self) -> str:
+        return f"{PREFIX}{self.query_id}-{self.partition_id}-{self.attempt}"
+
+
+class Written(NamedTuple):
+    """What a task leaves to the driver."""
+
+    task: Task
+    known: Reading
+    """The state of the query when this run claimed it, or later."""
+    prepared: PreparedTransaction | None
+
+
+# -- tasks -----------------------------------------------------------------------------------------
+
+
+async def claim(cluster: ClusterClient, task: Task) -> Reading:
+    """See to it that the query belongs to the task's run, and say how it stands.
+
+    Raises `RunSuperseded`. Of many tasks that come at once the first does it and the others wait.
+    """
+    log = CommitLog(cluster, task.query_id)
+    began = monotonic()
+    while True:
+        known = await log.look()
+        if known.state is not None and known.state.run == task.run_id:
+            return known
+        waited_s = monotonic() - began
+        if task.partition_id != 0 and waited_s < _CLAIM_PATIENCE_S:
+            await asyncio.sleep(_CLAIM_PAUSE_S)
+            continue
+        try:
+            await log.change(lambda state: _claimed(state, task))
+        except (CommitUncertain, ProducerFenced, TransactionAborted):
+            if waited_s > _CLAIM_TIMEOUT_S:
+                raise
+            await asyncio.sleep(_CLAIM_PAUSE_S * random.uniform(1, 5))  # noqa: S311 - no secret
+
+
+def _claimed(state: QueryState | None, task: Task) -> QueryState | None:
+    if state is None:
+        return QueryState(task.run_id)
+    if state.run == task.run_id:
+        return None
+    if task.run_id in state.past_runs:
+        raise _superseded(task)
+    return state.taken_by(task.run_id)
+
+
+def is_decided(state: QueryState | None, task: Task) -> bool:
+    """Whether the task's batch is committed, or will be, without being written again.
+
+    Spark repeats the last batch and never one before it, unless its checkpoint was replaced by an
+    older one. Then batches of the same number may hold other records, so nobody can tell.
+    """
+    if state is None or state.batch < task.batch_id:
+        return False
+    if state.batch > task.batch_id:
+        raise CheckpointTooOld(
+            f"query {task.query_id} is at batch {task.batch_id}, and batch {state.batch} of it was "
+            "committed already: its checkpoint is older than what was written. Start a new query "
+            "with a checkpoint of its own, from the offsets that you want"
+        )
+    return True
+
+
+# -- the driver ------------------------------------------------------------------------------------
+
+
+async def commit_batch(
+    cluster: ClusterClient, written: list[Written], *, timeout_ms: int | None = None
+) -> None:
+    """Decide that a batch counts, unless that is done, and commit its transactions.
+
+    It may be called again, by anybody, until it succeeds.
+    """
+    task = written[0].task
+    log = CommitLog(cluster, task.query_id, _latest(written))
+    prepared = sorted(each.prepared for each in written if each.prepared is not None)
+    state = (await log.look()).state
+    if not prepared and (state is None or state.batch != task.batch_id):
+        return  # nothing was written, now or before
+    is_first = state is not None and state.decided_by != task.run_id
+    if not is_decided(state, task):
+        await _check_open(cluster, prepared, task)
+    state = await log.change(lambda found: _decided(found, task, prepared))
+    assert state is not None
+    await _commit_all(cluster, state, timeout_ms)
+    decided = set(state.transactions)
+    await _roll_back(cluster, (each for each in prepared if each not in decided))
+    retried = any(each.task.attempt for each in written)
+    if is_first or retried or task.batch_id % _SWEEP_EVERY == 0:
+        await _sweep(cluster, task.query_id)
+
+
+async def abort_batch(cluster: ClusterClient, written: list[Written]) -> None:
+    """A batch has failed: roll back what was written, unless it counts already."""
+    prepared = [each.prepared for each in written if each.prepared is not None]
+    if not prepared:
+        return
+    task = written[0].task
+    log = CommitLog(cluster, task.query_id, _latest(written))
+    # To change nothing still shuts out whoever may be deciding, and settles what is uncertain.
+    state = await log.change(lambda _: None)
+    decided = () if state is None else state.transactions
+    await _roll_back(cluster, (each for each in prepared if each not in decided))
+
+
+def _latest(written: list[Written]) -> Reading:
+    return max((each.known for each in written), key=lambda known: known.offset)
+
+
+def _decided(
+    state: QueryState | None, task: Task, prepared: list[PreparedTransaction]
+) -> QueryState | None:
+    if state is None or state.run != task.run_id:
+        raise _superseded(task)
+    if is_decided(state, task):
+        return None
+    return state.with_batch(task.batch_id, prepared)
+
+
+async def _check_open(
+    cluster: ClusterClient, prepared: list[PreparedTransaction], task: Task
+) -> None:
+    """Raise if some can't be committed any more: the batch has to be written again."""
+    gone = set(prepared).difference(await still_open(cluster, prepared))
+    if gone:
+        names = ", ".join(sorted(each.transactional_id for each in gone))
+        raise TransactionAborted(
+            f"batch {task.batch_id} cannot be committed: transactions were rolled back that it "
+            f"consists of ({names}), by their timeout or by hand. It will be written again"
+        )
+
+
+async def _commit_all(cluster: ClusterClient, state: QueryState, timeout_ms: int | None) -> None:
+    outcomes = await asyncio.gather(
+        *(end_prepared(cluster, each, committed=True) for each in state.transactions),
+        return_exceptions=True,
+    )
+    for prepared, outcome in zip(state.transactions, outcomes, strict=True):
+        if outcome is None:
+            continue
+        if isinstance(outcome, BrokerError) and not outcome.retriable:
+            if timeout_ms is None and outcome.code is ErrorCode.INVALID_PRODUCER_ID_MAPPING:
+                continue  # committed so long ago that its id is forgotten: nothing open ever is
+            raise DecidedAndLost(
+                f"batch {state.batch} was decided to be committed, but transaction "
+                f"{prepared.transactional_id} was rolled back meanwhile, by its timeout or by "
+                f"hand ({outcome}). What it had written is lost, the rest of the batch is there"
+            ) from outcome
+        raise outcome
+
+
+async def _roll_back(cluster: ClusterClient, prepared: Iterable[PreparedTransaction]) -> None:
+    outcomes = await asyncio.gather(
+        *(end_prepared(cluster, each, committed=False) for each in prepared),
+        return_exceptions=True,
+    )
+    for outcome in outcomes:
+        is_gone = isinstance(outcome, BrokerError) and not outcome.retriable
+        if isinstance(outcome, BaseException) and not is_gone:
+            raise outcome
+
+
+async def _sweep(cluster: ClusterClient, query_id: str) -> None:
+    """Roll back what attempts have left open that nobody chose."""
+    of_task = re.compile(re.escape(f"{PREFIX}{query_id}-") + r"\d+-\d+")
+    for each in await list_transactions(cluster, states=["Ongoing"]):
+        if of_task.fullmatch(each.transactional_id):
+            await fence_producer(cluster, each.transactional_id)
+
+
+def _superseded(task: Task) -> RunSuperseded:
+    return RunSuperseded(
+        f"query {task.query_id} was started again elsewhere: this run of it ({task.run_id}) stops "
+        "here, and nothing of its unfinished batch counts"
+    )

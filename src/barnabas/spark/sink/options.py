@@ -1,0 +1,64 @@
+"""Options of writes, by the names and with the meanings of Spark's own Kafka sink, and one more.
+
+`deliveryGuarantee` says what a failure may do to a stream. "at-least-once", the default, is what
+Spark's own sink does: a batch that is written again after a failure is there twice. With
+"exactly-once" it is not.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from barnabas.client.producer.record_producer import ACKS_ALL
+from barnabas.errors import InvalidArgument
+from barnabas.spark.cluster.kafka_settings import PREFIX
+from barnabas.spark.sink.producer_settings import ProducerSettings, producer_settings
+
+_NAMES = ("topic", "deliveryGuarantee", "includeHeaders")
+WRITE_OPTIONS = {name.lower(): name for name in _NAMES}
+"""All that there are but for settings of Kafka's clients, by their names in lower case."""
+
+_AT_LEAST_ONCE = "at-least-once"
+_EXACTLY_ONCE = "exactly-once"
+
+
+@dataclass(frozen=True)
+class SinkOptions:
+    """What the options of a write amount to."""
+
+    producer: ProducerSettings
+    topic: str | None
+    """For all rows; without it they have a column topic."""
+    exactly_once: bool
+
+
+def sink_options(given: Mapping[str, str], *, streaming: bool) -> SinkOptions:
+    """The options of a write; raises `InvalidArgument`."""
+    options = {name.lower(): value for name, value in given.items()}
+    for name in options:
+        if name not in WRITE_OPTIONS and not name.startswith(PREFIX):
+            like = get_close_matches(name, WRITE_OPTIONS, 1, cutoff=0.8)
+            if like:
+                raise InvalidArgument(f"no option {name!r}: did you mean {WRITE_OPTIONS[like[0]]}?")
+    producer = producer_settings(options)
+    guarantee = options.get("deliveryguarantee", _AT_LEAST_ONCE)
+    if guarantee not in (_AT_LEAST_ONCE, _EXACTLY_ONCE):
+        raise InvalidArgument(
+            f"deliveryGuarantee is {_AT_LEAST_ONCE} or {_EXACTLY_ONCE}, not {guarantee!r}"
+        )
+    exactly_once = guarantee == _EXACTLY_ONCE
+    if exactly_once and not streaming:
+        raise InvalidArgument(
+            f"deliveryGuarantee={_EXACTLY_ONCE} is for streams: nobody finishes a batch write that "
+            "was interrupted. A stream with trigger(availableNow=True) writes what there is, and "
+            "goes on where it was when it is started again"
+        )
+    if exactly_once and (producer.acks != ACKS_ALL or producer.idempotent is False):
+        raise InvalidArgument(
+            f"deliveryGuarantee={_EXACTLY_ONCE} needs kafka.acks=all and kafka.enable.idempotence"
+        )
+    if producer.transaction_timeout_ms is not None and not exactly_once:
+        raise InvalidArgument(
+            f"kafka.transaction.timeout.ms is for deliveryGuarantee={_EXACTLY_ONCE}"
+        )
+    return SinkOptions(producer, options.get("topic"), exactly_once)

@@ -1,0 +1,18 @@
+"""Reading topics: `spark.read` and `spark.readStream` with `format("barnabas")`.
+
+batch_reader       plans and reads a batch query
+stream_reader      plans and reads micro-batches
+options            options of a read, with Spark's names for them
+consumer_settings  options named `kafka.*` that concern reading
+subscription       topics, patterns and assignments, as partitions
+positions          starting and ending offsets, as options and checkpoints write them
+log_offsets        those positions, as offsets in the partitions that exist
+stream_position    the position that Spark keeps in a checkpoint
+filters            predicates that Spark pushes down
+schema             columns of a record
+tasks              ranges of offsets divided among tasks
+range_reader       what a task does: fetch its ranges, and return Arrow batches
+rate_limit         maxOffsetsPerTrigger, divided among partitions
+group_progress     offsets committed for a consumer group, so that lag can be seen
+data_loss          failOnDataLoss
+"""

@@ -1,0 +1,226 @@
+"""Options of reads, by the names and with the meanings of Spark's own Kafka source.
+
+Names may be written in any case, as everywhere in Spark. What is wrong is said before anything is
+read; an option that resembles one of these but is none is wrong, others are not ours to judge.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from barnabas.client.offsets.list_offsets import EARLIEST, LATEST
+from barnabas.errors import InvalidArgument
+from barnabas.spark.cluster.kafka_settings import PREFIX
+from barnabas.spark.source.consumer_settings import ConsumerSettings, consumer_settings
+from barnabas.spark.source.positions import (
+    Positions,
+    parse_offsets,
+    parse_partitions,
+    parse_timestamp,
+    parse_timestamps,
+)
+from barnabas.spark.source.subscription import Assigned, Named, Pattern, Subscription
+
+_NAMES = (
+    "subscribe",
+    "subscribePattern",
+    "assign",
+    "startingOffsets",
+    "startingTimestamp",
+    "startingOffsetsByTimestamp",
+    "startingOffsetsByTimestampStrategy",
+    "endingOffsets",
+    "endingTimestamp",
+    "endingOffsetsByTimestamp",
+    "failOnDataLoss",
+    "includeHeaders",
+    "minPartitions",
+    "maxRecordsPerPartition",
+    "maxOffsetsPerTrigger",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
+    "groupId",
+)
+# Spark's source has these too; they are about how its Java consumers are used.
+_PASSED_OVER = (
+    "groupIdPrefix",
+    "kafkaConsumer.pollTimeoutMs",
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+)
+READ_OPTIONS = {name.lower(): name for name in (*_NAMES, *_PASSED_OVER)}
+"""All that there are but for settings of Kafka's clients, by their names in lower case."""
+
+_UNITS_MS = {
+    "ms": 1,
+    "s": 1_000,
+    "m": 60_000,
+    "min": 60_000,
+    "h": 3_600_000,
+    "d": 86_400_000,
+}
+_DURATION = re.compile(r"(\d+)\s*(ms|s|m|min|h|d)?$")
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """What batch and streaming reads have in common."""
+
+    consumer: ConsumerSettings
+    subscription: Subscription
+    starting: Positions
+    starting_time_may_lie_ahead: bool
+    """Whether a time that no record has reached stands for the end of the log."""
+    fail_on_data_loss: bool
+    min_partitions: int | None
+    max_records_per_partition: int | None
+
+
+@dataclass(frozen=True)
+class BatchOptions:
+    """Options of `spark.read`."""
+
+    source: SourceOptions
+    ending: Positions
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """Options of `spark.readStream`."""
+
+    source: SourceOptions
+    max_offsets_per_trigger: int | None
+    min_offsets_per_trigger: int | None
+    max_trigger_delay_ms: int
+    group_id: str | None
+
+
+def batch_options(given: Mapping[str, str]) -> BatchOptions:
+    """The options of a batch read; raises `InvalidArgument`."""
+    options = _Options(given)
+    starting = _starting(options, Positions(EARLIEST))
+    ending = _ending(options)
+    if not starting.are_times and LATEST in starting.places:
+        raise InvalidArgument("startingOffsets: a batch that begins at the latest offset is empty")
+    if not ending.are_times and EARLIEST in ending.places:
+        raise InvalidArgument("endingOffsets: a batch that ends at the earliest offset is empty")
+    return BatchOptions(_source(options, starting), ending)
+
+
+def stream_options(given: Mapping[str, str]) -> StreamOptions:
+    """The options of a stream; raises `InvalidArgument`."""
+    options = _Options(given)
+    for name in ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp"):
+        if options.get(name) is not None:
+            raise InvalidArgument(f"{name} is for batch reads: a stream does not end")
+    delay = options.get("maxTriggerDelay")
+    return StreamOptions(
+        _source(options, _starting(options, Positions(LATEST))),
+        max_offsets_per_trigger=options.number("maxOffsetsPerTrigger"),
+        min_offsets_per_trigger=options.number("minOffsetsPerTrigger"),
+        max_trigger_delay_ms=_duration_ms("maxTriggerDelay", delay or "15m"),
+        group_id=options.get("groupId"),
+    )
+
+
+class _Options:
+    """Options by their names, whose case does not matter."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        self.given = {name.lower(): value for name, value in given.items()}
+        for name in self.given:
+            if name not in READ_OPTIONS and not name.startswith(PREFIX):
+                like = get_close_matches(name, READ_OPTIONS, 1, cutoff=0.8)
+                if like:
+                    raise InvalidArgument(
+                        f"no option {name!r}: did you mean {READ_OPTIONS[like[0]]}?"
+                    )
+
+    def get(self, name: str) -> str | None:
+        return self.given.get(name.lower())
+
+    def number(self, name: str) -> int | None:
+        text = self.get(name)
+        if text is None:
+            return None
+        if not text.strip().isdigit() or int(text) < 1:
+            raise InvalidArgument(f"{name} is a number from 1 on, not {text!r}")
+        return int(text)
+
+    def flag(self, name: str, default: bool) -> bool:
+        text = self.get(name)
+        if text is None:
+            return default
+        if text.lower() not in ("true", "false"):
+            raise InvalidArgument(f'{name} is "true" or "false", not {text!r}')
+        return text.lower() == "true"
+
+
+def _source(options: _Options, starting: Positions) -> SourceOptions:
+    strategy = (options.get("startingOffsetsByTimestampStrategy") or "error").lower()
+    if strategy not in ("error", "latest"):
+        raise InvalidArgument(
+            f'startingOffsetsByTimestampStrategy is "error" or "latest", not {strategy!r}'
+        )
+    options.flag("includeHeaders", default=False)  # the schema has come of it already
+    return SourceOptions(
+        consumer_settings(options.given),
+        _subscription(options),
+        starting,
+        starting_time_may_lie_ahead=strategy == "latest",
+        fail_on_data_loss=options.flag("failOnDataLoss", default=True),
+        min_partitions=options.number("minPartitions"),
+        max_records_per_partition=options.number("maxRecordsPerPartition"),
+    )
+
+
+def _subscription(options: _Options) -> Subscription:
+    names, pattern, assign = map(options.get, ("subscribe", "subscribePattern", "assign"))
+    if [names, pattern, assign].count(None) != 2:
+        raise InvalidArgument("say what to read by one of subscribe, subscribePattern and assign")
+    if names is not None:
+        topics = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+        if not topics:
+            raise InvalidArgument("subscribe names no topic")
+        return Named(topics)
+    if pattern is not None:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise InvalidArgument(f"subscribePattern is no regular expression: {error}") from None
+        return Pattern(pattern)
+    assert assign is not None
+    return Assigned(tuple(parse_partitions("assign", assign)))
+
+
+def _starting(options: _Options, default: Positions) -> Positions:
+    return _positions(
+        options, "startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets", default
+    )
+
+
+def _ending(options: _Options) -> Positions:
+    return _positions(
+        options, "endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets", Positions(LATEST)
+    )
+
+
+def _positions(
+    options: _Options, by_time: str, by_times: str, by_offset: str, default: Positions
+) -> Positions:
+    """A time for all goes before one for each, and that before offsets, as in Spark."""
+    if (text := options.get(by_time)) is not None:
+        return parse_timestamp(by_time, text)
+    if (text := options.get(by_times)) is not None:
+        return parse_timestamps(by_times, text)
+    if (text := options.get(by_offset)) is not None:
+        return parse_offsets(by_offset, text)
+    return default
+
+
+def _duration_ms(name: str, text: str) -> int:
+    found = _DURATION.match(text.strip().lower())
+    if found is None:
+        raise InvalidArgument(f"{name} is a time as 500ms, 30s or 15m, not {text!r}")
+    return int(found[1]) * _UNITS_MS[found[2] or "ms"]

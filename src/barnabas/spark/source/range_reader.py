@@ -1,0 +1,42 @@
+"""What a task does: read its ranges, in a worker of Spark."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql.types import StructType
+
+from barnabas.client.consumer.range_reader import RangeReader
+from barnabas.spark.cluster.connection import connect
+from barnabas.spark.source.data_loss import report_loss
+from barnabas.spark.source.options import SourceOptions
+from barnabas.spark.source.schema import ArrowForm
+from barnabas.spark.source.tasks import RangesPartition
+
+
+def read_ranges(
+    options: SourceOptions, schema: StructType, task: RangesPartition
+) -> Iterator[pa.RecordBatch]:
+    """The records of a task; the next ones are fetched while Spark takes the last ones."""
+    form = ArrowForm(schema)
+    connection = connect(options.consumer.connection)
+    reading = RangeReader(
+        connection.cluster,
+        task.ranges,
+        form.columns,
+        isolation=options.consumer.isolation,
+        min_timestamp_ms=task.min_timestamp_ms,
+        on_loss=partial(report_loss, fail=options.fail_on_data_loss),
+        tuning=options.consumer.tuning,
+        channel=connection.fetches,
+    )
+    coming = connection.begin(reading.fetch())
+    try:
+        while fetched := coming.result():
+            coming = connection.begin(reading.fetch())
+            for table in reading.tables(fetched):
+                yield from form.batches(table)
+        for table in reading.rest():
+            yield from form.batches(table)
+    finally:
+        coming.cancel()

@@ -1,0 +1,22 @@
+"""How far a micro-batch goes if it may not go to the end (`maxOffsetsPerTrigger`)."""
+
+from barnabas.spark.source.positions import Offsets
+
+
+def limited(starts: Offsets, ends: Offsets, max_records: int) -> Offsets:
+    """Ends that take at most so many records in all, from each partition in proportion.
+
+    At least one record is taken of somewhere, if there is any; what rounding leaves goes to those
+    with the most ahead.
+    """
+    ahead = {each: max(ends[each] - starts[each], 0) for each in ends}
+    total = sum(ahead.values())
+    if total <= max_records:
+        return ends
+    shares = {each: max_records * count // total for each, count in ahead.items()}
+    left = max_records - sum(shares.values())
+    for each in sorted(ahead, key=lambda each: (shares[each] - ahead[each], each)):
+        more = min(left, ahead[each] - shares[each], 1)
+        shares[each] += more
+        left -= more
+    return {each: starts[each] + shares[each] if ahead[each] else ends[each] for each in ends}

@@ -1,0 +1,210 @@
+"""A pipeline under test: the rows it is fed, and the rows it makes."""
+
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pyspark.sql import Row, SparkSession
+from pyspark.sql.types import StructType
+
+from barnabas.errors import InvalidArgument
+from barnabas.spark.pipelines.definition.pipeline import Pipeline
+from barnabas.spark.pipelines.environment import Environment, applied
+from barnabas.spark.pipelines.formats.json_values import JsonValues
+from barnabas.spark.pipelines.run.pipeline_run import PipelineRun, dead_letter_pipelines
+from barnabas.spark.pipelines.run.run_folder import RunFolder
+from barnabas.spark.pipelines.sources.topic import FilesSource, TableSource, TopicSource
+from barnabas.spark.sessions.tuned_session import session
+from barnabas.spark.testing.fed_records import FedRecords, Record, aware
+from barnabas.spark.testing.stepped_query import SteppedQuery
+
+# A test is over before the JVM's second compiler has earned back what it takes.
+_SHORT_LIVED: dict[str, str | bool] = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.ui.enabled": False,
+}
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+Fed: TypeAlias = Mapping[str, Any] | Record | bytes | str
+
+
+class RunningPipeline:
+    """A pipeline under test."""
+
+    def __init__(
+        self, pipeline: Pipeline, spark: SparkSession, folder: Path, now: datetime
+    ) -> None:
+        self._pipeline = pipeline
+        self._spark = spark
+        self._records = FedRecords(folder / "topics")
+        self._folder = folder
+        self.now = aware(now)
+        self._seen = 0
+        sources = {name: self._fed(name, each) for name, each in pipeline.sources.items()}
+        self._sources = sources
+        self._environment = Environment(spark, self._records, "")
+        self._query = self._start(replace(pipeline, sources=sources))
+
+    def feed(self, source: str, *rows: Fed, key: str | None = None) -> None:
+        """Give rows to a source, and wait until the pipeline has done all it does about them.
+
+        They make one micro-batch. Rows are mappings; what is fed as bytes, text or a `Record` is
+        taken as it is. `key` names the column that is the records' key too.
+        """
+        fed = self._sources.get(source)
+        if isinstance(fed, FilesSource):
+            schema = fed.schema
+            fields = schema if isinstance(schema, StructType) else JsonValues(schema).fields
+            self._records.write(Path(fed.path), fields, [_mapping(each) for each in rows])
+        elif isinstance(fed, TopicSource | TableSource):
+            if "," in fed.topic:
+                raise InvalidArgument(
+                    f"{source} reads several topics: feed a source of one of them"
+                )
+            records = [self._record(fed, each, key) for each in rows]
+            self._records.add(fed.topic, records, self.now)
+        else:
+            raise InvalidArgument(f"no source {source!r}: there are {', '.join(self._sources)}")
+        self._query.settle()
+
+    def advance(self, **time: float) -> None:
+        """Let time go by, as in `advance(minutes=5)`, and wait for what the pipeline does then."""
+        self.now += timedelta(**time)
+        self._query.advance_to(self.now)
+        self._query.settle()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """All rows so far, in their order; of output mode complete, those of the last batch.
+
+        Times are aware, in UTC.
+        """
+        return [_plain(row) for row in self._query.rows()]
+
+    def new_rows(self) -> list[dict[str, Any]]:
+        """The rows that have come since this was last called."""
+        rows = self.rows()
+        new = rows[self._seen :]
+        self._seen = len(rows)
+        return new
+
+    def dead_letters(self) -> list[dict[str, Any]]:
+        """The records that dead-letter topics would have got, with their headers as a dict."""
+        letters = []
+        for each in dead_letter_pipelines(replace(self._pipeline, sources=self._sources)):
+            query = self._start(each)
+            try:
+                query.settle()
+                letters += [_plain(row) for row in query.rows()]
+            finally:
+                query.stop()
+        for letter in letters:
+            letter["headers"] = {each["key"]: each["value"] for each in letter["headers"]}
+        return letters
+
+    def stop(self) -> None:
+        self._query.stop()
+
+    def _start(self, pipeline: Pipeline) -> SteppedQuery:
+        with applied(self._spark, pipeline.conf):
+            rows = pipeline.rows(self._environment)
+            return SteppedQuery(self._spark, rows, pipeline.output_mode, self.now)
+
+    def _fed(self, name: str, source: object) -> Any:
+        if isinstance(source, FilesSource):
+            folder = self._folder / "files" / name
+            folder.mkdir(parents=True)
+            return replace(source, path=str(folder), format="parquet", options={})
+        return source
+
+    def _record(self, source: TopicSource | TableSource, fed: Fed, key: str | None) -> Record:
+        if isinstance(fed, Record):
+            return fed
+        if isinstance(fed, bytes | str):
+            return Record(fed.encode() if isinstance(fed, str) else fed)
+        row = dict(fed)
+        of_key = row.pop(source.key, None) if source.key is not None else None
+        if key is not None:
+            of_key = row[key]
+        values = source.values or JsonValues("")
+        return Record(values.encode(row), None if of_key is None else str(of_key))
+
+
+def quick_session() -> SparkSession:
+    """A session on two cores that is ready soon and slow in the long run, or the one there is."""
+    return session("tests", "local[2]", **_SHORT_LIVED)
+
+
+@contextmanager
+def running(
+    pipeline: Pipeline, *, spark: SparkSession | None = None, now: datetime = START
+) -> Iterator[RunningPipeline]:
+    """Run a pipeline on what it is fed; the clock begins at `now`.
+
+    Without a session it takes the one there is, or starts one, which the next test then has.
+    """
+    if pipeline.takes_session and not pipeline.sources:
+        raise InvalidArgument(
+            f"pipeline {pipeline.name} reads by itself: what it is to be fed with has to be among "
+            "its sources"
+        )
+    folder = Path(tempfile.mkdtemp(prefix=f"barnabas-{secrets.token_hex(4)}-"))
+    try:
+        run = RunningPipeline(pipeline, spark or quick_session(), folder, now)
+        try:
+            yield run
+        finally:
+            run.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def run_once(
+    *pipelines: Pipeline,
+    bootstrap_servers: str,
+    checkpoints: str | Path,
+    spark: SparkSession | None = None,
+) -> None:
+    """Let pipelines process what is in their topics by now: for tests from end to end.
+
+    Raises `PipelineError` if one fails. The next call with the same checkpoints goes on.
+    """
+    with PipelineRun(
+        spark or session("tests", "local[2]"),
+        pipelines,
+        bootstrap_servers,
+        RunFolder(Path(checkpoints)),
+        once=True,
+        max_restarts=0,
+    ) as run:
+        run.wait()
+
+
+def _mapping(fed: Fed) -> Mapping[str, Any]:
+    if not isinstance(fed, Mapping):
+        raise InvalidArgument(f"a source of files is fed with mappings, not with {fed!r}")
+    return fed
+
+
+def _plain(value: Any) -> Any:
+    """Rows as dicts, bytes as bytes, times in UTC."""
+    match value:
+        case Row():
+            return {name: _plain(each) for name, each in value.asDict().items()}
+        case list():
+            return [_plain(each) for each in value]
+        case dict():
+            return {_plain(name): _plain(each) for name, each in value.items()}
+        case bytearray():
+            return bytes(value)
+        case datetime():
+            return value.astimezone(UTC)  # Spark's are of this machine's zone, and do not say so
+        case _:
+            return value

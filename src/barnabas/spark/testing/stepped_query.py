@@ -1,0 +1,100 @@
+"""A query whose clock stands still, and whose rows are at hand: for tests.
+
+Spark's own tests run queries with a clock of theirs; Spark's API in Python does not offer that, its
+JVM does. What is used of it is not public, and pinned down by tests: `StreamingQueryManager`'s
+`startQuery`, `ManualClock` and `MemorySink`.
+"""
+
+import time
+from datetime import datetime
+from typing import Any
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from barnabas.spark.pipelines.definition.pipeline import PipelineError
+from barnabas.spark.pipelines.errors.failure import reason_of
+
+_TIMEOUT_S = 120.0
+_POLL_S = 0.02
+_MODES = {"append": "Append", "update": "Update", "complete": "Complete"}
+
+
+class SteppedQuery:
+    """Runs as soon as there is something to do, at a time that is set."""
+
+    def __init__(
+        self, spark: SparkSession, rows: DataFrame, output_mode: str, now: datetime
+    ) -> None:
+        jvm: Any = spark._jvm
+        self._jvm = jvm
+        self._spark = spark
+        self._schema = rows._jdf.schema()
+        self._clock = jvm.org.apache.spark.util.ManualClock(_ms(now))
+        self._sink = jvm.org.apache.spark.sql.execution.streaming.sources.MemorySink()
+        modes = jvm.org.apache.spark.sql.streaming.OutputMode
+        none = jvm.scala.Option.empty()
+        started = spark._jsparkSession.streams().startQuery(
+            none,  # name
+            none,  # checkpoint
+            none,
+            rows._jdf,
+            jvm.PythonUtils.toScalaMap(jvm.java.util.HashMap()),  # options
+            self._sink,
+            getattr(modes, _MODES[output_mode])(),
+            True,  # a temporary checkpoint will do
+            False,  # and nothing is taken up again
+            jvm.org.apache.spark.sql.streaming.Trigger.ProcessingTime(0),
+            self._clock,
+            none,
+            none,
+        )
+        self._query = StreamingQuery(started)
+        # Timers of processing time let Spark run one batch after the other, with or without rows.
+        self._never_rests = "ProcessingTime" in rows._jdf.queryExecution().analyzed().toString()
+
+    def advance_to(self, now: datetime) -> None:
+        self._clock.setTime(_ms(now))
+
+    def settle(self) -> None:
+        """Wait until all that was there is processed, and what follows from it is done."""
+        from pyspark.errors import StreamingQueryException
+
+        try:
+            if self._never_rests:
+                self._wait_for_batches(2)
+            else:
+                self._query.processAllAvailable()
+        except StreamingQueryException as error:
+            raise PipelineError(reason_of(error)) from error
+
+    def rows(self) -> list[Row]:
+        """What has come out."""
+        converters = self._jvm.scala.jdk.javaapi.CollectionConverters
+        found = converters.asJava(self._sink.allData())
+        frame = self._spark._jsparkSession.createDataFrame(found, self._schema)
+        return DataFrame(frame, self._spark).collect()
+
+    def stop(self) -> None:
+        self._query.stop()
+
+    def _wait_for_batches(self, count: int) -> None:
+        """So many more: the first may have begun before there was what it should have seen."""
+        wanted = self._last_batch() + count
+        deadline = time.monotonic() + _TIMEOUT_S
+        while self._last_batch() < wanted:
+            error = self._query.exception()
+            if error is not None:
+                raise error
+            if time.monotonic() > deadline:
+                raise PipelineError(f"the pipeline did not get on for {_TIMEOUT_S:.0f} s")
+            time.sleep(_POLL_S)
+
+    def _last_batch(self) -> int:
+        # Python's own `lastProgress` fails where no time goes by.
+        progress = self._query._jsq.lastProgress()
+        return -1 if progress is None else int(progress.batchId())
+
+
+def _ms(when: datetime) -> int:
+    return round(when.timestamp() * 1000)

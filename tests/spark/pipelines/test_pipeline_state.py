@@ -1,0 +1,116 @@
+"""What a pipeline remembers can be read while it runs: counts, both sides of a join, variables."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from barnabas.errors import InvalidArgument
+from barnabas.spark.pipelines import (
+    PipelineError,
+    PipelineRun,
+    RunFolder,
+    for_each_batch,
+    from_topic,
+    pipeline,
+    read_state,
+    state_tables,
+)
+from barnabas.spark.testing import START
+from barnabas.spark.testing.fed_records import FedRecords, Record
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+VIEWS = from_topic("views", "user STRING, page STRING, at TIMESTAMP", watermark="at 1 minute")
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+def take(batch: DataFrame, _number: int) -> None:
+    batch.collect()
+
+
+class Counter(StatefulProcessor):
+    """A variable, and a timer that is far away."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.handle = handle
+        self.seen = handle.getValueState("seen", "views BIGINT")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+        self.seen.update((len(list(rows)),))
+        self.handle.registerTimer(4_000_000_000_000)
+        yield Row(user=key[0])
+
+
+@pipeline(sources={"views": VIEWS}, sink=for_each_batch(take), output_mode="update")
+def averages(views: DataFrame) -> DataFrame:
+    return views.groupBy("page").agg(F.count("*"), F.avg(F.length("user")))
+
+
+@pipeline(sources={"views": VIEWS, "others": VIEWS}, sink=for_each_batch(take))
+def joined(views: DataFrame, others: DataFrame) -> DataFrame:
+    pages = others.where("page = '/x'").select("page", F.col("at").alias("other"))
+    return views.where("page = '/'").drop("record").join(pages, F.expr("at = other"))
+
+
+@pipeline(sources={"views": VIEWS}, sink=for_each_batch(take), trigger="1 second")
+def counted(views: DataFrame) -> DataFrame:
+    users = views.groupBy("user")
+    return users.transformWithState(Counter(), "user STRING", "append", "processingTime")
+
+
+@pipeline(sources={"views": VIEWS}, sink=for_each_batch(take))
+def forgetful(views: DataFrame) -> DataFrame:
+    return views
+
+
+def rows(found: DataFrame) -> list[tuple[object, ...]]:
+    return sorted(tuple(each) for each in found.collect())
+
+
+def test_state_is_read_while_pipelines_run(spark: SparkSession, tmp_path: Path) -> None:
+    records, folder = FedRecords(tmp_path / "topics"), RunFolder(tmp_path / "runs")
+    views = [("ada", "/"), ("bob", "/x"), ("ada", "/x")]
+    values = [{"user": user, "page": page, "at": START.isoformat()} for user, page in views]
+    records.add("views", [Record(json.dumps(each).encode()) for each in values], START)
+    pipelines = [averages, joined, counted, forgetful]
+    with PipelineRun(spark, pipelines, "", folder, records=records, max_restarts=0) as run:
+        run.wait(lambda: all(each.progress.batches > 0 for each in run.queries))
+
+        checkpoint = folder.checkpoint_of("averages")
+        assert [each.name for each in state_tables(spark, checkpoint)] == ["groups"]
+        found = read_state(spark, checkpoint)
+        assert found.columns == ["page", "count", "sum", "value_count"], "those of an average too"
+        assert rows(found) == [("/", 1, 3.0, 1), ("/x", 2, 6.0, 2)]
+
+        checkpoint = folder.checkpoint_of("joined")
+        assert [each.name for each in state_tables(spark, checkpoint)] == ["left", "right"]
+        assert read_state(spark, checkpoint, "left").columns == ["user", "page", "at"]
+        assert [each.page for each in read_state(spark, checkpoint, "right").collect()] == [
+            "/x"
+        ] * 2
+        with pytest.raises(InvalidArgument, match="say which state: there is left, right"):
+            read_state(spark, checkpoint)
+        with pytest.raises(InvalidArgument, match="no state 'up': there is left, right"):
+            read_state(spark, checkpoint, "up")
+
+        checkpoint = folder.checkpoint_of("counted")
+        assert rows(read_state(spark, checkpoint, "seen")) == [("ada", 2), ("bob", 1)]
+        timers = read_state(spark, checkpoint, "timers").select("user", F.unix_millis("expires"))
+        assert rows(timers) == [("ada", 4_000_000_000_000), ("bob", 4_000_000_000_000)]
+
+        assert state_tables(spark, folder.checkpoint_of("forgetful")) == []
+        with pytest.raises(PipelineError, match="there is no state"):
+            read_state(spark, folder.checkpoint_of("forgetful"))
+        run.look_after()
+        assert {each.state for each in run.queries} == {"running"}, "undisturbed"
+
+    checkpointed = tmp_path / "runs" / "averages" / "checkpoint"
+    conf = json.loads((checkpointed / "offsets" / "0").read_text().splitlines()[1])["conf"]
+    assert conf["spark.sql.streaming.stateStore.providerClass"] == ROCKSDB
+    assert list((checkpointed / "state" / "0").glob("*/*.changelog")), "what has changed, no more"

@@ -1,0 +1,23 @@
+"""What a session is set to where that depends on the machine."""
+
+import pytest
+
+from barnabas.spark.sessions import tuned_session
+from barnabas.spark.sessions.tuned_session import _settings
+
+SOCKETS = "spark.python.unix.domain.socket.enabled"
+
+
+@pytest.mark.parametrize(("length", "used"), [(4, "true"), (60, "true"), (61, "false")])
+def test_a_long_folder_for_temporary_files_is_no_place_for_sockets(
+    monkeypatch: pytest.MonkeyPatch, length: int, used: str
+) -> None:
+    monkeypatch.setattr(tuned_session.tempfile, "gettempdir", lambda: "/" + "t" * (length - 1))
+    for master in ("local[2]", "spark://host:7077"):
+        assert _settings(master)[SOCKETS] == used
+
+
+def test_shuffles_are_as_wide_as_the_machine() -> None:
+    shuffles = "spark.sql.shuffle.partitions"
+    assert _settings("local[3]")[shuffles] == "3"
+    assert shuffles not in _settings("spark://host:7077")

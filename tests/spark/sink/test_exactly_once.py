@@ -1,0 +1,479 @@
+"""The exactly-once sink without Spark: whatever dies, and wherever, each record is there once.
+
+All that a process does for others to see are requests. So a process that dies anywhere is one whose
+requests end with the n-th, which is sent or not, for every n there is; one that was thought to be
+dead is one that stands still there and goes on later.
+"""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from threading import Event, Thread
+from time import sleep
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+
+import barnabas
+from barnabas.client.admin.transactions import fence_producer, list_transactions
+from barnabas.client.connect.broker_connection import BrokerConnection
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.consumer.range_reader import RangeReader, RecordRange
+from barnabas.client.offsets.isolation import IsolationLevel
+from barnabas.client.offsets.list_offsets import beginning_and_end
+from barnabas.client.producer.prepared_transactions import PreparedTransaction
+from barnabas.client.producer.record_producer import ACKS_ALL
+from barnabas.errors import BarnabasError, TransactionAborted
+from barnabas.records.compression import Compression
+from barnabas.spark.cluster.connection import connect
+from barnabas.spark.cluster.kafka_settings import ConnectionOptions
+from barnabas.spark.sink import transactional_writer as transactional_writing
+from barnabas.spark.sink.commit_log import PREFIX, CommitLog
+from barnabas.spark.sink.exactly_once import (
+    CheckpointTooOld,
+    DecidedAndLost,
+    RunSuperseded,
+    Task,
+    Written,
+    abort_batch,
+    commit_batch,
+)
+from barnabas.spark.sink.options import SinkOptions
+from barnabas.spark.sink.producer_settings import ProducerSettings
+from barnabas.spark.sink.transactional_writer import write_in_transaction
+from tests.support.broker import BrokerProcess
+
+TASKS = 2
+_names = count()
+
+
+class Killed(Exception):
+    """Nothing more is heard of this process."""
+
+
+@dataclass
+class Fate:
+    """What becomes of a process when it sends its n-th request, or has sent it."""
+
+    requests: int
+    sends_it: bool = False
+    thaw: Event | None = None
+    """It stands still until then; without it, it is dead."""
+    frozen: Event = field(default_factory=Event)
+    sent: int = 0
+
+    @property
+    def has_struck(self) -> bool:
+        return self.sent >= self.requests
+
+    async def befalls(self, send: Callable[[], Awaitable[Any]]) -> Any:
+        self.sent += 1
+        if self.sent < self.requests or (self.sent > self.requests and self.thaw):
+            return await send()
+        answer = await send() if self.sends_it and self.sent == self.requests else None
+        if self.thaw is None:
+            raise Killed
+        self.frozen.set()
+        await asyncio.get_running_loop().run_in_executor(None, self.thaw.wait)
+        return answer if self.sends_it else await send()
+
+
+@dataclass
+class World:
+    """The processes that are not just fine."""
+
+    fates: dict[str, Fate] = field(default_factory=dict)
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    settings = {
+        "transaction.two.phase.commit.enable": "true",
+        "transaction.state.log.num.partitions": "2",
+        "transaction.max.timeout.ms": "60000",
+    }
+    with BrokerProcess(tmp_path_factory.mktemp("node"), settings) as broker:
+        yield broker
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    world = World()
+    send = BrokerConnection.send
+
+    async def fateful(self: BrokerConnection, *args: Any, **kwargs: Any) -> Any:
+        fate = world.fates.get(self._client_id)
+        if fate is None:
+            return await send(self, *args, **kwargs)
+        return await fate.befalls(lambda: send(self, *args, **kwargs))
+
+    monkeypatch.setattr(BrokerConnection, "send", fateful)
+    return world
+
+
+class Job:
+    """A query, and what stands for Spark: it runs a batch in tasks, and then commits it."""
+
+    def __init__(self, node: BrokerProcess) -> None:
+        self.topic = f"out-{next(_names)}"
+        self.query_id = str(uuid4())
+        self.bootstrap = node.bootstrap
+        self.timeout_ms: int | None = None
+        with barnabas.Admin(node.bootstrap) as admin:
+            admin.create_topic(self.topic, partitions=2)
+
+    def options(self, process: str) -> SinkOptions:
+        connection = ConnectionOptions(self.bootstrap, process, 30_000)
+        producer = ProducerSettings(
+            connection, ACKS_ALL, Compression.NONE, None, 1_000_000, 1 << 25, 5_000, self.timeout_ms
+        )
+        return SinkOptions(producer, self.topic, exactly_once=True)
+
+    def write(self, process: str, run: str, batch: int, number: int, attempt: int = 0) -> Written:
+        task = Task(self.query_id, run, batch, number, attempt)
+        rows = pa.record_batch({"value": [f"{batch}/{number}/{row}" for row in range(3)]})
+        return write_in_transaction(
+            self.options(process), ["value"], task, iter([rows.slice(0, 0), rows])
+        )
+
+    def tasks(self, process: str, run: str, batch: int) -> list[Written]:
+        transactional_writing._claims.clear()
+        return [self.write(process, run, batch, number) for number in range(TASKS)]
+
+    def commit(self, process: str, written: list[Written]) -> None:
+        self.ask(
+            process, lambda cluster: commit_batch(cluster, written, timeout_ms=self.timeout_ms)
+        )
+
+    def decide(self, process: str, written: list[Written]) -> None:
+        """The first half of a commit: its driver dies before it has ended any transaction."""
+        prepared = [each.prepared for each in written if each.prepared]
+        batch = written[0].task.batch_id
+        self.ask(
+            process,
+            lambda cluster: CommitLog(cluster, self.query_id).change(
+                lambda state: state and state.with_batch(batch, prepared)
+            ),
+        )
+
+    def abort(self, process: str, written: list[Written]) -> None:
+        self.ask(process, lambda cluster: abort_batch(cluster, written))
+
+    def run(self, process: str, run: str, batch: int) -> None:
+        self.commit(process, self.tasks(process, run, batch))
+
+    def run_or_abort(self, process: str, run: str, batch: int) -> None:
+        """As Spark does: a batch that can't be committed is aborted."""
+        try:
+            written = self.tasks(process, run, batch)
+            try:
+                self.commit(process, written)
+            except BarnabasError:
+                self.abort(process, written)
+        except BarnabasError:
+            pass  # the query has failed
+
+    def ask(self, process: str, question: Any) -> Any:
+        return connect(self.options(process).producer.connection).ask(question)
+
+    def check(self, *batches: int) -> None:
+        """Each record of these batches is there once, nothing else is, and nothing is open."""
+        values = self.ask("checker", self._read)
+        expected = [f"{b}/{n}/{r}" for b in batches for n in range(TASKS) for r in range(3)]
+        assert sorted(values) == sorted(expected)
+
+    async def _read(self, cluster: ClusterClient) -> list[str]:
+        for states in (["Ongoing"], ["PrepareCommit", "PrepareAbort"]):
+            while left := [
+                each
+                for each in await list_transactions(cluster, states=states)
+                if each.transactional_id.startswith(self.prefix)
+            ]:
+                assert states != ["Ongoing"], left
+                await asyncio.sleep(0.01)
+        partitions = [TopicPartition(self.topic, number) for number in range(2)]
+        ends = await beginning_and_end(cluster, partitions, IsolationLevel.READ_COMMITTED)
+        ranges = [RecordRange(each, *ends[each]) for each in partitions]
+        reading = RangeReader(cluster, ranges, ["value"])
+        values: list[str] = []
+        while fetched := await reading.fetch():
+            for table in (*reading.tables(fetched), *reading.rest()):
+                values += [each.decode() for each in table.column("value").to_pylist()]
+        return values
+
+    @property
+    def prefix(self) -> str:
+        return f"{PREFIX}{self.query_id}"
+
+
+def test_batches_one_after_the_other(node: BrokerProcess) -> None:
+    job = Job(node)
+    for batch in range(3):
+        job.run("p", "run-1", batch)
+    job.run("p", "run-1", 2)  # committed again: nothing happens
+    job.check(0, 1, 2)
+
+
+def test_a_batch_without_rows_costs_nothing(node: BrokerProcess) -> None:
+    job = Job(node)
+    transactional_writing._claims.clear()
+    task = Task(job.query_id, "run-1", 0, 0, 0)
+    written = write_in_transaction(job.options("p"), ["value"], task, iter([]))
+    assert written.prepared is None
+    job.commit("p", [written])
+    job.run("p", "run-1", 1)
+    job.check(1)
+
+
+@pytest.mark.parametrize("sends_it", [False, True], ids=["before", "after"])
+def test_all_dies_anywhere(node: BrokerProcess, world: World, sends_it: bool) -> None:
+    """Tasks and driver are one process here: whatever it was, another run starts anew."""
+    for requests in count(1):
+        job = Job(node)
+        job.run("p", "run-0", 0)
+        fate = world.fates[f"dies-{requests}"] = Fate(requests, sends_it)
+        with suppress(Killed, BarnabasError):
+            job.run(f"dies-{requests}", "run-1", 1)
+        job.run(f"lives-{requests}", "run-2", 1)
+        job.check(0, 1)
+        if not fate.has_struck:
+            break
+    assert requests > 20
+
+
+@pytest.mark.parametrize("sends_it", [False, True], ids=["before", "after"])
+def test_a_task_dies_anywhere_and_is_tried_again(
+    node: BrokerProcess, world: World, sends_it: bool
+) -> None:
+    for requests in count(1):
+        job = Job(node)
+        fate = world.fates[f"task-{requests}"] = Fate(requests, sends_it)
+        with suppress(Killed, BarnabasError):
+            job.write(f"task-{requests}", "run-1", 0, 0)
+        written = [job.write("p", "run-1", 0, 0, attempt=1), job.write("p", "run-1", 0, 1)]
+        job.commit("p", written)
+        job.check(0)
+        if not fate.has_struck:
+            break
+    assert requests > 10
+
+
+@pytest.mark.parametrize(("meanwhile", "first"), [("written", 1), ("committed", 2)])
+def test_who_was_thought_to_be_dead_goes_on(
+    node: BrokerProcess, world: World, meanwhile: str, first: int
+) -> None:
+    """A run stands still anywhere, and goes on when another has written or committed the batch.
+
+    Every second place will do: what differs is whether a request went out before or after.
+    """
+    for requests in count(first, 2):
+        job = Job(node)
+        job.run("p", "run-0", 0)
+        fate = world.fates[f"frozen-{requests}"] = Fate(requests, thaw=Event())
+        run_1 = Thread(target=job.run_or_abort, args=(f"frozen-{requests}", "run-1", 1))
+        run_1.start()
+        while run_1.is_alive() and not fate.frozen.wait(0.01):
+            pass
+        try:
+            written = job.tasks("p", "run-2", 1)
+            if meanwhile == "committed":
+                job.commit("p", written)
+        finally:
+            fate.thaw.set()
+            run_1.join()
+        if meanwhile == "written":
+            try:
+                job.commit("p", written)
+            except (RunSuperseded, TransactionAborted):  # run-1 came by: the query fails
+                job.abort("p", written)
+                job.run("p", "run-3", 1)
+        job.run("p", "run-4", 2)
+        job.check(0, 1, 2)
+        if not fate.has_struck:
+            break
+    assert requests > 20
+
+
+def test_many_tasks_claim_at_once(node: BrokerProcess) -> None:
+    job = Job(node)
+    written: list[Written] = []
+
+    def task(number: int) -> None:
+        written.append(job.write(f"worker-{number}", "run-1", 0, number))
+
+    threads = [Thread(target=task, args=(number,)) for number in range(TASKS)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    job.commit("p", written)
+    job.check(0)
+
+
+def test_the_broker_dies_between_writing_and_deciding(node: BrokerProcess) -> None:
+    job = Job(node)
+    job.run("p", "run-1", 0)
+    written = job.tasks("p", "run-1", 1)
+    node.restart(kill=True)
+    job.commit("p", written)
+    job.check(0, 1)
+
+
+def test_a_run_that_was_superseded_does_not_come_back(node: BrokerProcess) -> None:
+    job = Job(node)
+    job.run("p", "run-1", 0)
+    written = job.tasks("p", "run-1", 1)
+    job.run("p", "run-2", 1)
+    with pytest.raises(RunSuperseded):
+        job.commit("p", written)
+    with pytest.raises(RunSuperseded):
+        job.tasks("p", "run-1", 2)
+    job.check(0, 1)
+
+
+def test_a_batch_that_failed_is_rolled_back(node: BrokerProcess) -> None:
+    job = Job(node)
+    job.abort("p", job.tasks("p", "run-1", 0)[:1])
+    job.abort("p", [])
+    job.run("p", "run-2", 0)
+    job.check(0)
+
+
+def test_a_batch_that_is_decided_is_not_rolled_back(node: BrokerProcess, world: World) -> None:
+    """Spark aborts a batch if committing it fails, however far that has come."""
+    job = Job(node)
+    written = job.tasks("p", "run-1", 0)
+
+    job.decide("p", written)
+    job.abort("p", written)
+    job.run("p", "run-2", 0)
+    job.check(0)
+
+
+def test_a_checkpoint_from_before_the_last_batch_is_refused(node: BrokerProcess) -> None:
+    job = Job(node)
+    for batch in range(2):
+        job.run("p", "run-1", batch)
+    with pytest.raises(CheckpointTooOld, match="batch 1 of it was committed"):
+        job.run("p", "run-2", 0)
+    job.check(0, 1)
+
+
+@pytest.mark.parametrize("is_decided", [False, True], ids=["undecided", "decided"])
+def test_the_driver_stays_away_for_longer_than_a_timeout(
+    node: BrokerProcess, is_decided: bool
+) -> None:
+    job = Job(node)
+    job.run("p", "run-1", 0)
+    written = job.tasks("p", "run-1", 1)
+    if is_decided:
+        job.decide("p", written)
+    with (
+        suppress(BarnabasError),
+        barnabas.Producer(
+            node.bootstrap, transactional_id="ordinary", transaction_timeout_ms=300
+        ) as producer,
+        producer.transaction(),
+    ):
+        producer.send(job.topic, b"too late").result()
+        job.ask("p", _until_rolled_back)
+    job.run("p", "run-2", 1)
+    job.check(0, 1)
+
+
+async def _until_rolled_back(cluster: ClusterClient) -> None:
+    """Until the broker has ended an ordinary transaction that was begun later."""
+    while "ordinary" in {
+        each.transactional_id for each in await list_transactions(cluster, states=["Ongoing"])
+    }:
+        await asyncio.sleep(0.05)
+
+
+def test_what_a_query_leaves_that_never_comes_back_is_found_and_ended(node: BrokerProcess) -> None:
+    def command(*arguments: str) -> str:
+        command = [sys.executable, "-m", "barnabas", "transactions", *arguments]
+        there = ["--bootstrap", node.bootstrap]
+        return subprocess.run(
+            [*command, *there], stdout=subprocess.PIPE, check=True
+        ).stdout.decode()
+
+    job = Job(node)
+    job.tasks("p", "run-1", 0)
+    listed = json.loads(command("list", "--state", "Ongoing", "--older-than", "0s", "--json"))
+    ids = [each["transactional_id"] for each in listed]
+    left = [each for each in ids if each.startswith(job.prefix)]
+    assert len(left) == TASKS
+    assert "no timeout" in command("describe", left[0])
+    for each in left:
+        command("fence", each)
+    job.check()  # nothing is there, and nothing is open
+
+
+# -- what can be lost ------------------------------------------------------------------------------
+
+
+def test_what_was_rolled_back_by_hand_is_written_again(node: BrokerProcess) -> None:
+    job = Job(node)
+    written = job.tasks("p", "run-1", 0)
+    job.ask("p", lambda cluster: fence_producer(cluster, written[0].task.transactional_id))
+    with pytest.raises(TransactionAborted, match="written again"):
+        job.commit("p", written)
+    job.abort("p", written)
+    job.run("p", "run-2", 0)
+    job.check(0)
+
+
+@pytest.mark.parametrize("timeout_ms", [None, 30_000])
+def test_what_was_decided_and_is_gone_is_told(node: BrokerProcess, timeout_ms: int | None) -> None:
+    job = Job(node)
+    job.timeout_ms = timeout_ms
+    written = job.tasks("p", "run-1", 0)
+
+    job.decide("p", written)
+    job.ask("p", lambda cluster: fence_producer(cluster, written[0].task.transactional_id))
+    with pytest.raises(DecidedAndLost, match="batch 0"):
+        job.run("p", "run-2", 0)
+
+
+@pytest.mark.parametrize("timeout_ms", [None, 30_000])
+def test_ids_are_forgotten_when_their_transaction_ended_long_ago(
+    node: BrokerProcess, timeout_ms: int | None
+) -> None:
+    """With a timeout nobody knows how it ended; without one it was committed."""
+    job = Job(node)
+    job.timeout_ms = timeout_ms
+    job.tasks("p", "run-1", 0)
+    long_ago = PreparedTransaction(f"{job.prefix}-7-0", 1, 0)
+
+    async def decide(cluster: ClusterClient) -> None:
+        await CommitLog(cluster, job.query_id).change(
+            lambda state: state and state.with_batch(0, [long_ago])
+        )
+
+    job.ask("p", decide)
+    if timeout_ms is None:
+        job.run("p", "run-2", 0)
+        job.check()
+    else:
+        with pytest.raises(DecidedAndLost):
+            job.run("p", "run-2", 0)
+
+
+def test_a_timeout_runs_where_it_is_asked_for(node: BrokerProcess) -> None:
+    job = Job(node)
+    job.timeout_ms = 300
+    written = job.tasks("p", "run-1", 0)
+    sleep(0.5)
+    with pytest.raises(TransactionAborted, match="written again"):
+        job.commit("p", written)
+    job.timeout_ms = 30_000
+    job.run("p", "run-2", 0)
+    job.check(0)
