@@ -11,7 +11,7 @@ from pathlib import Path
 
 from barnabas import errors
 from barnabas.broker.routes import routes
-from barnabas.broker.settings import BROKER_CONFIGS
+from barnabas.broker.settings.definitions import BROKER_CONFIGS
 from barnabas.metadata.config_values import ConfigDef, ConfigType
 from barnabas.metadata.topic_configs import LONG_MAX, TOPIC_CONFIGS
 

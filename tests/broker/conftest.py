@@ -6,9 +6,9 @@ from itertools import count
 
 import pytest
 
-from barnabas.broker.config import BrokerConfig
 from barnabas.broker.environment import Environment
 from barnabas.broker.node import Node
+from barnabas.broker.settings.config import BrokerConfig
 from barnabas.log import DataDirectory, OsDisk
 from tests.broker.raw_client import RawClient
 from tests.support.broker import BrokerProcess

@@ -3,7 +3,7 @@
 from asyncio import Future, get_running_loop
 from itertools import count
 
-from barnabas.broker.partition import Partition
+from barnabas.broker.replica.partition import Partition
 from barnabas.coordination.decision import Producer, Record
 from barnabas.log import AppendInfo, Log, LogConfig
 from barnabas.metadata.image import CONSUMER_OFFSETS, MetadataImage

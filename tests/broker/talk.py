@@ -59,7 +59,7 @@ class Transport:
     abort = close
 
 
-class Door:
+class ConnectionCount:
     """Lets everybody in."""
 
     max_request_bytes = 1000
@@ -89,11 +89,11 @@ class Talk:
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
-        self.door = Door()
+        self.connections = ConnectionCount()
         self.transport = Transport()
         self.handled: list[bytes] = []
         self.parked: list[asyncio.Future[Any]] = []
-        self.connection = Connection(self._dispatch, self.door)
+        self.connection = Connection(self._dispatch, self.connections)
         self.connection.connection_made(self.transport)  # type: ignore[arg-type]
         self.transport.on_full = self.connection.pause_writing
 

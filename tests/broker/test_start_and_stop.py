@@ -14,9 +14,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from barnabas.broker.config import BrokerConfig, ConfigError
 from barnabas.broker.environment import Environment
 from barnabas.broker.server import Server
+from barnabas.broker.settings.config import BrokerConfig, ConfigError
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest

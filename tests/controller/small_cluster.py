@@ -7,7 +7,7 @@ controller's.
 from itertools import count
 from typing import TypeVar
 
-from barnabas.broker.settings import BROKER_CONFIGS
+from barnabas.broker.settings.definitions import BROKER_CONFIGS
 from barnabas.controller.configs import BrokerSettings
 from barnabas.controller.controller import Controller
 from barnabas.controller.controller_config import ControllerConfig

@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.broker.settings import BROKER_CONFIGS
+from barnabas.broker.settings.definitions import BROKER_CONFIGS
 from barnabas.controller.configs import (
     OPERATION_APPEND,
     OPERATION_DELETE,

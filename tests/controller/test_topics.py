@@ -4,7 +4,7 @@ from itertools import count
 
 import pytest
 
-from barnabas.broker.settings import BROKER_CONFIGS
+from barnabas.broker.settings.definitions import BROKER_CONFIGS
 from barnabas.controller.configs import BrokerSettings, TopicDefaults
 from barnabas.controller.decision import Decision
 from barnabas.controller.growth import create_partitions

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import barnabas
-from barnabas.broker.peer_proof import MECHANISM
+from barnabas.broker.net.peer_proof import MECHANISM
 from barnabas.broker.routes import routes
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request

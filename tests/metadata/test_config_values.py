@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barnabas.broker.settings import BROKER_CONFIGS
+from barnabas.broker.settings.definitions import BROKER_CONFIGS
 from barnabas.metadata.config_values import (
     ConfigDef,
     ConfigType,

@@ -12,19 +12,19 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from barnabas.broker.clock import Clock
-from barnabas.broker.config import BrokerConfig
-from barnabas.broker.dispatch import Dispatcher, Route
-from barnabas.broker.fetch_sessions import FetchSessions
-from barnabas.broker.flusher import Flusher
+from barnabas.broker.fetch.fetch_sessions import FetchSessions
+from barnabas.broker.follower.replica_fetchers import ReplicaFetchers
 from barnabas.broker.handlers import delete_records, fetch, list_offsets, produce, produce_single
-from barnabas.broker.isr_changes import IsrChanges
+from barnabas.broker.net.dispatcher import Dispatcher, Route
 from barnabas.broker.net.held_memory import HeldMemory
 from barnabas.broker.net.listeners import Address
-from barnabas.broker.partition import Partition
-from barnabas.broker.partitions import Partitions
-from barnabas.broker.peers import PeerUnavailable
-from barnabas.broker.replica_fetchers import ReplicaFetchers
+from barnabas.broker.net.peers import PeerUnavailable
+from barnabas.broker.replica.flusher import Flusher
+from barnabas.broker.replica.isr_changes import IsrChanges
+from barnabas.broker.replica.partition import Partition
+from barnabas.broker.replica.partitions import Partitions
+from barnabas.broker.runtime.clock import Clock
+from barnabas.broker.settings.config import BrokerConfig
 from barnabas.log import DataDirectory, Disk, OsDisk
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.records import MetadataRecord
@@ -87,13 +87,13 @@ SETTINGS = {
 }
 
 
-class Door:
+class ConnectionCount:
     def __init__(self) -> None:
         self.unread = HeldMemory("", "", lambda: 0.0)
         self.unread.max_bytes = 1 << 30
 
 
-class Lifecycle:
+class BrokerLifecycle:
     is_cut_off = False
 
 
@@ -172,8 +172,8 @@ class Node:
         self.loop = cluster.loop
         self.clock = cluster.clock
         self.config = BrokerConfig(cluster.settings)
-        self.door = Door()
-        self.lifecycle = Lifecycle()
+        self.connections = ConnectionCount()
+        self.lifecycle = BrokerLifecycle()
         self.rack = cluster.racks.get(node_id)
         self.image = MetadataImage()
         self.epoch = -1

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.replica_entry import ReplicaEntry
+from barnabas.broker.fetch.replica_entry import ReplicaEntry
 from barnabas.log import Log, OsDisk
 from barnabas.log.storage import File
 from barnabas.wire.errors import ErrorCode
@@ -541,7 +541,7 @@ def test_replicas_that_moved_while_a_node_was_away(tmp_path: Path) -> None:
 def test_a_replica_on_a_disk_that_refuses_is_opened_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("barnabas.broker.partitions._TRY_AGAIN_S", 0.05)
+    monkeypatch.setattr("barnabas.broker.replica.partitions._TRY_AGAIN_S", 0.05)
 
     async def test(cluster: Cluster) -> None:
         blocked = tmp_path / "3" / "t-0"

@@ -4,11 +4,11 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
-from barnabas.broker.enlistment import Done, Enlistment
-from barnabas.broker.led_groups import LedGroups
-from barnabas.broker.led_shard import LedShard
-from barnabas.broker.led_transactions import LedTransactions
-from barnabas.broker.partition import Partition
+from barnabas.broker.coordinator.coordinator_shard import CoordinatorShard
+from barnabas.broker.coordinator.group_coordinator_shard import GroupCoordinatorShard
+from barnabas.broker.coordinator.transaction_coordinator_shard import TransactionCoordinatorShard
+from barnabas.broker.coordinator.transaction_verification import Done, TransactionVerification
+from barnabas.broker.replica.partition import Partition
 from barnabas.groups.offsets import CommittedOffsets
 from barnabas.log.producers import snapshot_files
 from barnabas.log.producers.table import ProducerTable
@@ -24,9 +24,9 @@ from tests.sim.variant import Variant
 # -- the coordinator -------------------------------------------------------------------------------
 
 
-def _markers_at_once(self: LedShard[Any], decision: Any) -> int:
+def _markers_at_once(self: CoordinatorShard[Any], decision: Any) -> int:
     next_offset = original_append(self, decision)
-    if isinstance(self, LedTransactions):
+    if isinstance(self, TransactionCoordinatorShard):
         for record in decision.records:
             transactional_id = decode_key(record.key) or ""
             image = self.transactions._transactions[transactional_id].pending
@@ -45,12 +45,12 @@ def _markers(transactional_id: str, image: TransactionImage) -> MarkersToWrite:
     )
 
 
-def _kept_at_once(self: LedShard[Any], decision: Any) -> int:
+def _kept_at_once(self: CoordinatorShard[Any], decision: Any) -> int:
     original_append(self, decision)
-    return 0 if isinstance(self, LedTransactions) else self.partition.log.log_end_offset
+    return 0 if isinstance(self, TransactionCoordinatorShard) else self.partition.log.log_end_offset
 
 
-original_append = LedShard._append
+original_append = CoordinatorShard._append
 
 
 def _same_epoch(image: TransactionImage | None, *arguments: Any) -> TransactionImage | ErrorCode:
@@ -91,14 +91,16 @@ def _any_epoch_ends(
 # -- the leader of a partition ---------------------------------------------------------------------
 
 
-def _enlisted(self: Enlistment, *arguments: Any, adds: bool, done: Done, **_fields: Any) -> None:
+def _enlisted(
+    self: TransactionVerification, *arguments: Any, adds: bool, done: Done, **_fields: Any
+) -> None:
     if adds:
         original_when_enlisted(self, *arguments, adds=adds, done=done)
     else:
         done(ErrorCode.NONE)
 
 
-original_when_enlisted = Enlistment.when_enlisted
+original_when_enlisted = TransactionVerification.when_enlisted
 
 
 def _lost_for_good(self: TransactionIndex) -> None:
@@ -125,13 +127,13 @@ original_offsets_replay = CommittedOffsets.replay
 VARIANTS: dict[str, Variant] = {
     "write markers before the end is committed": Variant(
         [
-            patch.object(LedShard, "_append", _markers_at_once),
-            patch.object(LedTransactions, "awaits", lambda self, *_: self.leads),
+            patch.object(CoordinatorShard, "_append", _markers_at_once),
+            patch.object(TransactionCoordinatorShard, "awaits", lambda self, *_: self.leads),
         ],
         "transactions",
     ),
     "take an end for decided that is not replicated": Variant(
-        [patch.object(LedShard, "_append", _kept_at_once)], "transactions"
+        [patch.object(CoordinatorShard, "_append", _kept_at_once)], "transactions"
     ),
     "give a new instance the epoch of the one before": Variant(
         [
@@ -157,10 +159,12 @@ VARIANTS: dict[str, Variant] = {
         "transactions",
     ),
     "write for a transaction without asking its coordinator": Variant(
-        [patch.object(Enlistment, "when_enlisted", _enlisted)], "transactions"
+        [patch.object(TransactionVerification, "when_enlisted", _enlisted)], "transactions"
     ),
     "let a marker pass what is being verified": Variant(
-        [patch.object(Enlistment, "transaction_ended", lambda *_: None)], "transactions", 44
+        [patch.object(TransactionVerification, "transaction_ended", lambda *_: None)],
+        "transactions",
+        44,
     ),
     "serve up to the high watermark as committed": Variant(
         [patch.object(Partition, "last_stable_offset", property(lambda self: self.high_watermark))],
@@ -173,7 +177,7 @@ VARIANTS: dict[str, Variant] = {
         [patch.object(CommittedOffsets, "replay", _shown_at_once)], "transactions"
     ),
     "pass over markers when offsets are loaded": Variant(
-        [patch.object(LedGroups, "_replay_markers", lambda *_: None)], "transactions"
+        [patch.object(GroupCoordinatorShard, "_replay_markers", lambda *_: None)], "transactions"
     ),
     "forget producers at a restart": Variant(
         [patch.object(snapshot_files, "_replay", lambda *_: None)], "transactions"

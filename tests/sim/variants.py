@@ -7,16 +7,16 @@ from random import Random
 from typing import Any
 from unittest.mock import patch
 
-from barnabas.broker import replica_session
-from barnabas.broker.led_shard import LedShard
-from barnabas.broker.lifecycle import Lifecycle
-from barnabas.broker.metadata_follower import MetadataFollower
-from barnabas.broker.partition import Partition
-from barnabas.broker.peers_only import PeersOnly
+from barnabas.broker.control.broker_lifecycle import BrokerLifecycle
+from barnabas.broker.control.disk_trust import DiskTrust
+from barnabas.broker.control.metadata_follower import MetadataFollower
+from barnabas.broker.coordinator.coordinator_shard import CoordinatorShard
+from barnabas.broker.follower import replica_session
+from barnabas.broker.follower.replica_session import Followed
+from barnabas.broker.net.peer_authorization import PeerAuthorization
 from barnabas.broker.quorum.writer import Writer
-from barnabas.broker.replica_session import Followed
-from barnabas.broker.replica_trust import NO_DOUBT
-from barnabas.broker.trust import DiskTrust
+from barnabas.broker.replica.partition import Partition
+from barnabas.broker.replica.replica_trust import NO_DOUBT
 from barnabas.controller import liveness, lost_replicas, partition_changes, registrations
 from barnabas.log.directory import data_directory
 from barnabas.log.log import Log
@@ -126,12 +126,12 @@ def _sent_is_had(
 original_fetched = FollowerProgress.fetched
 
 
-def _kept_at_once(self: LedShard, records: list[Any]) -> int:
+def _kept_at_once(self: CoordinatorShard, records: list[Any]) -> int:
     original_append(self, records)
     return 0
 
 
-original_append = LedShard._append
+original_append = CoordinatorShard._append
 
 
 def _committed_at_once(
@@ -204,7 +204,7 @@ def _lost_or_not(*arguments: Any, **_: Any) -> None:
 
 VARIANTS: dict[str, Variant] = {
     "take anybody for a node": Variant(
-        [patch.object(PeersOnly, "may_send", staticmethod(lambda *_: True))], "forged"
+        [patch.object(PeerAuthorization, "may_send", staticmethod(lambda *_: True))], "forged"
     ),
     "commit metadata before it is synced": Variant(
         [patch.object(Writer, "add", _durable_at_once)], "power"
@@ -226,7 +226,7 @@ VARIANTS: dict[str, Variant] = {
         [
             patch.object(registrations, "_is_wiped", lambda *_: False),
             patch.object(registrations, "_is_current", lambda *_: True),
-            patch.object(Lifecycle, "is_sure", _Always(), create=True),
+            patch.object(BrokerLifecycle, "is_sure", _Always(), create=True),
         ],
         "power",
     ),
@@ -275,7 +275,7 @@ VARIANTS: dict[str, Variant] = {
         50,
     ),
     "serve group commits that are not replicated": Variant(
-        [patch.object(LedShard, "_append", _kept_at_once)], "kills"
+        [patch.object(CoordinatorShard, "_append", _kept_at_once)], "kills"
     ),
     "act on old metadata before being registered": Variant(
         [patch.object(MetadataFollower, "__init__", _never_held)], "power"
@@ -286,12 +286,12 @@ VARIANTS: dict[str, Variant] = {
     "take a log with a hole for whole": Variant(
         [
             patch.object(_Recovery, "_is_behind_a_loss", lambda *_: False),
-            patch.object(Lifecycle, "is_sure", _Always(), create=True),
+            patch.object(BrokerLifecycle, "is_sure", _Always(), create=True),
         ],
         "power",
     ),
     "trust every directory": Variant(
-        [patch("barnabas.broker.partitions.examine", lambda *_, **__: NO_DOUBT)], "damage"
+        [patch("barnabas.broker.replica.partitions.examine", lambda *_, **__: NO_DOUBT)], "damage"
     ),
     "believe a log after a loss of power that was not flushed": Variant(
         [patch.object(Log, "is_flush_marked", _Always())], "power"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from barnabas.broker.peer_proof import MECHANISM, Credentials, PeerIdentity, Prover, key_of
+from barnabas.broker.net.peer_proof import MECHANISM, Credentials, PeerIdentity, Prover, key_of
 from barnabas.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest
 from tests.broker.raw_client import RawClient

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random, SystemRandom
 
-from barnabas.broker.child_process import ChildProcess
-from barnabas.broker.clock import Clock
 from barnabas.broker.net.listeners import Address, bind
+from barnabas.broker.runtime.child_process import ChildProcess
+from barnabas.broker.runtime.clock import Clock
 from barnabas.log import Disk, OsDisk
 
 

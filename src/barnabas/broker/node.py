@@ -4,45 +4,45 @@ import logging
 from asyncio import sleep
 from collections.abc import Callable, Sequence
 
-from barnabas.broker.active_controller import ActiveController
-from barnabas.broker.cluster_secret import (
+from barnabas.broker.control.active_controller import ActiveController
+from barnabas.broker.control.broker_lifecycle import BrokerLifecycle
+from barnabas.broker.control.cluster_view import ClusterView
+from barnabas.broker.control.controller_calls import ControllerCalls
+from barnabas.broker.control.departures import Departures
+from barnabas.broker.control.disk_trust import DiskTrust
+from barnabas.broker.control.lost_replicas import LostReplicas
+from barnabas.broker.control.metadata_follower import Followers, MetadataFollower
+from barnabas.broker.control.producer_ids import ProducerIds
+from barnabas.broker.control.replica_logs import ReplicaLogs
+from barnabas.broker.control.topic_creation import TopicCreation
+from barnabas.broker.control.topic_metadata_cache import TopicMetadataCache
+from barnabas.broker.coordinator.group_coordinator import GroupCoordinator
+from barnabas.broker.coordinator.marker_appends import MarkerAppends
+from barnabas.broker.coordinator.marker_connections import MarkerConnections
+from barnabas.broker.coordinator.transaction_coordinator import TransactionCoordinator
+from barnabas.broker.coordinator.transaction_markers import TransactionMarkers
+from barnabas.broker.coordinator.transaction_verification import TransactionVerification
+from barnabas.broker.environment import Environment
+from barnabas.broker.fetch.fetch_sessions import FetchSessions
+from barnabas.broker.follower.replica_fetchers import ReplicaFetchers
+from barnabas.broker.net.cluster_secret import (
     NEW_BYTES,
     SETTING,
     new_secret,
     secret_path,
     write_secret,
 )
-from barnabas.broker.cluster_view import ClusterView
-from barnabas.broker.config import BrokerConfig
-from barnabas.broker.controller_calls import ControllerCalls
-from barnabas.broker.departures import Departures
-from barnabas.broker.enlistment import Enlistment
-from barnabas.broker.environment import Environment
-from barnabas.broker.fetch_sessions import FetchSessions
-from barnabas.broker.flusher import Flusher
-from barnabas.broker.group_coordinator import GroupCoordinator
-from barnabas.broker.isr_changes import IsrChanges
-from barnabas.broker.lifecycle import Lifecycle
-from barnabas.broker.lost_replicas import LostReplicas
-from barnabas.broker.marker_lanes import MarkerLanes
-from barnabas.broker.marker_writing import MarkerWriting
-from barnabas.broker.metadata_follower import Followers, MetadataFollower
-from barnabas.broker.net.door import ConnectionDoor
-from barnabas.broker.partition import Partition
-from barnabas.broker.partitions import Partitions
-from barnabas.broker.peer_proof import Credentials, PeerIdentity, key_of
-from barnabas.broker.peers import Peers, peer_client_id
-from barnabas.broker.producer_ids import ProducerIds
+from barnabas.broker.net.connection_limits import ConnectionLimits
+from barnabas.broker.net.peer_proof import Credentials, PeerIdentity, key_of
+from barnabas.broker.net.peers import Peers, peer_client_id
+from barnabas.broker.net.refused_proofs import RefusedProofs
+from barnabas.broker.quorum.configured_voters import parse_voters
 from barnabas.broker.quorum.quorum import Quorum
-from barnabas.broker.refused_proofs import RefusedProofs
-from barnabas.broker.replica_fetchers import ReplicaFetchers
-from barnabas.broker.replica_logs import ReplicaLogs
-from barnabas.broker.topic_answers import TopicAnswers
-from barnabas.broker.topic_creation import TopicCreation
-from barnabas.broker.transaction_coordinator import TransactionCoordinator
-from barnabas.broker.transaction_markers import TransactionMarkers
-from barnabas.broker.trust import DiskTrust
-from barnabas.broker.voters import parse_voters
+from barnabas.broker.replica.flusher import Flusher
+from barnabas.broker.replica.isr_changes import IsrChanges
+from barnabas.broker.replica.partition import Partition
+from barnabas.broker.replica.partitions import Partitions
+from barnabas.broker.settings.config import BrokerConfig
 from barnabas.controller.controller import Controller
 from barnabas.controller.controller_config import ControllerConfig
 from barnabas.controller.replica_ends import ReplicaEnds
@@ -92,8 +92,8 @@ class Node:
         self._metadata_thread = environment.threads(1, "metadata")
         self.compactor = environment.process()
         self.flusher = Flusher(loop, self._flushing, clock)
-        self.door = ConnectionDoor(loop, config)
-        self.topic_answers = TopicAnswers(self.image)
+        self.connections = ConnectionLimits(loop, config)
+        self.topic_metadata = TopicMetadataCache(self.image)
         self.fetch_sessions = FetchSessions(
             config.number("max.incremental.fetch.session.cache.slots"), self.random
         )
@@ -212,8 +212,8 @@ class Node:
         self.groups = GroupCoordinator(
             loop, config, clock, self.random, lambda: self.image, lambda: self.lifecycle.is_cut_off
         )
-        self.marker_lanes = MarkerLanes()
-        self.marker_writing = MarkerWriting(loop, clock, self.partitions)
+        self.marker_connections = MarkerConnections()
+        self.marker_appends = MarkerAppends(loop, clock, self.partitions)
         self.transactions = TransactionCoordinator(
             loop,
             config,
@@ -222,14 +222,14 @@ class Node:
             lambda: self.lifecycle.is_cut_off,
             self.producer_ids.take,
             TransactionMarkers(
-                loop, self.node_id, self.peers, self.image, self.marker_writing.write
+                loop, self.node_id, self.peers, self.image, self.marker_appends.write
             ),
         )
-        self.enlistment = Enlistment(
+        self.transaction_verification = TransactionVerification(
             loop, clock, self.node_id, self.peers, self.image, self.transactions
         )
-        self.marker_writing.on_marker += [
-            self.enlistment.transaction_ended,
+        self.marker_appends.on_marker += [
+            self.transaction_verification.transaction_ended,
             self.groups.transaction_ended,
         ]
         self.partitions.leaders_changed += [
@@ -237,7 +237,7 @@ class Node:
             self.groups.leader_changed,
             self.transactions.leader_changed,
         ]
-        self.lifecycle = Lifecycle(
+        self.lifecycle = BrokerLifecycle(
             loop,
             clock,
             self.calls,
@@ -357,11 +357,11 @@ class Node:
     # -- following what is agreed ------------------------------------------------------------------
 
     def _topic_changed(self, topic: TopicImage, indexes: Sequence[int]) -> None:
-        self.topic_answers.changed(topic.name)
+        self.topic_metadata.changed(topic.name)
         self.partitions.apply(topic, indexes)
 
     def _topic_removed(self, topic: TopicImage) -> None:
-        self.topic_answers.changed(topic.name)
+        self.topic_metadata.changed(topic.name)
         self.partitions.delete_topic(topic.name, topic.topic_id)
         self.groups.topics_deleted({topic.name})
         self.transactions.topics_deleted({topic.name})
@@ -371,13 +371,13 @@ class Node:
 
     def _reconfigure_broker(self) -> None:
         self.config.set_dynamic(self.image.broker_configs(self.node_id))
-        self.door.configure(self.config)
+        self.connections.configure(self.config)
         self.fetch_sessions.max_sessions = self.config.number(
             "max.incremental.fetch.session.cache.slots"
         )
 
     def _brokers_changed(self) -> None:
-        self.topic_answers.brokers_changed()
+        self.topic_metadata.brokers_changed()
         self.departures.brokers_changed()
         self.partitions.brokers_changed()
         me = self.image.brokers.get(self.node_id)
@@ -430,12 +430,12 @@ class Node:
 
     async def close(self) -> None:
         """Answer the members of groups, flush and close everything."""
-        self.door.take_no_more()
+        self.connections.take_no_more()
         self.groups.close()
         self.transactions.close()
         for _ in range(_TURNS_TO_ANSWER):
             await sleep(0)
-        self.door.close()
+        self.connections.close()
         await self.lifecycle.stop()
         self.lost_replicas.close()
         self.controller.stopped()

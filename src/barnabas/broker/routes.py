@@ -1,7 +1,5 @@
 """The route table: every API that is served, in which versions, by which handler."""
 
-from barnabas.broker import peers_only
-from barnabas.broker.dispatch import Route
 from barnabas.broker.handlers import (
     add_offsets_to_txn,
     add_partitions_to_txn,
@@ -46,6 +44,8 @@ from barnabas.broker.handlers import (
     vote,
     write_txn_markers,
 )
+from barnabas.broker.handlers import node_only_requests as peers_only
+from barnabas.broker.net.dispatcher import Route
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest

@@ -14,17 +14,17 @@ from pathlib import Path
 import uvloop
 
 from barnabas import __version__
-from barnabas.broker.cluster_secret import load_secret
-from barnabas.broker.config import BrokerConfig, ConfigError
-from barnabas.broker.dispatch import Dispatcher
 from barnabas.broker.environment import Environment
-from barnabas.broker.gate import Gate
+from barnabas.broker.net.cluster_secret import load_secret
+from barnabas.broker.net.dispatcher import Dispatcher
 from barnabas.broker.net.listeners import Address, parse_address
+from barnabas.broker.net.startup_gate import StartupGate
 from barnabas.broker.node import Node
+from barnabas.broker.quorum.configured_voters import configured_voters
 from barnabas.broker.routes import routes
-from barnabas.broker.standard_streams import announce, discard_unwritten
+from barnabas.broker.runtime.standard_streams import announce, discard_unwritten
+from barnabas.broker.settings.config import BrokerConfig, ConfigError
 from barnabas.broker.upkeep import upkeep
-from barnabas.broker.voters import configured_voters
 from barnabas.log import DataDirectory, DirectoryLocked, DirectoryMismatch, StorageError
 
 logger = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class Server:
         secret = self._environment.secret or load_secret(self._environment.disk, config, self.data)
         self.node = node = Node(config, self.data, self._environment, self._failed, secret)
         node.cluster.advertised = told or Address(listen.host, port)
-        gate = Gate(loop, Dispatcher(node, routes()).dispatch, node.door)
+        gate = StartupGate(loop, Dispatcher(node, routes()).dispatch, node.connections)
         for bound in sockets:
             self._listeners.append(await loop.create_server(gate.new_connection, sock=bound))
         try:

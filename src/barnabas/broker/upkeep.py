@@ -6,11 +6,11 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-from barnabas.broker.log_cleaner import LogCleaner
-from barnabas.broker.memory import FreeMemory
 from barnabas.broker.node import Node
-from barnabas.broker.partition import Partition
-from barnabas.broker.scrubber import Scrubber
+from barnabas.broker.replica.log_cleaner import LogCleaner
+from barnabas.broker.replica.partition import Partition
+from barnabas.broker.replica.scrubber import Scrubber
+from barnabas.broker.runtime.free_memory import FreeMemory
 from barnabas.log import StorageError
 
 logger = logging.getLogger(__name__)
@@ -24,9 +24,19 @@ _SOON_MS = 20
 def upkeep(node: Node) -> list[Coroutine[Any, Any, None]]:
     """The loops to run beside the traffic, until they are cancelled."""
     config = node.config
-    scrubber = Scrubber(node)
+    scrubber = Scrubber(node.loop, node.executor, node.clock, config, node.partitions)
+    cleaner = LogCleaner(
+        node.loop,
+        node.executor,
+        node.compactor,
+        node.environment.disk,
+        node.clock,
+        config,
+        node.partitions,
+        label=f".{node.random.randbytes(6).hex()}",
+    )
     return [
-        _every(_SWEEP_S, node.door.sweep),
+        _every(_SWEEP_S, node.connections.sweep),
         _every(_GIVE_BACK_S, FreeMemory().give_back),
         _every_partition(
             node, config.number("log.retention.check.interval.ms"), lambda p: _retain(node, p)
@@ -36,7 +46,7 @@ def upkeep(node: Node) -> list[Coroutine[Any, Any, None]]:
             config.number("log.flush.offset.checkpoint.interval.ms"),
             lambda p: _checkpoint(node, p),
         ),
-        LogCleaner(node).run(),
+        cleaner.run(),
         scrubber.run(),
         scrubber.run_rejected(),
         _write_high_watermarks(node),

@@ -22,7 +22,7 @@ from typing import cast
 
 import uvloop
 
-from barnabas.broker.peers import claims_to_be_peer
+from barnabas.broker.net.peers import claims_to_be_peer
 from barnabas.embedded.network import CLIENTS, Link
 from barnabas.embedded.ports import HOST
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from barnabas.broker.node import Node
-from barnabas.broker.partition import Partition
+from barnabas.broker.replica.partition import Partition
 from barnabas.sim.client import Client
 from barnabas.sim.history import History, Violation
 from barnabas.sim.machine import PORT, Machine

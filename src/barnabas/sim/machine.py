@@ -9,11 +9,11 @@ import socket
 from collections.abc import Callable, Mapping
 from typing import cast
 
-from barnabas.broker.clock import Clock
-from barnabas.broker.config import BrokerConfig, ConfigError
 from barnabas.broker.environment import Environment
 from barnabas.broker.net.listeners import Address
+from barnabas.broker.runtime.clock import Clock
 from barnabas.broker.server import Server
+from barnabas.broker.settings.config import BrokerConfig, ConfigError
 from barnabas.sim.disk import ProcessDisk, SimulatedDisk
 from barnabas.sim.network import Network
 from barnabas.sim.process import Observer, ProcessLoop

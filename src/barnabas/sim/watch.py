@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from barnabas.broker.node import Node
-from barnabas.broker.partition import Partition
+from barnabas.broker.replica.partition import Partition
 from barnabas.log import StorageError
 from barnabas.metadata.image import INTERNAL_TOPICS, TRANSACTION_STATE
 from barnabas.records.batch import BatchHeader

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.broker.config import ConfigError
+from barnabas.broker.settings.config import ConfigError
 from barnabas.cli.server.local_nodes import check_single_directory, nodes_beyond, plan_nodes
 from barnabas.cli.server.node_process import LONGEST_PAUSE_S, pause_before_start
 

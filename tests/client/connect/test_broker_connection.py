@@ -25,8 +25,8 @@ from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsReq
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from tests.broker.quorum.member import free_ports
 from tests.client.fake_broker import FakeBroker
-from tests.quorum.member import free_ports
 
 Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 

@@ -1,8 +1,8 @@
 """AddOffsetsToTxn, versions 0-4: where a group keeps its offsets becomes part of a transaction."""
 
-from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.handlers.transaction_shards import decided_by_coordinator
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
-from barnabas.broker.on_transactions import decided_by_coordinator
 from barnabas.coordination.partitioning import partition_of
 from barnabas.metadata.image import CONSUMER_OFFSETS
 from barnabas.wire.errors import ErrorCode

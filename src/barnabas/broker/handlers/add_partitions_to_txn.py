@@ -9,11 +9,11 @@ If a partition does not exist none is added: the others were not attempted.
 from asyncio import gather
 from collections.abc import Callable
 
-from barnabas.broker.dispatch import RequestContext
-from barnabas.broker.marker_writing import NO_MARKERS
+from barnabas.broker.coordinator.marker_appends import NO_MARKERS
+from barnabas.broker.handlers.group_shards import partition_exists
+from barnabas.broker.handlers.transaction_shards import decided_by_coordinator
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
-from barnabas.broker.on_shard import partition_exists
-from barnabas.broker.on_transactions import decided_by_coordinator
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,

@@ -7,7 +7,7 @@ the client can ask again.
 import re
 from collections.abc import Callable, Iterable
 
-from barnabas.broker.dispatch import RequestContext, Route
+from barnabas.broker.net.dispatcher import RequestContext, Route
 from barnabas.broker.node import Node
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.api_versions import (

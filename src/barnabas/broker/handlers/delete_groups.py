@@ -4,8 +4,8 @@ from asyncio import Future, gather
 from collections import defaultdict
 from typing import Any
 
-from barnabas.broker.dispatch import RequestContext
-from barnabas.broker.led_groups import LedGroups
+from barnabas.broker.coordinator.group_coordinator_shard import GroupCoordinatorShard
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.delete_groups import (
@@ -19,7 +19,7 @@ async def handle(
     node: Node, request: DeleteGroupsRequest, _: RequestContext
 ) -> DeleteGroupsResponse:
     refused: list[DeletableGroupResult] = []
-    by_shard: defaultdict[LedGroups, list[str]] = defaultdict(list)
+    by_shard: defaultdict[GroupCoordinatorShard, list[str]] = defaultdict(list)
     for group_id in request.groups_names:
         shard = node.groups.find(group_id)
         if isinstance(shard, ErrorCode):
@@ -33,5 +33,5 @@ async def handle(
     )
 
 
-def _delete(shard: LedGroups, group_ids: list[str]) -> "Future[Any]":
+def _delete(shard: GroupCoordinatorShard, group_ids: list[str]) -> "Future[Any]":
     return shard.decide(lambda token: shard.groups.delete_groups(group_ids, token=token))

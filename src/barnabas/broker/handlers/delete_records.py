@@ -6,11 +6,11 @@ so that a new leader does not bring the records back.
 
 from asyncio import sleep
 
-from barnabas.broker.dispatch import RequestContext
-from barnabas.broker.leadership import leader_error
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
-from barnabas.broker.partition import Partition
-from barnabas.broker.slices import Slicer
+from barnabas.broker.replica.leadership import leader_error
+from barnabas.broker.replica.partition import Partition
+from barnabas.broker.runtime.slices import Slicer
 from barnabas.log import OffsetOutOfRange, StorageError
 from barnabas.metadata.image import INTERNAL_TOPICS
 from barnabas.wire.errors import ErrorCode

@@ -5,8 +5,8 @@ Voters are brokers here, at the same address: a tool may ask any of them for the
 A node that has not been let in yet answers too, with what it knows so far and no controller.
 """
 
-from barnabas.broker.authorized_operations import NOT_ASKED, ON_CLUSTER
-from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.handlers.authorized_operations import NOT_ASKED, ON_CLUSTER
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_cluster import (

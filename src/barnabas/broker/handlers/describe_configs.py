@@ -6,11 +6,11 @@ What a broker was started with is known to that broker alone, so it is asked.
 from asyncio import sleep
 from collections.abc import Iterable
 
-from barnabas.broker.controller_calls import LANE
-from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.control.controller_calls import LANE
+from barnabas.broker.net.dispatcher import RequestContext
+from barnabas.broker.net.peers import PeerUnavailable
 from barnabas.broker.node import Node
-from barnabas.broker.peers import PeerUnavailable
-from barnabas.broker.slices import Slicer
+from barnabas.broker.runtime.slices import Slicer
 from barnabas.controller.configs import (
     DescribedConfig,
     TopicDefaults,

@@ -1,9 +1,9 @@
 """DescribeGroups, versions 0-6. A group that is asked for twice is described once."""
 
-from barnabas.broker.authorized_operations import ON_GROUP
-from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.handlers.authorized_operations import ON_GROUP
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
-from barnabas.broker.slices import Slicer, Slices
+from barnabas.broker.runtime.slices import Slicer, Slices
 from barnabas.groups.state import GroupState
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_groups import (

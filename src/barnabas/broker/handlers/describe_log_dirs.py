@@ -2,9 +2,9 @@
 
 import os
 
-from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
-from barnabas.broker.partition import Partition
+from barnabas.broker.replica.partition import Partition
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,

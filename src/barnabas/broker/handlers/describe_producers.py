@@ -4,9 +4,9 @@ Every replica answers for itself, so that those of the followers can be compared
 have been idle for `producer.id.expiration.ms` are forgotten and not listed.
 """
 
-from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
-from barnabas.broker.slices import Slicer, Slices
+from barnabas.broker.runtime.slices import Slicer, Slices
 from barnabas.log import StorageError
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_producers import (

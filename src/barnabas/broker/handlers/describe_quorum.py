@@ -2,9 +2,9 @@
 
 from asyncio import Future
 
-from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.net.dispatcher import RequestContext
+from barnabas.broker.net.peers import claims_to_be_peer
 from barnabas.broker.node import Node
-from barnabas.broker.peers import claims_to_be_peer
 from barnabas.broker.quorum.administration import describe_quorum
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 

@@ -1,9 +1,9 @@
 """DescribeTopicPartitions, version 0: topics page by page, in the order of their names."""
 
-from barnabas.broker.authorized_operations import ON_TOPIC
-from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.handlers.authorized_operations import ON_TOPIC
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
-from barnabas.broker.slices import Slicer, Slices
+from barnabas.broker.runtime.slices import Slicer, Slices
 from barnabas.metadata.image import PartitionImage, TopicImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_topic_partitions import (

@@ -1,8 +1,8 @@
 """DescribeTransactions, version 0: how transactions stand that this node looks after."""
 
-from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
-from barnabas.broker.slices import Slicer, Slices
+from barnabas.broker.runtime.slices import Slicer, Slices
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,

@@ -1,8 +1,8 @@
 """EndTxn, versions 0-5: commit or abort a transaction; from version 5 on with the next epoch."""
 
-from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.handlers.transaction_shards import decided_by_coordinator
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
-from barnabas.broker.on_transactions import decided_by_coordinator
 from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 

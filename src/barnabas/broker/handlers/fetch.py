@@ -14,15 +14,15 @@ may go on without it, and a client that is told nothing would not look for them 
 
 from itertools import groupby
 
-from barnabas.broker.closest_replica import closest_replica
-from barnabas.broker.dispatch import Later, Outcome, RequestContext
-from barnabas.broker.fetch_entry import Entry, Key
-from barnabas.broker.fetch_session import NO_REPLICA_ID, FetchSession
-from barnabas.broker.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH
-from barnabas.broker.leadership import TELLS_LEADER, partition_image
+from barnabas.broker.fetch.fetch_entry import Entry, Key
+from barnabas.broker.fetch.fetch_session import NO_REPLICA_ID, FetchSession
+from barnabas.broker.fetch.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH
+from barnabas.broker.fetch.preferred_read_replica import preferred_read_replica
+from barnabas.broker.fetch.replica_entry import ReplicaEntry
+from barnabas.broker.net.dispatcher import DelayedResponse, Outcome, RequestContext
 from barnabas.broker.node import Node
 from barnabas.broker.quorum.metadata_topic import is_metadata_fetch
-from barnabas.broker.replica_entry import ReplicaEntry
+from barnabas.broker.replica.leadership import TELLS_LEADER, partition_image
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import (
     FetchableTopicResponse,
@@ -38,6 +38,7 @@ from barnabas.wire.messages.fetch import (
 _FROM_FOLLOWER = 11
 _BY_ID = 13
 _READ_COMMITTED = 1
+_LEADER_SELECTOR = "LeaderSelector"
 
 
 def handle(node: Node, request: FetchRequest, context: RequestContext) -> Outcome:
@@ -55,7 +56,9 @@ def handle(node: Node, request: FetchRequest, context: RequestContext) -> Outcom
     wait = session.wait(node.loop, max(0, request.min_bytes), request.max_wait_ms)
     if not session.session_id:
         wait.add_done_callback(lambda _: session.close())
-    return Later(wait, lambda: _answer(node, session, request, context, everything=everything))
+    return DelayedResponse(
+        wait, lambda: _answer(node, session, request, context, everything=everything)
+    )
 
 
 def _replica_id(request: FetchRequest) -> int:
@@ -108,7 +111,11 @@ def _new_entry(node: Node, replica_id: int, request: FetchRequest, key: Key, ver
 def _prefer(node: Node, entry: Entry, asked: FetchPartition, rack: str) -> None:
     partition = entry.partition
     if partition is not None and entry.error is ErrorCode.NONE and partition.is_leader:
-        entry.preferred_read_replica = closest_replica(node, partition, asked.fetch_offset, rack)
+        selector = node.config.text("replica.selector.class") or ""
+        if node.rack != rack and not selector.endswith(_LEADER_SELECTOR):
+            entry.preferred_read_replica = preferred_read_replica(
+                partition, node.image, asked.fetch_offset, rack
+            )
 
 
 def _find_lost(node: Node, session: FetchSession) -> None:
@@ -128,7 +135,7 @@ def _answer(
     *,
     everything: bool,
 ) -> FetchResponse:
-    unread = node.door.unread
+    unread = node.connections.unread
     max_bytes = min(request.max_bytes, unread.room())
     if session.replica_id == NO_REPLICA_ID:
         max_bytes = min(max_bytes, node.config.number("fetch.max.bytes"))

@@ -2,7 +2,7 @@
 
 from asyncio import Future
 
-from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
 from barnabas.wire.message import Response
 from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest

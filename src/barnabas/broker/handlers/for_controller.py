@@ -14,10 +14,10 @@ sent on again: two nodes that each take the other for the controller would pass 
 
 from typing import Any
 
-from barnabas.broker.active_controller import NotAgreed, NotController
-from barnabas.broker.controller_apis import CONTROLLER_APIS
-from barnabas.broker.controller_calls import DEFAULT_TIMEOUT_MS, ControllerUnavailable
-from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.control.active_controller import NotAgreed, NotController
+from barnabas.broker.control.controller_apis import CONTROLLER_APIS
+from barnabas.broker.control.controller_calls import DEFAULT_TIMEOUT_MS, ControllerUnavailable
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
 from barnabas.broker.quorum.catch_up import catch_up
 from barnabas.controller.topics import (

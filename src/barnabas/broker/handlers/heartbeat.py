@@ -1,6 +1,6 @@
 """Heartbeat, versions 0-4."""
 
-from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse

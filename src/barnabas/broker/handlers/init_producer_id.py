@@ -4,10 +4,10 @@ Who wants transactions without a timeout (Enable2Pc) is not authorized to where 
 keeping one that goes on (KeepPreparedTxn) is allowed everywhere.
 """
 
-from barnabas.broker.controller_calls import ControllerUnavailable
-from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.control.controller_calls import ControllerUnavailable
+from barnabas.broker.handlers.transaction_shards import decided_by_coordinator
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
-from barnabas.broker.on_transactions import decided_by_coordinator
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.init_producer_id import (
     InitProducerIdRequest,

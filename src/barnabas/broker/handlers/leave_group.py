@@ -3,9 +3,9 @@
 from asyncio import Future
 from typing import Any
 
-from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.handlers.group_shards import decided_by_shard
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
-from barnabas.broker.on_shard import decided_by_shard
 from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
 

@@ -4,7 +4,7 @@ A node lists the groups it coordinates; clients ask every node. When some of the
 because they are being loaded or are damaged, the error says so, beside those that can.
 """
 
-from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse

@@ -10,11 +10,11 @@ The replica id -2 asks whatever replica is here, whoever leads. The latest is th
 ends, with the epoch of the last record.
 """
 
-from barnabas.broker.dispatch import RequestContext
-from barnabas.broker.leadership import leader_error
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
-from barnabas.broker.partition import Partition
-from barnabas.broker.slices import Slicer, Slices
+from barnabas.broker.replica.leadership import leader_error
+from barnabas.broker.replica.partition import Partition
+from barnabas.broker.runtime.slices import Slicer, Slices
 from barnabas.log import StorageError
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.list_offsets import (

@@ -1,6 +1,6 @@
 """ListTransactions, versions 0-2: the transactions that this node looks after."""
 
-from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.list_transactions import (

@@ -9,10 +9,10 @@ from asyncio import Future
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from barnabas.broker.authorized_operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
-from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.handlers.authorized_operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
-from barnabas.broker.slices import Slicer, Slices, awaited
+from barnabas.broker.runtime.slices import Slicer, Slices, awaited
 from barnabas.controller.decision import Refusal
 from barnabas.controller.topics import check_name
 from barnabas.metadata.image import TopicImage
@@ -77,7 +77,7 @@ def _topics(
     if request.topics is None or (version == 0 and not request.topics):
         topics = []
         for topic in tuple(node.image.topics.values()):
-            is_known = node.topic_answers.is_known(topic)
+            is_known = node.topic_metadata.is_known(topic)
             topics += yield from slicer.each(
                 (topic,),
                 lambda topic: _describe(node, topic, with_operations=with_operations),
@@ -135,7 +135,7 @@ def _unknown(name: str) -> ErrorCode:
 
 
 def _describe(node: Node, topic: TopicImage, *, with_operations: bool) -> MetadataResponseTopic:
-    answer = node.topic_answers.of(topic)
+    answer = node.topic_metadata.of(topic)
     if not with_operations:
         return answer
     return MetadataResponseTopic(

@@ -3,9 +3,9 @@
 from asyncio import Future
 from typing import Any
 
-from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.handlers.group_shards import decided_by_shard, partition_exists
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
-from barnabas.broker.on_shard import decided_by_shard, partition_exists
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_commit import (
     OffsetCommitRequest,

@@ -4,9 +4,9 @@ From version 7 on who asks for stable offsets gets UNSTABLE_OFFSET_COMMIT for pa
 a transaction that goes on has committed some.
 """
 
-from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
-from barnabas.broker.slices import Slicer, Slices
+from barnabas.broker.runtime.slices import Slicer, Slices
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_fetch import (
     OffsetFetchRequest,

@@ -1,10 +1,10 @@
 """OffsetForLeaderEpoch, versions 2-4: where the records of an epoch end."""
 
-from barnabas.broker.dispatch import RequestContext
-from barnabas.broker.leadership import leader_error
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
-from barnabas.broker.partition import Partition
-from barnabas.broker.slices import Slicer, Slices
+from barnabas.broker.replica.leadership import leader_error
+from barnabas.broker.replica.partition import Partition
+from barnabas.broker.runtime.slices import Slicer, Slices
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_for_leader_epoch import (
     EpochEndOffset,

@@ -12,12 +12,12 @@ that may be (`enlistment`); meanwhile other requests go on.
 from asyncio import Future
 from functools import partial
 
-from barnabas.broker.dispatch import RequestContext
-from barnabas.broker.enlistment import UNAVAILABLE
-from barnabas.broker.leadership import TELLS_LEADER, partition_image
+from barnabas.broker.coordinator.transaction_verification import UNAVAILABLE
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
-from barnabas.broker.partition import AppendRefused, Partition
-from barnabas.broker.partitions import Replicas
+from barnabas.broker.replica.leadership import TELLS_LEADER, partition_image
+from barnabas.broker.replica.partition import AppendRefused, Partition
+from barnabas.broker.replica.partitions import Replicas
 from barnabas.log import StorageError
 from barnabas.metadata.image import INTERNAL_TOPICS
 from barnabas.records.batch import HEADER_SIZE, BatchHeader, parse_header
@@ -128,7 +128,7 @@ class _Production:
             return
         before = self._to_enlist
         self._to_enlist += 1
-        self._node.enlistment.when_enlisted(
+        self._node.transaction_verification.when_enlisted(
             partition,
             transactional_id,
             header.producer_id,

@@ -12,8 +12,8 @@ from asyncio import Future
 
 from barnabas.broker.net.connection import Answer
 from barnabas.broker.node import Node
-from barnabas.broker.partition import Partition
-from barnabas.broker.partitions import Replicas
+from barnabas.broker.replica.partition import Partition
+from barnabas.broker.replica.partitions import Replicas
 from barnabas.log import AppendInfo, StorageError
 from barnabas.metadata.image import INTERNAL_TOPICS
 from barnabas.records.errors import InvalidBatch

@@ -2,7 +2,7 @@
 
 from asyncio import Future
 
-from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
 from barnabas.broker.quorum.administration import remove_raft_voter
 from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse

@@ -3,9 +3,9 @@
 See `peer_proof.py`. A connection whose proof fails stays that of a client.
 """
 
-from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.net.dispatcher import RequestContext
+from barnabas.broker.net.peer_proof import NONCE_BYTES, ProofError, Verifier
 from barnabas.broker.node import Node
-from barnabas.broker.peer_proof import NONCE_BYTES, ProofError, Verifier
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.sasl_authenticate import (
     SaslAuthenticateRequest,
@@ -35,5 +35,5 @@ def handle(
     except ProofError as error:
         node.refused_proofs.say(context.client_host, str(error))
         return SaslAuthenticateResponse(ErrorCode.SASL_AUTHENTICATION_FAILED, str(error))
-    node.door.proved(connection)
+    node.connections.proved(connection)
     return SaslAuthenticateResponse(error_message=None)

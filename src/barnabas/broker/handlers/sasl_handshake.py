@@ -3,9 +3,9 @@
 Clients do not sign in: their mechanisms are refused, as by a Kafka without SASL.
 """
 
-from barnabas.broker.dispatch import RequestContext
+from barnabas.broker.net.dispatcher import RequestContext
+from barnabas.broker.net.peer_proof import MECHANISM
 from barnabas.broker.node import Node
-from barnabas.broker.peer_proof import MECHANISM
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 

@@ -10,10 +10,10 @@ the right one for the group, and all clients know that answer.
 from asyncio import Future
 from typing import Any
 
-from barnabas.broker.dispatch import RequestContext
-from barnabas.broker.enlistment import UNAVAILABLE
+from barnabas.broker.coordinator.transaction_verification import UNAVAILABLE
+from barnabas.broker.handlers.group_shards import partition_exists
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
-from barnabas.broker.on_shard import partition_exists
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -51,7 +51,7 @@ def handle(
         elif not answer.done():
             answer.set_result(_failed(request, error))
 
-    node.enlistment.when_enlisted(
+    node.transaction_verification.when_enlisted(
         shard.partition,
         request.transactional_id,
         request.producer_id,

@@ -8,8 +8,8 @@ Operators ask for it too, to roll back what hangs (`hanging_transactions.py`).
 
 from asyncio import Future
 
-from barnabas.broker.dispatch import RequestContext
-from barnabas.broker.hanging_transactions import roll_back_hanging
+from barnabas.broker.handlers.hanging_transactions import roll_back_hanging
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
 from barnabas.wire.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
@@ -24,6 +24,6 @@ def handle(
     peer = context.connection.peer
     if peer is None:
         return node.loop.create_task(roll_back_hanging(node, request))
-    if not node.marker_lanes.is_newest(peer.node_id, context.connection):
+    if not node.marker_connections.is_newest(peer.node_id, context.connection):
         raise WireError("there is a newer connection for markers")
-    return node.marker_writing.write(request)
+    return node.marker_appends.write(request)

@@ -1,1 +1,12 @@
-"""Sockets: listening, connections, frames."""
+"""Sockets: clients in front, other nodes beside.
+
+listeners                       addresses to listen on and to advertise
+connection, receive_buffer      one client's connection: frames in, answers out
+connection_limits, held_memory  bounds on connections and on the memory they hold
+request_order                   which requests of a connection may overlap
+dispatcher                      from a frame to its handler and back
+startup_gate                    who is served before the node is ready
+peers, peer_connection, peer_frames   requests to other nodes
+peer_proof, cluster_secret, refused_proofs   how nodes prove that they are nodes
+peer_authorization              requests that only nodes may send
+"""

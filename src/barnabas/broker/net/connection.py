@@ -19,9 +19,9 @@ from collections.abc import Callable
 from typing import Protocol, cast
 
 from barnabas.broker.net.held_memory import HeldMemory
+from barnabas.broker.net.peer_proof import PeerIdentity, Verifier
 from barnabas.broker.net.receive_buffer import INITIAL_BYTES, FrameTooLargeError, ReceiveBuffer
 from barnabas.broker.net.request_order import RequestKind, kind_of, may_overlap
-from barnabas.broker.peer_proof import PeerIdentity, Verifier
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
 from barnabas.wire.messages.sasl_authenticate import SaslAuthenticateRequest
@@ -67,7 +67,7 @@ class Dispatch(Protocol):
     ) -> "Answer | Future[Answer]": ...
 
 
-class Door(Protocol):
+class ConnectionCount(Protocol):
     """What lets connections in and keeps count of them."""
 
     max_request_bytes: int
@@ -90,9 +90,9 @@ class Connection(BufferedProtocol):
     __slots__ = (
         "_answers",
         "_closing",
+        "_connections",
         "_counted",
         "_dispatch",
-        "_door",
         "_reading",
         "_received",
         "_transport",
@@ -109,12 +109,12 @@ class Connection(BufferedProtocol):
         "proof",
     )
 
-    def __init__(self, dispatch: Dispatch, door: Door) -> None:
+    def __init__(self, dispatch: Dispatch, connections: ConnectionCount) -> None:
         self._dispatch = dispatch
-        self._door = door
+        self._connections = connections
         self._received = ReceiveBuffer()
         self._counted = 0
-        """The size of the receive buffer, if the door knows of it: a request is arriving in it."""
+        """The size of the receive buffer, if it is counted of it: a request is arriving in it."""
         self._answers: deque[Answer | Future[Answer]] = deque()
         """From the first parked one on."""
         self._under_way = RequestKind.ORDINARY
@@ -127,7 +127,7 @@ class Connection(BufferedProtocol):
         """Whether the client sends nothing more; what it has sent is still being carried out."""
         self.client_host = "?"
         self.local_host = "localhost"
-        self.opened = self.last_active = door.now()
+        self.opened = self.last_active = connections.now()
         self.on_lost: Callable[[], None] | None = None
         """Called when the connection is gone."""
         self.peer: PeerIdentity | None = None
@@ -148,7 +148,7 @@ class Connection(BufferedProtocol):
         if local:
             self.local_host = str(local[0])
         self._transport.set_write_buffer_limits(high=_WRITE_HIGH_WATER)
-        self._door.enter(self)
+        self._connections.enter(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
@@ -158,9 +158,9 @@ class Connection(BufferedProtocol):
             if isinstance(answer, Future):
                 answer.cancel()
         self._answers.clear()
-        self._door.unread.forget(self)
-        self._door.arriving.forget(self)
-        self._door.leave(self)
+        self._connections.unread.forget(self)
+        self._connections.arriving.forget(self)
+        self._connections.leave(self)
         if self.on_lost is not None:
             self.on_lost()
 
@@ -170,7 +170,7 @@ class Connection(BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         self._received.received(nbytes)
-        self.last_active = self._door.now()
+        self.last_active = self._connections.now()
         self._handle_frames()
         if self._received.pending > INITIAL_BYTES or self._counted:
             self._count()
@@ -185,8 +185,8 @@ class Connection(BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._writable = True
-        self._door.unread.forget(self)
-        self.last_active = self._door.now()
+        self._connections.unread.forget(self)
+        self.last_active = self._connections.now()
         self._handle_frames()
         if self._counted:
             self._count()
@@ -195,7 +195,7 @@ class Connection(BufferedProtocol):
 
     @property
     def age_s(self) -> float:
-        return self._door.now() - self.opened
+        return self._connections.now() - self.opened
 
     @property
     def is_waiting(self) -> bool:
@@ -211,14 +211,14 @@ class Connection(BufferedProtocol):
         self._received.shrink()
 
     def _count(self) -> None:
-        """Have the door know how large the receive buffer is, as long as it is needed."""
+        """Have it counted how large the receive buffer is, as long as it is needed."""
         if self._received.pending <= INITIAL_BYTES:
             self._counted = 0
-            self._door.arriving.forget(self)
+            self._connections.arriving.forget(self)
             self._received.release()
         elif self._received.capacity != self._counted and self._transport is not None:
             grown, self._counted = self._received.capacity - self._counted, self._received.capacity
-            self._door.arriving.add(self, grown)
+            self._connections.arriving.add(self, grown)
 
     def take_no_more(self) -> None:
         """Handle no further request; answers that are under way are still sent."""
@@ -252,7 +252,7 @@ class Connection(BufferedProtocol):
         """
         received = self._received
         is_on_probation = self.probation is not None
-        max_bytes = _PROBATION_BYTES if is_on_probation else self._door.max_request_bytes
+        max_bytes = _PROBATION_BYTES if is_on_probation else self._connections.max_request_bytes
         dispatch = self._dispatch_proof if is_on_probation else self._dispatch
         answers = self._answers
         parked_bytes = sum(map(_ready_bytes, answers)) if answers else 0
@@ -333,7 +333,7 @@ class Connection(BufferedProtocol):
         else:
             self._transport.writelines(buffers)
         if not self._writable:
-            self._door.unread.add(self, sum(map(len, buffers)))
+            self._connections.unread.add(self, sum(map(len, buffers)))
         buffers.clear()
 
     def _set_reading(self, reading: bool) -> None:

@@ -4,7 +4,7 @@ import errno
 import socket
 from dataclasses import dataclass
 
-from barnabas.broker.config import ConfigError
+from barnabas.broker.settings.config import ConfigError
 
 _WILDCARDS = ("", "0.0.0.0", "::", "*")  # noqa: S104 - recognised here, not bound by default
 _BACKLOG = 1024

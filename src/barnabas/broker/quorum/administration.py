@@ -8,7 +8,7 @@ from asyncio import Future
 from collections.abc import Callable
 from typing import TypeVar
 
-from barnabas.broker.peers import PeerUnavailable
+from barnabas.broker.net.peers import PeerUnavailable
 from barnabas.broker.quorum.describe import (
     asks_for_metadata,
     describe_beginner,

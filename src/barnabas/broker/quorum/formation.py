@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
-from barnabas.broker.peers import Peers, PeerUnavailable
+from barnabas.broker.net.peers import Peers, PeerUnavailable
 from barnabas.broker.quorum.addresses import NamedVoter
 from barnabas.broker.quorum.describe import METADATA_QUESTION, NOT_FORMED, who_answers
 from barnabas.broker.quorum.messages.fields import only_partition

@@ -10,7 +10,7 @@ import logging
 from asyncio import AbstractEventLoop, Future, sleep
 from collections.abc import Callable
 
-from barnabas.broker.peers import Peers
+from barnabas.broker.net.peers import Peers
 from barnabas.broker.quorum.addresses import NamedVoter
 from barnabas.broker.quorum.outcome import OutcomeUnknown
 from barnabas.broker.quorum.shell import RaftShell

@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from random import Random
 
-from barnabas.broker.clock import Clock
-from barnabas.broker.loop_stalls import LoopStalls
-from barnabas.broker.peers import Peers
+from barnabas.broker.net.peers import Peers
 from barnabas.broker.quorum.addresses import Addresses, NamedVoter
 from barnabas.broker.quorum.checkpoint import check_checkpoint
 from barnabas.broker.quorum.formation import Formation
@@ -19,6 +17,8 @@ from barnabas.broker.quorum.roll_call import Answer, RollCall, call_the_roll
 from barnabas.broker.quorum.shell import RaftShell
 from barnabas.broker.quorum.state_machine import Callbacks
 from barnabas.broker.quorum.storage import QuorumStorage
+from barnabas.broker.runtime.clock import Clock
+from barnabas.broker.runtime.loop_stalls import LoopStalls
 from barnabas.log import DataDirectory, Disk, StorageError
 from barnabas.log.errors import storage_errors
 from barnabas.metadata.image import CLUSTER_METADATA

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from barnabas.broker.peers import Peers, PeerUnavailable
+from barnabas.broker.net.peers import Peers, PeerUnavailable
 from barnabas.broker.quorum.describe import METADATA_QUESTION, who_answers
 from barnabas.broker.quorum.messages.fields import only_partition
 from barnabas.raft import ReplicaKey

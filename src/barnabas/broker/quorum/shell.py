@@ -12,15 +12,15 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any, TypeVar
 
-from barnabas.broker.clock import Clock
-from barnabas.broker.loop_stalls import NOTICED_MS, LoopStalls
-from barnabas.broker.peers import Peers, PeerTimedOut, PeerUnavailable
+from barnabas.broker.net.peers import Peers, PeerTimedOut, PeerUnavailable
 from barnabas.broker.quorum.messages import decode_response, encode_request, is_of_another_cluster
 from barnabas.broker.quorum.outcome import NotLeader, OutcomeUnknown, QuorumStopped
 from barnabas.broker.quorum.proposals import Proposals
 from barnabas.broker.quorum.state_machine import Callbacks, StateMachine
 from barnabas.broker.quorum.storage import QuorumStorage
 from barnabas.broker.quorum.writer import Writer
+from barnabas.broker.runtime.clock import Clock
+from barnabas.broker.runtime.loop_stalls import NOTICED_MS, LoopStalls
 from barnabas.log import StorageError
 from barnabas.metadata.records import MetadataRecord, encode_metadata_record
 from barnabas.raft import Batch, BrokenInvariant, Envelope, Raft, RaftConfig, ReadOutcome, Ready

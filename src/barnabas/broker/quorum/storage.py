@@ -21,7 +21,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from errno import EDQUOT, EFBIG, ENOSPC
 
-from barnabas.broker.clock import Clock
 from barnabas.broker.quorum.batches import decode_entries, encode_entry
 from barnabas.broker.quorum.checkpoint import (
     BOOTSTRAP,
@@ -37,6 +36,7 @@ from barnabas.broker.quorum.election_state import (
     encode_election,
 )
 from barnabas.broker.quorum.synced_offset import SyncedOffset
+from barnabas.broker.runtime.clock import Clock
 from barnabas.log import Disk, Log, LogConfig, StorageError, refuse_damage, refuse_loss
 from barnabas.log.errors import storage_errors
 from barnabas.log.state import STATE_FILE

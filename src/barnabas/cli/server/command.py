@@ -95,8 +95,8 @@ def server(
     }
 
     def run() -> int:
-        from barnabas.broker.config import ConfigError
-        from barnabas.broker.settings import BROKER_CONFIGS
+        from barnabas.broker.settings.config import ConfigError
+        from barnabas.broker.settings.definitions import BROKER_CONFIGS
 
         properties = _read_properties(config) if config is not None else {}
         properties |= _from_environment(os.environ, BROKER_CONFIGS)
@@ -111,9 +111,9 @@ def server(
 
 
 def _run_node(properties: Mapping[str, str]) -> int:
-    from barnabas.broker.config import BrokerConfig
+    from barnabas.broker.quorum.configured_voters import configured_voters
     from barnabas.broker.server import run
-    from barnabas.broker.voters import configured_voters
+    from barnabas.broker.settings.config import BrokerConfig
     from barnabas.cli.server.local_nodes import check_single_directory
 
     configured_voters(BrokerConfig(properties))

@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from barnabas.broker.cluster_secret import NEW_BYTES, SECRET_FILE, new_secret, write_secret
-from barnabas.broker.cluster_secret import SETTING as SECRET
-from barnabas.broker.config import BrokerConfig, ConfigError
+from barnabas.broker.net.cluster_secret import NEW_BYTES, SECRET_FILE, new_secret, write_secret
+from barnabas.broker.net.cluster_secret import SETTING as SECRET
 from barnabas.broker.net.listeners import Address, bind, parse_address
-from barnabas.broker.settings import BROKER_CONFIGS
-from barnabas.broker.voters import SETTING as VOTERS
-from barnabas.broker.voters import Voter, format_voters
+from barnabas.broker.quorum.configured_voters import SETTING as VOTERS
+from barnabas.broker.quorum.configured_voters import Voter, format_voters
+from barnabas.broker.settings.config import BrokerConfig, ConfigError
+from barnabas.broker.settings.definitions import BROKER_CONFIGS
 from barnabas.log import OsDisk
 from barnabas.log.directory.data_directory import META_FILE
 

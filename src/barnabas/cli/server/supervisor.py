@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from barnabas import __version__
-from barnabas.broker.standard_streams import announce, discard_unwritten
+from barnabas.broker.runtime.standard_streams import announce, discard_unwritten
 from barnabas.cli.base import exit_codes
 from barnabas.cli.base.output import say
 from barnabas.cli.server.local_nodes import LocalNode, nodes_beyond

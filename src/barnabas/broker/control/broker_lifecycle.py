@@ -1,0 +1,296 @@
+"""This node's membership: registering with the controller, heartbeats, and a clean farewell.
+
+Whoever is the controller, one question after the other goes to it, and each is asked until somebody
+answers. Without answers for as long as a session lasts the node is cut off: it goes on asking, but
+leads nothing meanwhile as far as it can tell.
+"""
+
+import logging
+from asyncio import AbstractEventLoop, Event, Task, wait_for
+from collections.abc import Awaitable, Callable
+
+from barnabas.broker.control.controller_calls import ControllerCalls, ControllerUnavailable
+from barnabas.broker.control.disk_trust import UNKNOWN_EPOCH, DiskTrust
+from barnabas.broker.quorum.roll_call import RollCall
+from barnabas.broker.runtime.clock import Clock
+from barnabas.controller.registrations import unvouched
+from barnabas.log import StorageError
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.broker_heartbeat import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+)
+from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
+
+logger = logging.getLogger(__name__)
+
+LANE = "heartbeat"
+_NOTHING = -1
+_RETRY_S = 0.1
+_LEAVING_TIMEOUT_MS = 1_000
+"""How long a node that wants to go looks for a controller."""
+_REGISTER_TIMEOUT_MS = 5_000
+"""After which the log says again what is being waited for."""
+_REMIND_S = 30.0
+_STRANGERS_ENOUGH = 3
+"""How often in a row all other voters must have been found in another cluster to give up."""
+
+_REFUSALS = {
+    ErrorCode.DUPLICATE_BROKER_REGISTRATION: "another node runs under this id, with other data "
+    "or a copy of this; stop that one, or give this one another --id",
+    ErrorCode.INCONSISTENT_CLUSTER_ID: "the voters belong to another cluster than this node's "
+    "data: check --data and --voters",
+}
+
+
+class BrokerLifecycle:
+    """Keeps this node registered. `epoch` is -1 until it is."""
+
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        clock: Clock,
+        calls: ControllerCalls,
+        trust: DiskTrust,
+        *,
+        node_id: int,
+        registration: Callable[[int], BrokerRegistrationRequest],
+        metadata_offset: Callable[[], int],
+        is_settled: Callable[[], bool],
+        may_vouch: Callable[[], bool],
+        heartbeat_interval_ms: int,
+        session_timeout_ms: int,
+        disconnect_grace_ms: int,
+        on_cut_off: Callable[[], None],
+        on_failure: Callable[[str], None],
+        roll_call: Callable[[], Awaitable[RollCall]],
+    ) -> None:
+        """`registration` makes the request, given the epoch that the disk is of.
+
+        The controller fences a node that it does not hear of for `session_timeout_ms`, or for
+        `disconnect_grace_ms` once the connection has broken.
+
+        `is_settled` once all partitions are open, and the controller knows which of them have lost
+        something; `may_vouch`, unless some could not even be opened.
+
+        `on_cut_off` is called when no controller has answered for as long as a session lasts, and
+        `on_failure` when heartbeats have ended by a bug, or all others are of another cluster:
+        then the node must end too. `roll_call` asks the voters why there is no controller.
+        """
+        self._loop = loop
+        self._clock = clock
+        self._calls = calls
+        self._trust = trust
+        self._node_id = node_id
+        self._registration = registration
+        self._metadata_offset = metadata_offset
+        self._is_settled = is_settled
+        self._may_vouch = may_vouch
+        self._interval_s = heartbeat_interval_ms / 1000
+        self._session_timeout_ms = session_timeout_ms
+        self._disconnect_grace_ms = disconnect_grace_ms
+        self._on_cut_off = on_cut_off
+        self._on_failure = on_failure
+        self._roll_call = roll_call
+        self._explaining: Task[None] | None = None
+        self._times_among_strangers = 0
+        self._refused = ErrorCode.NONE
+        self._refused_at = 0.0
+        self._heard_of_ms = clock.steady_ms()
+        self._lost_ms: int | None = None
+        """When the connection to the controller has broken, until it is known what that means."""
+        self._previous_epoch = UNKNOWN_EPOCH
+        self.is_sure = False
+        """Whether the disk has all that it had when this node last used it, or the controller knows
+        what may have been lost."""
+        self._counts = False
+        """Whether the controller knows all that this node may have lost."""
+        self._task: Task[None] | None = None
+        self._wake = Event()
+        self._leaving = False
+        self.epoch = UNKNOWN_EPOCH
+        self.is_fenced = True
+        self.unfenced = Event()
+        self.may_leave = Event()
+        """Set when the controller has taken everything this node led from it."""
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether others may lead by now what this node believes to lead.
+
+        The controller fences whoever it has not heard of for a session. It heard of this node when
+        the last heartbeat that it answered was sent, or later. A node that it has fenced leads
+        nothing, though it may still have to learn from the metadata who does.
+        """
+        now_ms = self._clock.steady_ms()
+        return (
+            self.is_fenced
+            or now_ms - self._heard_of_ms > self._session_timeout_ms
+            or (self._lost_ms is not None and now_ms - self._lost_ms > self._disconnect_grace_ms)
+        )
+
+    def lost_contact(self) -> None:
+        """The controller's node has ended a connection: it may count this one out much sooner."""
+        if self._lost_ms is None:
+            self._lost_ms = self._clock.steady_ms()
+        self.wake()
+
+    def controller_is_gone(self) -> None:
+        """It was the controller that ended, or another is it now, which waits for a session."""
+        self._lost_ms = None
+
+    def start(self) -> None:
+        """Begin to register. Raises `StorageError`."""
+        self._previous_epoch, self.is_sure = self._trust.read()
+        self._task = self._loop.create_task(self._run())
+        self._task.add_done_callback(self._ended)
+
+    def _ended(self, task: "Task[None]") -> None:
+        if not task.cancelled():
+            logger.critical("heartbeats have ended", exc_info=task.exception())
+            self.may_leave.set()
+            self._on_failure("heartbeats have ended")
+
+    def wake(self) -> None:
+        """There may be a new controller, or news for it: do not wait for the next heartbeat."""
+        self._wake.set()
+
+    async def leave(self, max_wait_ms: int) -> None:
+        """Have the controller move leadership away, if there is time for it."""
+        self._leaving = True
+        self.wake()
+        try:
+            await wait_for(self.may_leave.wait(), max_wait_ms / 1000)
+        except TimeoutError:
+            logger.warning("leaving, although the controller has not taken over what is led here")
+
+    async def stop(self) -> None:
+        for task in (self._task, self._explaining):
+            if task is not None:
+                task.cancel()
+
+    def closed_well(self) -> None:
+        """Everything is on the disk. Raises `StorageError`."""
+        if self.epoch != UNKNOWN_EPOCH and self.is_sure:
+            self._trust.stopped(self.epoch)
+
+    # -- the loop --------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        while True:
+            self._wake.clear()
+            try:
+                pause = await (
+                    self._register() if self.epoch == UNKNOWN_EPOCH else self._heartbeat()
+                )
+            except ControllerUnavailable:
+                pause = _RETRY_S
+                if self.is_cut_off:
+                    self._on_cut_off()
+                if self._leaving:  # nobody is there to hand anything over
+                    self.may_leave.set()
+            except StorageError as error:  # no room, most likely: so it can not be let in yet
+                logger.error("this node can't take part: %s", error)
+                pause = 1.0
+            await self._pause(pause)
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            await wait_for(self._wake.wait(), seconds)
+        except TimeoutError:
+            return
+
+    async def _register(self) -> float:
+        previous = self._previous_epoch
+        if previous != UNKNOWN_EPOCH and not self.is_sure:
+            previous = unvouched(previous)
+        request = self._registration(previous)
+        try:
+            response = await self._calls.call(request, timeout_ms=_REGISTER_TIMEOUT_MS, lane=LANE)
+        except ControllerUnavailable as error:
+            if self._explaining is None or self._explaining.done():
+                # Not waited for: meanwhile there may be a controller.
+                self._explaining = self._loop.create_task(self._explain(str(error)))
+            raise
+        if response.error_code:
+            self._say_refused(ErrorCode(response.error_code))
+            return _RETRY_S * 5
+        self._refused = ErrorCode.NONE
+        # Before anything is written under this epoch.
+        self._trust.registered(response.broker_epoch, is_sure=self.is_sure)
+        self.epoch = self._previous_epoch = response.broker_epoch
+        logger.info("registered with epoch %d", self.epoch)
+        return 0
+
+    async def _explain(self, error: str) -> None:
+        roll_call = await self._roll_call()
+        if self.epoch != UNKNOWN_EPOCH:
+            return
+        logger.warning("waiting to be registered: %s; %s", error, roll_call)
+        self._times_among_strangers += 1
+        if not roll_call.is_among_strangers:
+            self._times_among_strangers = 0
+        elif self._times_among_strangers == _STRANGERS_ENOUGH:
+            self._on_failure(str(roll_call))
+
+    def _say_refused(self, error: ErrorCode) -> None:
+        if error != self._refused or self._loop.time() > self._refused_at + _REMIND_S:
+            self._refused, self._refused_at = error, self._loop.time()
+            why = _REFUSALS.get(error, error.name)
+            logger.warning("the controller does not register this node: %s", why)
+
+    def _known_offset(self) -> int:
+        """How much of the metadata this node is in step with, as far as it may be let in for it.
+
+        It is let in when all its partitions are open, and the controller has taken those out of the
+        in-sync sets that have lost something. Then the disk may be vouched for again. Raises
+        `StorageError`.
+        """
+        if not self._counts:
+            if not self._is_settled():
+                return _NOTHING
+            self._counts = True
+        if not self.is_sure and self._may_vouch():
+            self._trust.registered(self.epoch)
+            self.is_sure = True
+        return self._metadata_offset()
+
+    @property
+    def is_disk_known(self) -> bool:
+        """Whether what this node had before it was started is no longer suspect."""
+        return self.is_sure or self._counts
+
+    async def _heartbeat(self) -> float:
+        request = BrokerHeartbeatRequest(
+            self._node_id,
+            self.epoch,
+            self._known_offset(),
+            False,
+            self._leaving,
+        )
+        timeout_ms = _LEAVING_TIMEOUT_MS if self._leaving else self._session_timeout_ms
+        sent_ms = self._clock.steady_ms()
+        response = await self._calls.call(request, timeout_ms=timeout_ms, lane=LANE)
+        self._heard_of_ms = sent_ms
+        self._lost_ms = None
+        return self._heard(response)
+
+    def _heard(self, response: BrokerHeartbeatResponse) -> float:
+        if response.error_code:
+            error = ErrorCode(response.error_code)
+            if error in (ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED):
+                logger.warning("registering again: %s", error.name)
+                self.epoch = UNKNOWN_EPOCH
+                self.is_fenced = True
+                self.unfenced.clear()
+            return _RETRY_S
+        if response.is_fenced != self.is_fenced:
+            done = "shut this node out" if response.is_fenced else "let this node in"
+            logger.info("the controller has %s", done)
+        self.is_fenced = response.is_fenced
+        if not response.is_fenced:
+            self.unfenced.set()
+        if response.should_shut_down:
+            self.may_leave.set()
+        # Who waits to be let in, or let go, asks more often.
+        return self._interval_s if not (self.is_fenced or self._leaving) else 0.02

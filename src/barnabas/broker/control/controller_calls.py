@@ -1,0 +1,142 @@
+"""How a node reaches the controller, wherever that is.
+
+A question is asked again until somebody answers it: the controller may be about to move. So one
+that changes something may be carried out, and then found to be carried out already.
+"""
+
+from asyncio import FIRST_COMPLETED, AbstractEventLoop, Future, sleep, wait
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from barnabas.broker.control.active_controller import ActiveController, NotAgreed, NotController
+from barnabas.broker.control.controller_apis import CONTROLLER_APIS
+from barnabas.broker.net.peers import PeerIsDown, Peers, PeerUnavailable
+from barnabas.broker.runtime.clock import Clock
+from barnabas.controller.controller import Controller
+from barnabas.controller.decision import Decision
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.message import Request, Response
+from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
+
+ResponseT = TypeVar("ResponseT", bound=Response)
+
+_RETRY_S = 0.02
+_RETRY_MAX_S = 0.25
+_CALL_TIMEOUT_MS = 5_000
+AGREE_TIMEOUT_MS = 4_000
+"""Shorter, so that who asks from another node hears what is the matter."""
+DEFAULT_TIMEOUT_MS = 15_000
+
+LANE = "control"
+
+
+class ControllerUnavailable(ConnectionError):  # noqa: N818 - an expected outcome
+    """No controller has answered in time."""
+
+
+class ControllerCalls:
+    """Asks the controller: here, or at the node that leads the metadata log."""
+
+    def __init__(
+        self,
+        node_id: int,
+        loop: AbstractEventLoop,
+        clock: Clock,
+        peers: Peers,
+        controller: ActiveController,
+        leader_id: Callable[[], int | None],
+        metadata_end_offset: Callable[[], int],
+        on_controller_down: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_controller_down` is told when the node that was the controller has no process."""
+        self._node_id = node_id
+        self._clock = clock
+        self._peers = peers
+        self._controller = controller
+        self._leader_id = leader_id
+        self._metadata_end_offset = metadata_end_offset
+        self._on_controller_down = on_controller_down
+        self._loop = loop
+        self._leader_changed: Future[None] = loop.create_future()
+
+    def leader_changed(self) -> None:
+        """Another node leads the metadata log: whoever waits for the former one need not."""
+        self._leader_changed.set_result(None)
+        self._leader_changed = self._loop.create_future()
+
+    async def decide_here(
+        self, request: Request[ResponseT], timeout_ms: int = AGREE_TIMEOUT_MS
+    ) -> ResponseT:
+        """Have this node's controller decide. Raises `NotController` or `NotAgreed`."""
+        api = CONTROLLER_APIS[type(request)]
+        decide = api.decide
+        if isinstance(request, ElectLeadersRequest):
+            ends = await self._controller.replica_ends(request)
+            decide = lambda controller, asked, _, __: controller.elect_leaders(asked, ends)  # noqa: E731
+
+        def decide_now(controller: Controller, now_ms: int) -> Decision[Any]:
+            return decide(controller, request, now_ms, self._metadata_end_offset())
+
+        answer: ResponseT = await self._controller.decide(
+            decide_now, min(timeout_ms, AGREE_TIMEOUT_MS), at_once=api.at_once
+        )
+        return answer
+
+    async def call(
+        self,
+        request: Request[ResponseT],
+        *,
+        timeout_ms: int = DEFAULT_TIMEOUT_MS,
+        lane: str = LANE,
+    ) -> ResponseT:
+        """Ask until there is a controller that answers. Raises ControllerUnavailable."""
+        deadline_ms = self._clock.steady_ms() + timeout_ms
+        pause = _RETRY_S
+        while True:
+            left_ms = deadline_ms - self._clock.steady_ms()
+            if left_ms <= 0:
+                raise ControllerUnavailable(
+                    "no controller has answered: a majority of the voters must be up"
+                )
+            response = await self._try(request, min(left_ms, _CALL_TIMEOUT_MS), lane)
+            if response is not None:
+                return response
+            await sleep(pause)
+            pause = min(2 * pause, _RETRY_MAX_S)
+
+    async def _try(
+        self, request: Request[ResponseT], timeout_ms: int, lane: str
+    ) -> ResponseT | None:
+        leader_id = self._leader_id()
+        try:
+            if leader_id == self._node_id:
+                return await self.decide_here(request, timeout_ms)
+            if leader_id is None:
+                return None
+            response = await self._ask(leader_id, request, timeout_ms, lane)
+        except NotAgreed as reason:
+            raise ControllerUnavailable(str(reason)) from None
+        except PeerIsDown:
+            self._on_controller_down()
+            return None
+        except (NotController, PeerUnavailable):
+            return None
+        if response is None:
+            return None
+        error = CONTROLLER_APIS[type(request)].error_of(response)
+        return None if error == ErrorCode.NOT_CONTROLLER else response
+
+    async def _ask(
+        self, node_id: int, request: Request[ResponseT], timeout_ms: int, lane: str
+    ) -> ResponseT | None:
+        """Ask a node; None if another is the controller now. Raises `PeerUnavailable`."""
+        leader_changed = self._leader_changed
+        answer = self._peers.call(
+            node_id, request, request.MAX_VERSION, timeout_ms=timeout_ms, lane=lane
+        )
+        try:
+            either: set[Future[Any]] = {answer, leader_changed}
+            await wait(either, return_when=FIRST_COMPLETED)
+            return answer.result() if answer.done() else None
+        finally:
+            answer.cancel()

@@ -1,0 +1,180 @@
+"""Tells the controller which replicas of this node lack something, and which can't be used.
+
+The controller takes them out of the in-sync set and of the eligible leaders. Only then does a node
+that has just started claim to have caught up, and only then does a replica cut off what it can't
+vouch for, to fetch it again. A replica that leads, or that only has a hole, and that nobody can
+stand in for, stays as it is; the controller is asked again for it, since another may be in sync
+later. So does one that the disk does not let be opened or synced.
+"""
+
+import logging
+from asyncio import AbstractEventLoop, Future, Task, sleep
+from collections import defaultdict
+from collections.abc import Callable
+from itertools import islice
+from typing import NamedTuple
+
+from barnabas.broker.control.controller_calls import ControllerCalls, ControllerUnavailable
+from barnabas.broker.replica.partition import Partition
+from barnabas.controller.lost_replicas import LOST_DIRECTORY, OFFLINE_DIRECTORY
+from barnabas.log import StorageError
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+    DirectoryData,
+    PartitionData,
+    TopicData,
+)
+
+logger = logging.getLogger(__name__)
+
+LANE = "lost"
+_NOT_REGISTERED = -1
+_TOLD_AT_ONCE = 1_000
+_RETRY_S = 0.1
+_ASK_AGAIN_S = 5.0
+
+Key = tuple[bytes, int]
+"""Topic id and index."""
+
+
+class _Report(NamedTuple):
+    name: str
+    partition: Partition | None
+    """None if the replica can't be used."""
+
+
+class LostReplicas:
+    """The doubts of one node, until the controller knows of them."""
+
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        calls: ControllerCalls,
+        *,
+        node_id: int,
+        broker_epoch: Callable[[], int],
+        refetch: Callable[[Partition], None],
+        reapply: Callable[[Partition], None],
+    ) -> None:
+        """`refetch` lets a replica that follows begin again where its log ends now, and `reapply`
+        has it take over once more what is agreed."""
+        self._loop = loop
+        self._calls = calls
+        self._node_id = node_id
+        self._broker_epoch = broker_epoch
+        self._refetch = refetch
+        self._reapply = reapply
+        self._reports: dict[Key, _Report] = {}
+        self._refused: set[Key] = set()
+        """Those that nobody can stand in for yet."""
+        self._woken: Future[None] | None = None
+        self._task: Task[None] | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the controller knows of all there is to know, or has said that it can wait."""
+        return not self._reports
+
+    def doubt(self, partition: Partition) -> None:
+        """A replica can't vouch for what it has acknowledged: `PartitionHost.on_doubt`."""
+        name = f"{partition.topic}-{partition.index}"
+        logger.error("%s: %s", name, partition.doubt)
+        self._report((partition.topic_id, partition.index), _Report(name, partition))
+
+    def offline(self, topic: str, topic_id: bytes, index: int) -> None:
+        """The disk refuses a replica: `PartitionHost.on_offline`."""
+        self._report((topic_id, index), _Report(f"{topic}-{index}", None))
+
+    def _report(self, key: Key, report: _Report) -> None:
+        self._reports[key] = report
+        if self._woken is not None and not self._woken.done():
+            self._woken.set_result(None)
+
+    def start(self) -> None:
+        self._task = self._loop.create_task(self._run())
+
+    def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _run(self) -> None:
+        while True:
+            if not self._reports:
+                self._woken = self._loop.create_future()
+                await self._woken
+            epoch = self._broker_epoch()
+            if epoch == _NOT_REGISTERED or not await self._tell(epoch):
+                await sleep(_RETRY_S)
+
+    async def _tell(self, broker_epoch: int) -> bool:
+        told = dict(islice(self._reports.items(), _TOLD_AT_ONCE))
+        try:
+            response = await self._calls.call(self._request(broker_epoch, told), lane=LANE)
+        except ControllerUnavailable:
+            return False
+        if response.error_code:  # it registers again
+            return False
+        self._told(told, response)
+        return True
+
+    def _request(self, broker_epoch: int, told: dict[Key, _Report]) -> AssignReplicasToDirsRequest:
+        directories: defaultdict[bytes, defaultdict[bytes, list[PartitionData]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
+        for (topic_id, index), report in told.items():
+            lacks_end = report.partition is not None and report.partition.lacks_end
+            directory = LOST_DIRECTORY if lacks_end else OFFLINE_DIRECTORY
+            directories[directory][topic_id].append(PartitionData(index))
+        return AssignReplicasToDirsRequest(
+            self._node_id,
+            broker_epoch,
+            [
+                DirectoryData(directory, [TopicData(*topic) for topic in topics.items()])
+                for directory, topics in directories.items()
+            ],
+        )
+
+    def _told(self, told: dict[Key, _Report], response: AssignReplicasToDirsResponse) -> None:
+        errors = {
+            (topic.topic_id, result.partition_index): result.error_code
+            for directory in response.directories
+            for topic in directory.topics
+            for result in topic.partitions
+        }
+        for key, report in told.items():
+            if self._reports.get(key) == report:
+                del self._reports[key]
+            if errors.get(key) == ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE:
+                self._refuse(key, report)
+            else:
+                self._refused.discard(key)
+                self._settle(key, report)
+
+    def _refuse(self, key: Key, report: _Report) -> None:
+        partition = report.partition
+        if key not in self._refused:
+            self._refused.add(key)
+            logger.error("%s stays as it is, since nobody else is in sync", report.name)
+        if partition is None:
+            return  # it is told of again if opening it fails again
+        if partition.must_lead_in_doubt():
+            self._reapply(partition)
+        self._loop.call_later(_ASK_AGAIN_S, self._ask_again, key, report)
+
+    def _ask_again(self, key: Key, report: _Report) -> None:
+        partition = report.partition
+        if partition is not None and not partition.deleted and partition.doubt:
+            self._report(key, report)
+
+    def _settle(self, key: Key, report: _Report) -> None:
+        partition = report.partition
+        if partition is None or partition.deleted:
+            return
+        try:
+            if partition.doubt_settled():
+                self._refetch(partition)
+        except StorageError as error:  # it can't be cut, most likely: it has to be, though
+            logger.error("%s: %s", report.name, error)
+            self._loop.call_later(_ASK_AGAIN_S, self._ask_again, key, report)

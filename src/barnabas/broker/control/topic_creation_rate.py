@@ -1,0 +1,21 @@
+"""How many topics clients have created by asking for them: so many at once, so many a second."""
+
+from collections.abc import Callable
+
+
+class TopicCreationRate:
+    """A bucket that fills with time and holds what may be created at once."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._used = 0.0
+        self._at = now()
+
+    def allowed(self, count: int, per_request: int, per_second: int) -> int:
+        """How many of `count` may be created now; they count as created."""
+        now = self._now()
+        self._used = max(0.0, self._used - (now - self._at) * per_second)
+        self._at = now
+        allowed = max(0, min(count, per_request, int(per_second - self._used)))
+        self._used += allowed
+        return allowed

@@ -1,0 +1,11 @@
+"""The coordinators of groups and transactions, in the partitions of their topics led here.
+
+coordinator                                         which shards this node leads, and loading them
+coordinator_shard                                   one shard: decide, append, wait, replay
+group_coordinator, group_coordinator_shard          consumer groups and committed offsets
+transaction_coordinator, transaction_coordinator_shard   transactions
+transaction_verification                            may a partition be written for a transaction?
+transaction_markers                                 sends markers to the leaders of partitions
+marker_appends, marker_connections                  appends markers here, for any coordinator
+stored_records                                      reads a log of the broker's own
+"""

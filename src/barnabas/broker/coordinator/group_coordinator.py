@@ -1,0 +1,76 @@
+"""The groups this node looks after: those in the partitions of `__consumer_offsets` it leads."""
+
+from asyncio import AbstractEventLoop
+from collections.abc import Callable, Collection
+from random import Random
+from uuid import UUID
+
+from barnabas.broker.coordinator.coordinator import Coordinator
+from barnabas.broker.coordinator.group_coordinator_shard import GroupCoordinatorShard
+from barnabas.broker.replica.partition import Partition
+from barnabas.broker.runtime.clock import Clock
+from barnabas.broker.settings.config import BrokerConfig
+from barnabas.groups import GroupConfig, GroupShard
+from barnabas.groups.memory import GroupMemory
+from barnabas.metadata.image import CONSUMER_OFFSETS, MetadataImage
+
+
+class GroupCoordinator(Coordinator[GroupCoordinatorShard]):
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        config: BrokerConfig,
+        clock: Clock,
+        random: Random,
+        image: Callable[[], MetadataImage],
+        is_cut_off: Callable[[], bool] = lambda: False,
+    ) -> None:
+        super().__init__(CONSUMER_OFFSETS, loop, image, is_cut_off)
+        self._clock = clock
+        self._random = random
+        self._config = group_config(config)
+        self._memory = GroupMemory(self._config.group_metadata_max_bytes)
+        self._commit_timeout_ms = config.number("offsets.commit.timeout.ms")
+
+    def _new_shard(self, partition: Partition) -> GroupCoordinatorShard:
+        return GroupCoordinatorShard(
+            partition,
+            GroupShard(self._config, self._new_member_suffix, self._memory),
+            self._loop,
+            self._clock,
+            self._commit_timeout_ms,
+            lambda: self._image().topics,
+        )
+
+    def topics_deleted(self, names: Collection[str]) -> None:
+        """Offsets of deleted topics go with them."""
+        for shard in self.shards:
+            shard.topics_deleted(names)
+
+    def transaction_ended(
+        self, partition: Partition, next_offset: int, producer_id: int, is_commit: bool
+    ) -> None:
+        """A marker was appended to a partition of any topic, before `next_offset`.
+
+        Offsets that were committed in the transaction count, or are gone, when it is committed.
+        """
+        if partition.topic == CONSUMER_OFFSETS:
+            shard = self._shards.get(partition.index)
+            if shard is not None and shard.partition is partition:
+                shard.transaction_ended(next_offset, producer_id, is_commit=is_commit)
+
+    def _new_member_suffix(self) -> str:
+        return str(UUID(bytes=self._random.randbytes(16), version=4))
+
+
+def group_config(config: BrokerConfig) -> GroupConfig:
+    """What the broker's settings say about groups."""
+    return GroupConfig(
+        group_min_session_timeout_ms=config.number("group.min.session.timeout.ms"),
+        group_max_session_timeout_ms=config.number("group.max.session.timeout.ms"),
+        group_initial_rebalance_delay_ms=config.number("group.initial.rebalance.delay.ms"),
+        group_max_size=config.number("group.max.size"),
+        group_metadata_max_bytes=config.number("group.metadata.max.bytes"),
+        offset_metadata_max_bytes=config.number("offset.metadata.max.bytes"),
+        offsets_retention_ms=config.number("offsets.retention.minutes") * 60_000,
+    )

@@ -1,0 +1,106 @@
+"""The groups of one partition of `__consumer_offsets`, for as long as this node leads it."""
+
+from asyncio import AbstractEventLoop, TimerHandle
+from collections.abc import Callable, Collection, Sequence
+
+from barnabas.broker.coordinator.coordinator_shard import CoordinatorShard
+from barnabas.broker.replica.partition import Partition
+from barnabas.broker.runtime.clock import Clock
+from barnabas.coordination.decision import Decision, Reply
+from barnabas.coordination.stored import CorruptRecord
+from barnabas.groups import NO_PRODUCER_ID, GroupShard
+from barnabas.records.batch import BatchHeader
+from barnabas.records.control import ControlType, parse_control_record
+from barnabas.records.errors import CorruptBatch
+from barnabas.records.record import Record as StoredRecord
+from barnabas.wire.errors import ErrorCode
+
+_SWEEP_AFTER_S = 600
+
+
+class GroupCoordinatorShard(CoordinatorShard[Decision]):
+    def __init__(
+        self,
+        partition: Partition,
+        groups: GroupShard,
+        loop: AbstractEventLoop,
+        clock: Clock,
+        commit_timeout_ms: int,
+        topics: Callable[[], Collection[str]],
+    ) -> None:
+        """`topics` tells the names of all that there are."""
+        super().__init__(partition, loop, clock, commit_timeout_ms)
+        self.groups = groups
+        self._topics = topics
+        self._deleted_topics: set[str] = set()
+        """Those that were deleted while it was loading."""
+        self._sweep_timer: TimerHandle | None = None
+
+    # -- its life ----------------------------------------------------------------------------------
+
+    def replay(self, header: BatchHeader, records: Sequence[StoredRecord]) -> None:
+        """Raises `CorruptRecord`."""
+        if header.is_control:
+            self._replay_markers(header, records)
+            return
+        producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
+        for record in records:
+            if record.key is not None:
+                self.groups.replay(record.key, record.value, producer_id)
+
+    def _replay_markers(self, header: BatchHeader, records: Sequence[StoredRecord]) -> None:
+        for record in records:
+            try:
+                control = parse_control_record(record)
+            except CorruptBatch as error:
+                raise CorruptRecord(f"the marker at offset {record.offset}: {error}") from error
+            if control.coordinator_epoch is not None:
+                is_commit = control.type == ControlType.COMMIT
+                self.groups.replay_end(header.producer_id, is_commit=is_commit)
+
+    def transaction_ended(self, next_offset: int, producer_id: int, *, is_commit: bool) -> None:
+        """Its marker was appended, before `next_offset`; it counts once it is committed."""
+        ended = self.groups.transaction_ended(producer_id, is_commit=is_commit)
+        self.appended(ended, next_offset)
+
+    def _loaded(self) -> None:
+        """Groups live on from what is stored, sessions begin anew."""
+        self.groups.loaded(self.now_ms())
+        self._carry_out(self.groups.topics_deleted(self._deleted_topics))
+        self._deleted_topics.clear()
+        self._sweep_timer = self._loop.call_later(_SWEEP_AFTER_S, self._sweep)
+
+    def unload(self, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> list[Reply]:
+        if self._sweep_timer is not None:
+            self._sweep_timer.cancel()
+        return self.groups.unload(error)
+
+    def _committed(self, decision: Decision) -> Decision:
+        return self.groups.committed(decision, now_ms=self.now_ms())
+
+    def _failed(self, decision: Decision, error: ErrorCode) -> Decision:
+        return self.groups.failed(decision, error, now_ms=self.now_ms())
+
+    def _tick(self) -> Decision:
+        return self.groups.tick(self.now_ms())
+
+    def _next_deadline_ms(self) -> int | None:
+        return self.groups.next_deadline_ms()
+
+    # -- topics that are no more -------------------------------------------------------------------
+
+    def topics_deleted(self, names: Collection[str]) -> None:
+        """Offsets of deleted topics go with them, or as soon as they are loaded."""
+        if self._refusal is ErrorCode.NONE:
+            self._carry_out(self.groups.topics_deleted(names))
+        else:
+            self._deleted_topics.update(names)
+
+    def _sweep(self) -> None:
+        """Let offsets go of topics that were deleted when nobody led, or by a leader that fell.
+
+        Not at once: right after a start a node may not have heard yet of all topics that there are.
+        """
+        self._carry_out(
+            self.groups.topics_deleted(self.groups.committed_topics().difference(self._topics()))
+        )

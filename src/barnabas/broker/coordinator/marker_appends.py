@@ -1,0 +1,135 @@
+"""Writing the markers that end transactions, in the partitions led here, for any coordinator.
+
+A marker counts as written when it is committed. In `__consumer_offsets` the groups' coordinator is
+told when it is appended: it takes it in, in the order of the log, when it is committed, so that
+the offsets of the transaction show, or go.
+"""
+
+from asyncio import AbstractEventLoop, Future
+from collections.abc import Callable
+from functools import partial
+
+from barnabas.broker.replica.partition import AppendRefused, Partition
+from barnabas.broker.replica.partitions import Partitions
+from barnabas.broker.runtime.clock import Clock
+from barnabas.log import StorageError
+from barnabas.metadata.image import CLUSTER_METADATA, TRANSACTION_STATE
+from barnabas.records.control import ControlType
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+
+COMMIT_TIMEOUT_MS = 1_000
+"""Who is told that it takes longer asks again, and waits for the marker that is there. All that a
+coordinator has to tell this node waits for the answer, so one partition that lacks replicas would
+hold up the rest."""
+
+NO_MARKERS = frozenset({CLUSTER_METADATA, TRANSACTION_STATE})
+"""Topics that are no part of any transaction."""
+
+OnMarker = Callable[[Partition, int, int, bool], None]
+
+
+class MarkerAppends:
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        clock: Clock,
+        partitions: Partitions,
+    ) -> None:
+        self._loop = loop
+        self._clock = clock
+        self._partitions = partitions
+        self.on_marker: list[OnMarker] = []
+        """Told of every marker, when it is appended or found to be there: partition, an offset
+        behind it, the producer's id, and whether it commits."""
+
+    def write(self, request: WriteTxnMarkersRequest) -> "Future[WriteTxnMarkersResponse]":
+        """Write all markers; the answer comes when each is committed or refused."""
+        writing = _Writing(self._loop)
+        for marker in request.markers:
+            result = WritableTxnMarkerResult(marker.producer_id)
+            for topic in marker.topics:
+                answers = [
+                    WritableTxnMarkerPartitionResult(index, ErrorCode.NONE)
+                    for index in topic.partition_indexes
+                ]
+                result.topics.append(WritableTxnMarkerTopicResult(topic.name, answers))
+                for answer in answers:
+                    self._write(writing, marker, topic.name, answer)
+            writing.response.markers.append(result)
+        writing.ended()  # of what the request itself counts for
+        return writing.answer
+
+    def _write(
+        self,
+        writing: "_Writing",
+        marker: WritableTxnMarker,
+        topic: str,
+        answer: WritableTxnMarkerPartitionResult,
+    ) -> None:
+        if topic in NO_MARKERS:
+            answer.error_code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+            return
+        found = self._partitions.find(topic, answer.partition_index)
+        if isinstance(found, ErrorCode):
+            answer.error_code = found
+            return
+        answer.error_code = self._append(found, marker)
+        end_offset = found.log.log_end_offset
+        if answer.error_code == ErrorCode.NONE and found.high_watermark < end_offset:
+            writing.begun()
+            done = partial(_committed, writing, answer)
+            found.when_committed(end_offset, COMMIT_TIMEOUT_MS, done)
+
+    def _append(self, partition: Partition, marker: WritableTxnMarker) -> ErrorCode:
+        committed = marker.transaction_result
+        time_ms = self._clock.now_ms()
+        try:
+            info = partition.append_marker(
+                marker.producer_id,
+                marker.producer_epoch,
+                marker.coordinator_epoch,
+                ControlType.COMMIT if committed else ControlType.ABORT,
+                marker.transaction_version,
+                time_ms,
+            )
+        except AppendRefused as error:
+            return error.error_code
+        except StorageError as error:
+            partition.log_refusal(error, time_ms)
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        end_offset = partition.log.log_end_offset if info is None else info.last_offset + 1
+        for told in self.on_marker:
+            told(partition, end_offset, marker.producer_id, committed)
+        return ErrorCode.NONE
+
+
+class _Writing:
+    """One request, until all of it has come to an end."""
+
+    def __init__(self, loop: AbstractEventLoop) -> None:
+        self.response = WriteTxnMarkersResponse()
+        self.answer: Future[WriteTxnMarkersResponse] = loop.create_future()
+        self._under_way = 1
+
+    def begun(self) -> None:
+        self._under_way += 1
+
+    def ended(self) -> None:
+        self._under_way -= 1
+        if self._under_way == 0 and not self.answer.done():
+            self.answer.set_result(self.response)
+
+
+def _committed(
+    writing: _Writing, answer: WritableTxnMarkerPartitionResult, error: ErrorCode
+) -> None:
+    answer.error_code = error
+    writing.ended()

@@ -1,0 +1,51 @@
+"""The transactions this node looks after: in the partitions of `__transaction_state` it leads."""
+
+from asyncio import AbstractEventLoop
+from collections.abc import Callable, Collection
+
+from barnabas.broker.coordinator.coordinator import Coordinator
+from barnabas.broker.coordinator.transaction_coordinator_shard import (
+    MarkerWriter,
+    TransactionCoordinatorShard,
+)
+from barnabas.broker.replica.partition import Partition
+from barnabas.broker.runtime.clock import Clock
+from barnabas.broker.settings.config import BrokerConfig
+from barnabas.metadata.image import TRANSACTION_STATE, MetadataImage
+from barnabas.transactions import TransactionConfig, TransactionShard
+
+
+class TransactionCoordinator(Coordinator[TransactionCoordinatorShard]):
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        config: BrokerConfig,
+        clock: Clock,
+        image: Callable[[], MetadataImage],
+        is_cut_off: Callable[[], bool],
+        new_producer_id: Callable[[], int | None],
+        markers: MarkerWriter,
+    ) -> None:
+        super().__init__(TRANSACTION_STATE, loop, image, is_cut_off)
+        self._clock = clock
+        self._new_producer_id = new_producer_id
+        self._markers = markers
+        self._config = TransactionConfig(
+            transaction_max_timeout_ms=config.number("transaction.max.timeout.ms"),
+            transactional_id_expiration_ms=config.number("transactional.id.expiration.ms"),
+        )
+        self._commit_timeout_ms = config.number("offsets.commit.timeout.ms")
+
+    def _new_shard(self, partition: Partition) -> TransactionCoordinatorShard:
+        return TransactionCoordinatorShard(
+            partition,
+            TransactionShard(self._config, self._new_producer_id),
+            self._loop,
+            self._clock,
+            self._commit_timeout_ms,
+            self._markers,
+        )
+
+    def topics_deleted(self, names: Collection[str]) -> None:
+        for shard in self.shards:
+            shard.topics_deleted(names)

@@ -1,0 +1,182 @@
+"""Telling every partition of a transaction how it has ended, for as long as that takes.
+
+Markers are written by the leaders of the partitions. All that is to be written at one node goes
+there in one request, and the next request waits for the answer of the one before, so that what
+comes together is sent together. What a node can't write now is tried again, wherever the partition
+is led by then.
+"""
+
+import logging
+from asyncio import AbstractEventLoop, Future
+from collections import defaultdict
+from collections.abc import Callable
+from typing import NamedTuple
+
+from barnabas.broker.coordinator.transaction_coordinator_shard import TransactionCoordinatorShard
+from barnabas.broker.net.peers import Peers
+from barnabas.metadata.image import MetadataImage
+from barnabas.transactions import MarkersToWrite, TopicPartition
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+
+logger = logging.getLogger(__name__)
+
+LANE = "markers"
+_TIMEOUT_MS = 5_000
+"""A node that is frozen or cut off says nothing, while others may lead its partitions by now.
+Longer than `MarkerAppends` waits."""
+_RETRY_S = 0.02
+_MAX_RETRY_S = 0.5
+_GONE_AFTER_TRIES = 25
+"""A topic that this node does not know may be one that it has not heard of yet."""
+
+WriteHere = Callable[[WriteTxnMarkersRequest], "Future[WriteTxnMarkersResponse]"]
+
+
+class _Ending(NamedTuple):
+    """How a transaction ends in one partition, to be told to its leader."""
+
+    shard: TransactionCoordinatorShard
+    markers: MarkersToWrite
+    partition: TopicPartition
+    tries: int
+
+    @property
+    def is_awaited(self) -> bool:
+        return self.shard.awaits(self.markers, self.partition)
+
+
+class TransactionMarkers:
+    """The markers that this node, as a coordinator of transactions, has written."""
+
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        node_id: int,
+        peers: Peers,
+        image: MetadataImage,
+        write_here: WriteHere,
+    ) -> None:
+        self._loop = loop
+        self._node_id = node_id
+        self._peers = peers
+        self._image = image
+        self._write_here = write_here
+        self._waiting: defaultdict[int, list[_Ending]] = defaultdict(list)
+        self._busy: set[int] = set()
+        """Nodes with a request under way, or about to be."""
+
+    def write(self, shard: TransactionCoordinatorShard, markers: MarkersToWrite) -> None:
+        """Have markers written; `shard` is told as they are."""
+        for partition in sorted(markers.partitions):
+            self._try(_Ending(shard, markers, partition, 0))
+
+    def _try(self, ending: _Ending) -> None:
+        if not ending.is_awaited:
+            return  # it is over, or whoever leads the shard now goes on
+        name, index = ending.partition
+        topic = self._image.topics.get(name)
+        if topic is None or index >= len(topic.partitions):
+            if ending.tries >= _GONE_AFTER_TRIES:
+                ending.shard.written(ending.markers, [ending.partition])
+            else:
+                self._try_later(ending)
+            return
+        leader_id = topic.partitions[index].leader
+        if leader_id < 0:
+            self._try_later(ending)
+            return
+        self._waiting[leader_id].append(ending)
+        if leader_id not in self._busy:
+            self._busy.add(leader_id)
+            self._loop.call_soon(self._send, leader_id)
+
+    def _try_later(self, ending: _Ending) -> None:
+        tries = ending.tries + 1
+        pause = min(_MAX_RETRY_S, _RETRY_S * 2 ** min(tries, 10))
+        self._loop.call_later(pause, self._try, ending._replace(tries=tries))
+
+    # -- one node ----------------------------------------------------------------------------------
+
+    def _send(self, node_id: int) -> None:
+        endings = [each for each in self._waiting.pop(node_id, ()) if each.is_awaited]
+        if not endings:
+            self._busy.discard(node_id)
+            return
+        request = _request(endings)
+        if node_id == self._node_id:
+            answer = self._write_here(request)
+        else:
+            answer = self._peers.call(
+                node_id, request, request.MAX_VERSION, timeout_ms=_TIMEOUT_MS, lane=LANE
+            )
+        answer.add_done_callback(lambda done: self._answered(node_id, endings, done))
+
+    def _answered(
+        self, node_id: int, endings: list[_Ending], done: "Future[WriteTxnMarkersResponse]"
+    ) -> None:
+        self._loop.call_soon(self._send, node_id)
+        if done.cancelled() or done.exception() is not None:
+            for ending in endings:
+                self._try_later(ending)
+            return
+        errors = _errors(done.result())
+        written: defaultdict[
+            tuple[TransactionCoordinatorShard, MarkersToWrite], list[TopicPartition]
+        ]
+        written = defaultdict(list)
+        for ending in endings:
+            error = errors.get((ending.markers.producer_id, *ending.partition))
+            if _is_settled(error, ending):
+                written[ending.shard, ending.markers].append(ending.partition)
+            else:
+                self._try_later(ending)
+        for (shard, markers), partitions in written.items():
+            shard.written(markers, partitions)
+
+
+def _is_settled(error: int | None, ending: _Ending) -> bool:
+    if error == ErrorCode.INVALID_PRODUCER_EPOCH:
+        # Somebody has ended it by hand, and the producer has gone on since.
+        logger.warning(
+            "%s-%d has seen a later epoch of %s already",
+            *ending.partition,
+            ending.markers.transactional_id,
+        )
+        return True
+    return error == ErrorCode.NONE
+
+
+def _request(endings: list[_Ending]) -> WriteTxnMarkersRequest:
+    indexes: dict[tuple[MarkersToWrite, int], defaultdict[str, list[int]]] = {}
+    for ending in endings:
+        key = (ending.markers, ending.shard.leader_epoch)
+        name, index = ending.partition
+        indexes.setdefault(key, defaultdict(list))[name].append(index)
+    return WriteTxnMarkersRequest(
+        [
+            WritableTxnMarker(
+                markers.producer_id,
+                markers.producer_epoch,
+                markers.committed,
+                [WritableTxnMarkerTopic(name, found) for name, found in topics.items()],
+                coordinator_epoch,
+                markers.transaction_version,
+            )
+            for (markers, coordinator_epoch), topics in indexes.items()
+        ]
+    )
+
+
+def _errors(response: WriteTxnMarkersResponse) -> dict[tuple[int, str, int], int]:
+    return {
+        (marker.producer_id, topic.name, partition.partition_index): partition.error_code
+        for marker in response.markers
+        for topic in marker.topics
+        for partition in topic.partitions
+    }

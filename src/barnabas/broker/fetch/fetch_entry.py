@@ -1,0 +1,174 @@
+"""One partition of a fetch: where the reader stands in it, and what it was told.
+
+A consumer reads what is committed, at the leader or at any follower: up to the high watermark, or
+up to the last stable offset and with the aborted transactions named. A follower reads to the end of
+the leader's log, and its fetches tell the leader how far it is; see `replica_entry`.
+"""
+
+from barnabas.broker.fetch.aborted_transactions import aborted_among
+from barnabas.broker.replica.leadership import epoch_error
+from barnabas.broker.replica.partition import Partition
+from barnabas.log import OffsetOutOfRange, RecordsLost, StorageError
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.fetch import FetchPartition, PartitionData
+
+Key = tuple[str | bytes, int]
+"""Topic name, or from version 13 on topic id, and partition index."""
+
+NO_REPLICA = -1
+
+
+class Entry:
+    """A partition as a consumer reads it."""
+
+    __slots__ = (
+        "committed_only",
+        "key",
+        "leader_epoch",
+        "leader_only",
+        "max_bytes",
+        "missing",
+        "offset",
+        "partition",
+        "preferred_read_replica",
+        "told",
+    )
+
+    def __init__(self, key: Key, found: Partition | ErrorCode, *, leader_only: bool) -> None:
+        self.key = key
+        self.missing = ErrorCode.NONE
+        """Why there is no such partition here."""
+        self.partition: Partition | None = None
+        self.leader_only = leader_only
+        self.committed_only = False
+        """Whether it wants no records of transactions that go on or were aborted."""
+        self.offset = 0
+        self.max_bytes = 0
+        self.leader_epoch = -1
+        self.preferred_read_replica = NO_REPLICA
+        """Who is nearer to the reader than this node, and has what it asks for.
+
+        It is told once. A reader that asks here again can't get there, and is served: it would
+        be sent away for ever, as long as it stands where it stands.
+        """
+        self.told = (-1, -1)  # high watermark and log start offset of the last answer
+        self.found(found)
+
+    def found(self, found: Partition | ErrorCode) -> None:
+        if isinstance(found, ErrorCode):
+            self.partition, self.missing = None, found
+        else:
+            self.partition, self.missing = found, ErrorCode.NONE
+
+    def update(self, asked: FetchPartition) -> None:
+        self.offset = asked.fetch_offset
+        self.max_bytes = asked.partition_max_bytes
+        self.leader_epoch = asked.current_leader_epoch
+        self.preferred_read_replica = NO_REPLICA
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether there is no such partition, not yet or no more."""
+        return self.partition is None or self.partition.deleted
+
+    @property
+    def error(self) -> ErrorCode:
+        """Why this partition can't be read at all."""
+        error = self.access_error
+        partition = self.partition
+        if partition is None or error is not ErrorCode.NONE:
+            return error
+        log = partition.log
+        in_range = log.log_start_offset <= self.offset <= log.log_end_offset
+        if partition.is_leader:
+            return ErrorCode.NONE if in_range else ErrorCode.OFFSET_OUT_OF_RANGE
+        # What a follower lacks, the leader may have: only the leader says that an offset is none.
+        if self.leader_only or not in_range:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return ErrorCode.NONE
+
+    @property
+    def access_error(self) -> ErrorCode:
+        """Why it can't be read, whatever the offset."""
+        partition = self.partition
+        if partition is None:
+            return self.missing
+        if partition.deleted:
+            by_id = isinstance(self.key[0], bytes)
+            return ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return epoch_error(partition, self.leader_epoch)
+
+    @property
+    def end_offset(self) -> int:
+        """Up to where this reader may read; the partition is there."""
+        partition = self.partition
+        assert partition is not None
+        return partition.last_stable_offset if self.committed_only else partition.high_watermark
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether the reader has to be told something at once, other than records."""
+        return self.error is not ErrorCode.NONE or self.preferred_read_replica != NO_REPLICA
+
+    @property
+    def has_records(self) -> bool:
+        return self.partition is not None and self.offset < self.end_offset
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the reader knows how far the partition reaches; the partition is there."""
+        partition = self.partition
+        assert partition is not None
+        return self.told == (partition.high_watermark, partition.log.log_start_offset)
+
+    def available_bytes(self) -> int:
+        """How much a read would give, at least one byte."""
+        partition = self.partition
+        assert partition is not None
+        try:
+            available = partition.log.bytes_between(self.offset, self.end_offset)
+        except StorageError:
+            return self.max_bytes  # reading will fail too, and shall, for the client to know
+        return min(available, self.max_bytes) or 1
+
+    def read(self, max_bytes: int, *, min_one: bool) -> PartitionData:
+        """The answer for this partition, with at most `max_bytes` of records."""
+        error = self.error
+        partition = self.partition
+        if partition is None or error not in (ErrorCode.NONE, ErrorCode.OFFSET_OUT_OF_RANGE):
+            return PartitionData(self.key[1], error, -1, aborted_transactions=None, records=b"")
+        preferred, self.preferred_read_replica = self.preferred_read_replica, NO_REPLICA
+        data = PartitionData(
+            self.key[1],
+            error,
+            partition.high_watermark,
+            partition.last_stable_offset,
+            partition.log.log_start_offset,
+            aborted_transactions=[] if self.committed_only else None,
+            preferred_read_replica=preferred,
+            records=b"",
+        )
+        if error is ErrorCode.NONE and preferred == NO_REPLICA:
+            self._read_records(data, max_bytes, min_one=min_one)
+        return data
+
+    def _read_records(self, data: PartitionData, max_bytes: int, *, min_one: bool) -> None:
+        assert self.partition is not None
+        log = self.partition.log
+        end = self.end_offset
+        if self.offset >= end or (max_bytes <= 0 and not min_one):
+            return
+        try:
+            records = log.read(
+                self.offset, min(max_bytes, self.max_bytes), upto_offset=end, min_one=min_one
+            )
+            if self.committed_only and records:
+                data.aborted_transactions = aborted_among(log, self.offset, records)
+            data.records = records
+        except OffsetOutOfRange:
+            data.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
+        except RecordsLost:
+            # An error that clients hand to the application, other than that of a disk in trouble.
+            data.error_code = ErrorCode.CORRUPT_MESSAGE
+        except StorageError:
+            data.error_code = ErrorCode.KAFKA_STORAGE_ERROR

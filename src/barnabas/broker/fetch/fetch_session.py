@@ -1,0 +1,222 @@
+"""What somebody reads, and what is new in it since it was last told.
+
+A `FetchSession` holds the partitions of one consumer or follower. It watches them, so that finding
+out what is new costs nothing for partitions where nothing is: with a thousand partitions and data
+in one, one is looked at. A fetch without a session uses a session that lives for that one request.
+"""
+
+from asyncio import AbstractEventLoop, Future, TimerHandle
+from collections.abc import Iterable
+
+from barnabas.broker.fetch.fetch_entry import NO_REPLICA, Entry, Key
+from barnabas.broker.replica.partition import Partition
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.fetch import FetchPartition, PartitionData
+
+NO_REPLICA_ID = -1
+
+_COMMIT_NEWS_S = 0.02
+"""How long a follower may not know that what it has is committed. Under load, the next records
+bring it along sooner; if every commit were told at once, each would cost a fetch of its own."""
+
+
+class FetchSession:
+    """The partitions one reader reads, and those among them with something to tell."""
+
+    def __init__(self, session_id: int = 0, replica_id: int = NO_REPLICA_ID) -> None:
+        self.session_id = session_id
+        self.replica_id = replica_id
+        """The follower whose session it is."""
+        self.epoch = 0
+        self.committed_only = False
+        """The isolation level of the last request, and so of all entries."""
+        self.entries: dict[Key, Entry] = {}
+        self._of_partition: dict[Partition, Entry] = {}
+        self._news: dict[Entry, None] = {}
+        self._wait: FetchWait | None = None
+
+    def isolate(self, *, committed_only: bool) -> None:
+        """Read everything, or what is committed only, from now on."""
+        if committed_only != self.committed_only:
+            self.committed_only = committed_only
+            for entry in self.entries.values():
+                entry.committed_only = committed_only
+                self._news[entry] = None
+
+    def add(self, entry: Entry, asked: FetchPartition) -> None:
+        """Take a partition in, or take note of where the reader stands in it now."""
+        entry.update(asked)
+        if entry.key not in self.entries:
+            entry.committed_only = self.committed_only
+            self.entries[entry.key] = entry
+            self._follow(entry)
+        self._news[entry] = None
+
+    def lost(self) -> list[Entry]:
+        """Partitions to look for again: by name, a topic may have come, or come back."""
+        return [entry for entry in self._news if entry.is_lost]
+
+    def found(self, entry: Entry, found: Partition | ErrorCode) -> None:
+        """What there is now of a lost partition."""
+        if entry.partition is not None:
+            self._of_partition.pop(entry.partition, None)
+        entry.found(found)
+        self._follow(entry)
+
+    def _follow(self, entry: Entry) -> None:
+        if entry.partition is None:
+            return
+        self._of_partition[entry.partition] = entry
+        if self.session_id:
+            self._watch(entry.partition)
+
+    def _watch(self, partition: Partition) -> None:
+        if self.replica_id == NO_REPLICA_ID:
+            partition.watchers[self] = None
+        else:
+            partition.replica_watchers[self] = None
+
+    def _unwatch(self, partition: Partition) -> None:
+        partition.watchers.pop(self, None)
+        partition.replica_watchers.pop(self, None)
+
+    def forget(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            entry = self.entries.pop(key, None)
+            if entry is None:
+                continue
+            self._news.pop(entry, None)
+            if entry.partition is not None:
+                self._of_partition.pop(entry.partition, None)
+                self._unwatch(entry.partition)
+
+    def close(self) -> None:
+        for partition in self._of_partition:
+            self._unwatch(partition)
+        if self._wait is not None:
+            self._wait.finish()
+
+    def partition_moved(self, partition: Partition) -> None:
+        entry = self._of_partition.get(partition)
+        if entry is None:
+            return
+        self._news[entry] = None
+        if self._wait is not None:
+            self._wait.look()
+
+    def high_watermark_moved(self, partition: Partition) -> None:
+        """More is committed of what a follower has."""
+        entry = self._of_partition.get(partition)
+        if entry is None:
+            return
+        self._news[entry] = None
+        if self._wait is not None:
+            self._wait.hasten(_COMMIT_NEWS_S)
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def is_satisfied(self, min_bytes: int) -> bool:
+        """Whether there is enough to answer at once: `min_bytes`, or something wrong."""
+        if min_bytes <= 0 or not self.entries:
+            return True
+        available = 0
+        for entry in self._news:
+            if entry.is_urgent:
+                return True
+            if entry.has_records:
+                available += entry.available_bytes() if min_bytes > 1 else 1
+            if available >= min_bytes:
+                return True
+        return False
+
+    def read(
+        self, max_bytes: int, *, everything: bool, min_one: bool = True
+    ) -> list[tuple[Entry, PartitionData]]:
+        """The answer: `everything`, or only partitions with something to tell.
+
+        With `min_one`, the first batch is given though it is larger than `max_bytes`.
+
+        Partitions that gave records go to the end of the row, so that none starves behind a
+        busy one when the answer is full.
+        """
+        answers: list[tuple[Entry, PartitionData]] = []
+        left = max_bytes
+        got_records = False
+        served: list[Entry] = []
+        for entry in tuple(self.entries.values() if everything else self._news):
+            data = entry.read(left, min_one=min_one and not got_records)
+            if data.records:
+                left -= len(data.records)
+                got_records = True
+                served.append(entry)
+            told = (data.high_watermark, data.log_start_offset)
+            is_urgent = (
+                data.error_code != 0
+                or data.diverging_epoch is not None
+                or data.preferred_read_replica != NO_REPLICA
+            )
+            if everything or data.records or is_urgent or told != entry.told:
+                entry.told = told
+                answers.append((entry, data))
+            if not is_urgent and not entry.has_records:
+                self._news.pop(entry, None)
+        for entry in served:
+            self._news.pop(entry, None)
+            self._news[entry] = None
+        return answers
+
+    def wait(self, loop: AbstractEventLoop, min_bytes: int, max_wait_ms: int) -> "Future[None]":
+        """Something to wait for until `is_satisfied`, but not longer than `max_wait_ms`."""
+        if self._wait is not None:
+            self._wait.finish()
+        if not self.session_id:
+            for partition in self._of_partition:
+                self._watch(partition)
+        # Who only waits for more need not be looked at when others move.
+        is_kept = bool(self.session_id)
+        self._news = {
+            entry: None
+            for entry in self._news
+            if entry.has_records or (is_kept and not entry.is_told)
+        }
+        self._wait = FetchWait(self, loop, min_bytes, max_wait_ms)
+        if self._news and self.replica_id != NO_REPLICA_ID:
+            self._wait.hasten(_COMMIT_NEWS_S)  # its own acknowledgement has committed something
+        return self._wait.done
+
+    def stop_waiting(self) -> None:
+        self._wait = None
+
+
+class FetchWait:
+    """A long poll."""
+
+    __slots__ = ("_deadline", "_loop", "_min_bytes", "_session", "_timer", "done")
+
+    def __init__(
+        self, session: FetchSession, loop: AbstractEventLoop, min_bytes: int, max_wait_ms: int
+    ) -> None:
+        self._session = session
+        self._min_bytes = min_bytes
+        self._loop = loop
+        self.done: Future[None] = loop.create_future()
+        self._deadline = loop.time() + max_wait_ms / 1000
+        self._timer: TimerHandle = loop.call_at(self._deadline, self.finish)
+
+    def look(self) -> None:
+        if self._session.is_satisfied(self._min_bytes):
+            self.finish()
+
+    def hasten(self, seconds: float) -> None:
+        """There is something to tell, though not enough to end the wait: do it soon."""
+        deadline = self._loop.time() + seconds
+        if deadline < self._deadline:
+            self._timer.cancel()
+            self._deadline = deadline
+            self._timer = self._loop.call_at(deadline, self.finish)
+
+    def finish(self) -> None:
+        self._timer.cancel()
+        self._session.stop_waiting()
+        if not self.done.done():
+            self.done.set_result(None)

@@ -1,0 +1,86 @@
+"""One partition of a follower's fetch.
+
+It reads up to the end of the log. Asking for an offset acknowledges everything below it, unless
+the epoch of the follower's last record shows that its log has left the leader's path: then the
+answer is where, and nothing is acknowledged.
+"""
+
+from barnabas.broker.fetch.fetch_entry import Entry, Key
+from barnabas.broker.replica.partition import Partition
+from barnabas.replication import EpochEnd, OutOfRange, divergence
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.fetch import EpochEndOffset, FetchPartition, PartitionData
+
+
+class ReplicaEntry(Entry):
+    """A partition as the replica `replica_id` reads it."""
+
+    __slots__ = ("_diverging", "_refusal", "broker_epoch", "replica_id")
+
+    def __init__(
+        self, key: Key, found: Partition | ErrorCode, replica_id: int, broker_epoch: int
+    ) -> None:
+        super().__init__(key, found, leader_only=True)
+        self.replica_id = replica_id
+        self.broker_epoch = broker_epoch
+        self._diverging: EpochEnd | None = None
+        self._refusal = ErrorCode.NONE
+
+    def update(self, asked: FetchPartition) -> None:
+        super().update(asked)
+        self._diverging = None
+        # Whoever may not be answered yet is told so until it asks again: only then are its log and
+        # this one compared, and without that it would seem to ask for what there never was.
+        self._refusal = self.access_error
+        partition = self.partition
+        if partition is None or self._refusal is not ErrorCode.NONE:
+            return
+        try:
+            self._diverging = divergence(
+                partition.log.end_offset_for_epoch,
+                asked.last_fetched_epoch,
+                self.offset,
+                asked.log_start_offset,
+            )
+        except OutOfRange:
+            self._refusal = ErrorCode.OFFSET_OUT_OF_RANGE
+            return
+        if self._diverging is not None:
+            return
+        self._refusal = self.error
+        if self._refusal is ErrorCode.NONE and not partition.follower_fetched(
+            self.replica_id, self.broker_epoch, self.offset, asked.log_start_offset
+        ):
+            self._refusal = ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    @property
+    def error(self) -> ErrorCode:
+        partition = self.partition
+        error = self.access_error or self._refusal
+        if partition is None or error is not ErrorCode.NONE:
+            return error
+        if not partition.is_leader:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        log = partition.log
+        ahead = self.offset > log.log_end_offset and self._diverging is None
+        out_of_range = ahead or self.offset < log.log_start_offset
+        return ErrorCode.OFFSET_OUT_OF_RANGE if out_of_range else ErrorCode.NONE
+
+    @property
+    def end_offset(self) -> int:
+        assert self.partition is not None
+        return self.partition.log.log_end_offset
+
+    @property
+    def is_urgent(self) -> bool:
+        return self._diverging is not None or super().is_urgent
+
+    def read(self, max_bytes: int, *, min_one: bool) -> PartitionData:
+        if self._diverging is None or self.error is not ErrorCode.NONE:
+            data = super().read(max_bytes, min_one=min_one)
+            if data.records and self.partition is not None:
+                self.partition.sent(self.replica_id, self.offset)
+            return data
+        data = super().read(0, min_one=False)
+        data.diverging_epoch = EpochEndOffset(*self._diverging)
+        return data

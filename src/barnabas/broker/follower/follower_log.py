@@ -1,0 +1,66 @@
+"""What a follower does to its log because of what its leader says.
+
+All of it raises `StorageError` when the disk refuses.
+"""
+
+import logging
+
+from barnabas.broker.replica.partition import Partition
+from barnabas.log import DeleteJob, checked_batches
+from barnabas.replication import EpochEnd, follower_high_watermark, truncation_offset
+from barnabas.wire.primitives import Buffer
+
+logger = logging.getLogger(__name__)
+
+
+def append_fetched(partition: Partition, records: Buffer, now_ms: int) -> None:
+    """Store what the leader has sent. Raises `CorruptBatch` as well."""
+    log = partition.log
+    view, batches = checked_batches(memoryview(records), log.log_end_offset)
+    if batches:
+        if partition.watchers:
+            log.expect_reader()
+        log.append_as_follower(view, batches, now_ms)
+
+
+def take_over_bounds(
+    partition: Partition, high_watermark: int, log_start_offset: int
+) -> DeleteJob | None:
+    """Take over what is committed and where the log starts; returns what is to be removed."""
+    log = partition.log
+    partition.advance(
+        follower_high_watermark(partition.high_watermark, high_watermark, log.log_end_offset)
+    )
+    start = min(log_start_offset, log.log_end_offset)
+    return log.delete_records_before(start) if start > log.log_start_offset else None
+
+
+def truncate(partition: Partition, diverging: EpochEnd) -> None:
+    """Cut off what the leader never had."""
+    log = partition.log
+    before = log.log_end_offset
+    offset = truncation_offset(log.end_offset_for_epoch, before, diverging)
+    lost = partition.high_watermark - offset
+    partition.truncate_to(offset, keep=lost > 0 or partition.is_recovering)
+    if lost > 0:
+        logger.error(
+            "%s-%d: the leader lacks %d records that were committed; they are set aside",
+            partition.topic,
+            partition.index,
+            lost,
+        )
+    elif log.log_end_offset < before:
+        logger.info(
+            "%s-%d ends at %d now, not at %d: what the leader never had is cut off",
+            partition.topic,
+            partition.index,
+            log.log_end_offset,
+            before,
+        )
+
+
+def start_at(partition: Partition, offset: int) -> None:
+    """Begin anew where the leader's log begins."""
+    logger.info("%s-%d begins anew at %d, as its leader", partition.topic, partition.index, offset)
+    lost = partition.high_watermark - offset
+    partition.start_at(offset, keep=lost > 0 or partition.is_recovering)

@@ -1,0 +1,246 @@
+"""Follows one leader: fetches what it has, and does the same to the own logs.
+
+One request is under way, or a second one when there is something to add while the leader holds the
+first back: the leader then answers the first at once. A partition that fails is left out for a
+while and does not hold up the others. What a topic that sets `flush.*` has not flushed is waited
+for before more is asked for, since asking for an offset acknowledges all that is before it.
+"""
+
+import logging
+from asyncio import Future, Task, sleep, wait
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from barnabas.broker.follower.follower_log import (
+    append_fetched,
+    start_at,
+    take_over_bounds,
+    truncate,
+)
+from barnabas.broker.follower.replica_session import Followed, Key, ReplicaSession
+from barnabas.broker.net.peers import Peers, PeerUnavailable
+from barnabas.broker.replica.partition import Partition
+from barnabas.broker.settings.config import BrokerConfig
+from barnabas.log import DeleteJob, StorageError
+from barnabas.records.errors import CorruptBatch
+from barnabas.replication import EpochEnd
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.fetch import FetchRequest, FetchResponse, PartitionData
+
+logger = logging.getLogger(__name__)
+
+LANE = "replica"
+_PATIENCE_MS = 3_000
+"""How long a leader may take, beyond the time for which it may hold a fetch back."""
+_FIRST_BACKOFF_MS = 20
+_MAX_BACKOFF_MS = 1_000
+_AT_ONCE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class FetcherHost:
+    """What the fetchers of a node share."""
+
+    node_id: int
+    peers: Peers
+    config: BrokerConfig
+    broker_epoch: Callable[[], int]
+    """The epoch of this node's registration."""
+    flush: Callable[[Partition], None]
+    remove: Callable[[DeleteJob], None]
+
+
+class ReplicaFetcher:
+    """The partitions of this node that one other node leads."""
+
+    def __init__(self, leader_id: int, host: FetcherHost) -> None:
+        self.leader_id = leader_id
+        self._host = host
+        self._loop = host.peers.loop
+        self._clock = host.peers.clock
+        self._followed: dict[Key, Followed] = {}
+        self._session = ReplicaSession(
+            host.node_id,
+            host.config.number("replica.fetch.response.max.bytes"),
+            host.config.number("replica.fetch.max.bytes"),
+        )
+        self._max_wait_ms = host.config.number("replica.fetch.wait.max.ms")
+        self._calls: deque[Future[FetchResponse]] = deque()
+        self._woken: Future[None] | None = None
+        self._task: Task[None] = self._loop.create_task(self._run())
+
+    # -- what is followed --------------------------------------------------------------------------
+
+    def follow(self, partition: Partition) -> None:
+        followed = Followed(partition)
+        self.leave(partition)
+        self._followed[followed.key] = followed
+        self._session.name(followed)
+        self._wake()
+
+    def leave(self, partition: Partition) -> None:
+        key = (partition.topic_id, partition.index)
+        followed = self._followed.pop(key, None)
+        if followed is None:
+            return
+        if followed.retry is not None:
+            followed.retry.cancel()
+        self._session.forget(key)
+        self._wake()
+
+    def stop(self) -> "Task[None]":
+        """Ends soon; what is returned is done then."""
+        for followed in tuple(self._followed.values()):
+            self.leave(followed.partition)
+        self._task.cancel()
+        return self._task
+
+    def _back_off(self, followed: Followed, backoff_ms: int | None = None) -> None:
+        """Leave a partition alone for a while, the longer the more often it has failed."""
+        self._session.forget(followed.key)
+        if followed.retry is not None or self._followed.get(followed.key) is not followed:
+            return
+        doubled = min(max(_FIRST_BACKOFF_MS, 2 * followed.backoff_ms), _MAX_BACKOFF_MS)
+        followed.backoff_ms = doubled if backoff_ms is None else backoff_ms
+        followed.retry = self._loop.call_later(followed.backoff_ms / 1000, self._retry, followed)
+
+    def _retry(self, followed: Followed) -> None:
+        followed.retry = None
+        self._session.name(followed)
+        self._wake()
+
+    # -- asking ------------------------------------------------------------------------------------
+
+    def _wake(self, _: object = None) -> None:
+        if self._woken is not None and not self._woken.done():
+            self._woken.set_result(None)
+
+    async def _run(self) -> None:
+        calls = self._calls
+        try:
+            while True:
+                if self._may_ask():
+                    self._ask()
+                if not calls or not calls[0].done():
+                    self._woken = self._loop.create_future()
+                    await self._woken
+                while calls and calls[0].done():
+                    await self._answered(calls.popleft())
+        finally:
+            self._drop_calls()
+
+    def _drop_calls(self) -> None:
+        for call in self._calls:
+            if not call.cancel() and not call.cancelled():
+                call.exception()  # looked at, so that nobody complains that it was not
+        self._calls.clear()
+
+    def _may_ask(self) -> bool:
+        if not self._calls:
+            return not self._session.is_idle
+        return self._session.is_open and self._session.has_news and len(self._calls) < _AT_ONCE
+
+    def _ask(self) -> None:
+        broker_epoch = self._host.broker_epoch()
+        if not self._session.is_of(broker_epoch):
+            self._start_over()
+        request = self._session.next_request(broker_epoch, self._max_wait_ms)
+        call = self._host.peers.call(
+            self.leader_id,
+            request,
+            FetchRequest.MAX_VERSION,
+            timeout_ms=self._max_wait_ms + _PATIENCE_MS,
+            lane=LANE,
+        )
+        call.add_done_callback(self._wake)
+        self._calls.append(call)
+
+    def _start_over(self) -> None:
+        """Begin a new session; what is still under way in the old one counts no more."""
+        self._drop_calls()
+        self._session.reset()
+        for followed in self._followed.values():
+            if followed.retry is None:
+                self._session.name(followed)
+
+    # -- answers -----------------------------------------------------------------------------------
+
+    async def _answered(self, call: "Future[FetchResponse]") -> None:
+        try:
+            response = call.result()
+        except PeerUnavailable:
+            self._start_over()
+            await sleep(_FIRST_BACKOFF_MS / 1000)  # the peers wait longer when it fails again
+            return
+        if response.error_code:
+            self._start_over()
+            return
+        self._session.opened(response.session_id)
+        to_flush = []
+        for topic in response.responses:
+            for data in topic.partitions:
+                followed = self._followed.get((topic.topic_id, data.partition_index))
+                if followed is not None and followed.is_current and followed.retry is None:
+                    self._take(followed, data)
+                    if followed.partition.flush_required and followed.retry is None:
+                        to_flush.append(followed)
+        if to_flush:
+            await self._flush(to_flush)
+
+    def _take(self, followed: Followed, data: PartitionData) -> None:
+        partition = followed.partition
+        end, start = partition.log.log_end_offset, partition.log.log_start_offset
+        try:
+            out_of_range = data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+            # A leader that starts behind the end here has deleted what comes next. Any other has
+            # something to compare with: nothing is thrown away because of an offset alone.
+            if out_of_range and (data.log_start_offset > end or (start == end and end > 0)):
+                start_at(partition, max(0, data.log_start_offset))
+            elif data.error_code:
+                if data.error_code == ErrorCode.CORRUPT_MESSAGE:
+                    lost = StorageError(f"its leader, node {self.leader_id}, has lost offset {end}")
+                    partition.log_refusal(lost, self._clock.now_ms())
+                self._back_off(followed)
+                return
+            elif data.diverging_epoch is not None:
+                diverging = data.diverging_epoch
+                truncate(partition, EpochEnd(diverging.epoch, diverging.end_offset))
+            else:
+                if data.records:
+                    append_fetched(partition, data.records, self._clock.now_ms())
+                job = take_over_bounds(partition, data.high_watermark, data.log_start_offset)
+                if job is not None:
+                    self._host.remove(job)
+        except CorruptBatch as error:
+            sent = f"its leader, node {self.leader_id}, has sent a damaged batch: {error}"
+            partition.log_refusal(CorruptBatch(sent), self._clock.now_ms())
+            self._back_off(followed, _MAX_BACKOFF_MS)
+            return
+        except StorageError as error:
+            partition.log_refusal(error, self._clock.now_ms())
+            self._back_off(followed, _MAX_BACKOFF_MS)
+            return
+        moved = (end, start) != (partition.log.log_end_offset, partition.log.log_start_offset)
+        if moved:
+            followed.backoff_ms = 0
+            self._session.name(followed)
+        elif data.error_code or data.diverging_epoch is not None:
+            self._back_off(followed)  # it would be told the same again, at once and for ever
+
+    async def _flush(self, to_flush: Iterable[Followed]) -> None:
+        """Wait until what was fetched is on the disk; whoever can't be flushed is left out."""
+        for followed in to_flush:
+            self._host.flush(followed.partition)  # all at once, and then each again if need be
+        for followed in to_flush:
+            partition = followed.partition
+            end = partition.log.log_end_offset
+            while partition.log.flushed_offset < end and followed.is_following:
+                flushed = partition.next_flush()
+                self._host.flush(partition)
+                # Not awaited itself: a fetcher that ends would cancel it, and take its own end for
+                # a flush that has failed.
+                await wait([flushed])
+                if flushed.cancelled():
+                    self._back_off(followed, _MAX_BACKOFF_MS)
+                    break

@@ -1,0 +1,154 @@
+"""A follower's side of an incremental fetch session with one leader.
+
+The leader knows what was asked for before; a request names only what is new: where this node has
+more by now, what it follows since, and what it follows no more. A thousand quiet partitions cost
+nothing.
+"""
+
+from asyncio import TimerHandle
+from collections import defaultdict
+from itertools import islice
+
+from barnabas.broker.replica.partition import Partition
+from barnabas.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ForgottenTopic,
+    ReplicaState,
+)
+
+Key = tuple[bytes, int]
+"""Topic id and index."""
+
+_NAMED_AT_ONCE = 500
+"""A node that comes back follows thousands of partitions; its leader has others to serve too."""
+
+_INITIAL_EPOCH = 0
+_MAX_EPOCH = 2**31 - 1
+
+
+class Followed:
+    """A partition that follows the leader, and what was last asked for."""
+
+    __slots__ = ("asked_offset", "backoff_ms", "key", "leader_epoch", "partition", "retry")
+
+    def __init__(self, partition: Partition) -> None:
+        self.partition = partition
+        self.key: Key = (partition.topic_id, partition.index)
+        self.leader_epoch = partition.leader_epoch
+        self.asked_offset = -1
+        self.backoff_ms = 0
+        self.retry: TimerHandle | None = None
+        """Runs while nothing is asked for after a failure."""
+
+    @property
+    def is_following(self) -> bool:
+        """Whether the partition still follows in the epoch in which it began to."""
+        partition = self.partition
+        return (
+            not partition.deleted
+            and not partition.is_leader
+            and partition.leader_epoch == self.leader_epoch
+        )
+
+    @property
+    def is_current(self) -> bool:
+        """Whether an answer to what was last asked is one to what would be asked now."""
+        return self.is_following and self.partition.log.log_end_offset == self.asked_offset
+
+
+class ReplicaSession:
+    """What the leader has been told, and what it is to be told next."""
+
+    def __init__(self, node_id: int, max_bytes: int, partition_max_bytes: int) -> None:
+        self._node_id = node_id
+        self._max_bytes = max_bytes
+        self._partition_max_bytes = partition_max_bytes
+        self._session_id = 0
+        self._epoch = _INITIAL_EPOCH
+        self._broker_epoch = -1
+        self._named: set[Key] = set()
+        self._to_name: dict[Key, Followed] = {}
+        self._to_forget: dict[Key, None] = {}
+
+    @property
+    def is_open(self) -> bool:
+        return self._session_id != 0
+
+    @property
+    def has_news(self) -> bool:
+        return bool(self._to_name or self._to_forget)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to ask for: such a request would be answered at once."""
+        return not self._named and not self.has_news
+
+    def name(self, followed: Followed) -> None:
+        """Ask for this partition, from its end on, with the next request."""
+        self._to_forget.pop(followed.key, None)
+        self._to_name[followed.key] = followed
+
+    def forget(self, key: Key) -> None:
+        """Ask for it no more."""
+        self._to_name.pop(key, None)
+        if key in self._named:
+            self._named.discard(key)
+            self._to_forget[key] = None
+
+    def reset(self) -> None:
+        """The leader may know nothing any more: whoever follows has to be named anew."""
+        self._session_id = 0
+        self._epoch = _INITIAL_EPOCH
+        self._named.clear()
+        self._to_forget.clear()
+
+    def opened(self, session_id: int) -> None:
+        """The leader's answer to a request that opened a session says how it is called."""
+        if not self.is_open:
+            self._session_id = session_id
+
+    def next_request(self, broker_epoch: int, max_wait_ms: int) -> FetchRequest:
+        """The leader must have been asked with the same broker epoch before; else `reset`."""
+        self._broker_epoch = broker_epoch
+        named: defaultdict[bytes, list[FetchPartition]] = defaultdict(list)
+        keys = tuple(islice(self._to_name, _NAMED_AT_ONCE))
+        for key in keys:
+            named[key[0]].append(self._asked(self._to_name.pop(key)))
+        forgotten: defaultdict[bytes, list[int]] = defaultdict(list)
+        for topic_id, index in self._to_forget:
+            forgotten[topic_id].append(index)
+        request = FetchRequest(
+            replica_state=ReplicaState(self._node_id, broker_epoch),
+            # The answer comes at once when a session is opened, and when there is more to add.
+            max_wait_ms=max_wait_ms if self.is_open and not self._to_name else 0,
+            min_bytes=1,
+            max_bytes=self._max_bytes,
+            session_id=self._session_id,
+            session_epoch=self._epoch,
+            topics=[FetchTopic(topic_id=key, partitions=asked) for key, asked in named.items()],
+            forgotten_topics_data=[
+                ForgottenTopic(topic_id=key, partitions=indexes)
+                for key, indexes in forgotten.items()
+            ],
+        )
+        self._epoch = 1 if self._epoch == _MAX_EPOCH else self._epoch + 1
+        self._named.update(keys)
+        self._to_forget.clear()
+        return request
+
+    def is_of(self, broker_epoch: int) -> bool:
+        return self._broker_epoch == broker_epoch
+
+    def _asked(self, followed: Followed) -> FetchPartition:
+        log = followed.partition.log
+        followed.asked_offset = log.log_end_offset
+        return FetchPartition(
+            partition=followed.key[1],
+            current_leader_epoch=followed.leader_epoch,
+            fetch_offset=log.log_end_offset,
+            last_fetched_epoch=log.last_epoch,
+            log_start_offset=log.log_start_offset,
+            partition_max_bytes=self._partition_max_bytes,
+        )

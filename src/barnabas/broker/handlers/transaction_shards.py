@@ -1,0 +1,55 @@
+"""What handlers of transactions share: reaching the shard of a transactional id.
+
+A transaction is ended when that is decided, but the next one can begin only when all of its
+partitions know. A client that is told so tries again after 20 ms or more, so rather than tell it,
+it is kept waiting for the few milliseconds that it takes.
+"""
+
+from asyncio import Future, shield, wait_for
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from barnabas.broker.coordinator.transaction_coordinator_shard import TransactionCoordinatorShard
+from barnabas.broker.node import Node
+from barnabas.transactions import TransactionDecision, TransactionShard
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.message import Response
+
+ResponseT = TypeVar("ResponseT", bound=Response)
+
+_PATIENCE_S = 0.5
+
+
+async def decided_by_coordinator(
+    node: Node,
+    transactional_id: str,
+    failed: Callable[[ErrorCode], ResponseT],
+    decide: Callable[[TransactionShard, object, int], TransactionDecision],
+    error_of: Callable[[ResponseT], int],
+) -> ResponseT:
+    """Have the transaction's shard decide, given a token and the time, and answer when it does.
+
+    `failed` makes the response for when the transaction can't be served here.
+    """
+    if not transactional_id:
+        return failed(ErrorCode.INVALID_REQUEST)
+    deadline = node.loop.time() + _PATIENCE_S
+    while True:
+        shard = node.transactions.find(transactional_id)
+        if isinstance(shard, ErrorCode):
+            return failed(shard)
+        progress = shard.progress()
+        response: ResponseT = await _decided(shard, decide)
+        left = deadline - node.loop.time()
+        if error_of(response) != ErrorCode.CONCURRENT_TRANSACTIONS or left <= 0:
+            return response
+        with suppress(TimeoutError):
+            await wait_for(shield(progress), left)
+
+
+def _decided(
+    shard: TransactionCoordinatorShard,
+    decide: Callable[[TransactionShard, object, int], TransactionDecision],
+) -> "Future[Any]":
+    return shard.decide(lambda token: decide(shard.transactions, token, shard.now_ms()))

@@ -1,0 +1,51 @@
+"""The secret that the nodes of a cluster share, and clients do not know.
+
+It is named by `cluster.secret.file`, the same content on every node. Without that setting it is the
+file `cluster.secret` in the data directory, which a node that is a cluster by itself makes when it
+starts. A node that joins such a cluster later needs a copy.
+"""
+
+from base64 import urlsafe_b64encode
+
+from barnabas.broker.settings.config import BrokerConfig, ConfigError
+from barnabas.log import DataDirectory, Disk
+
+SECRET_FILE = "cluster.secret"  # noqa: S105 - its name
+SETTING = "cluster.secret.file"
+_MIN_BYTES = 16
+NEW_BYTES = 32
+
+
+def load_secret(disk: Disk, config: BrokerConfig, data: DataDirectory) -> bytes | None:
+    """The secret, if there is one. Raises `ConfigError`."""
+    path = config.text(SETTING)
+    if path is None:
+        path = secret_path(data)
+        if not disk.exists(path):
+            return None
+    try:
+        secret = disk.read_file(path).strip()
+    except OSError as error:
+        raise ConfigError(
+            f"{SETTING}={path}: {error.strerror}; copy the file from another node of the cluster"
+        ) from error
+    if len(secret) < _MIN_BYTES:
+        raise ConfigError(
+            f"{path} holds {len(secret)} bytes: a cluster secret has at least {_MIN_BYTES}; make "
+            "one with `openssl rand -base64 32`"
+        )
+    return secret
+
+
+def secret_path(data: DataDirectory) -> str:
+    return f"{data.path}/{SECRET_FILE}"
+
+
+def new_secret(randomness: bytes) -> bytes:
+    """A secret as it stands in the file, made from random bytes."""
+    return urlsafe_b64encode(randomness)
+
+
+def write_secret(disk: Disk, path: str, secret: bytes) -> None:
+    """Make a file with it that only its owner can read. Raises OSError."""
+    disk.replace_file(path, secret + b"\n", sync=True, private=True)

@@ -1,0 +1,121 @@
+"""Who may come in: limits on connections and on the memory they hold, and reaping.
+
+Nodes do not count against the limits. As a connection is a node's only once it has proved that, one
+beyond the limits is let in for a moment, to do just that: a node that comes back finds its way
+through a crowd of clients. There are few such places, and the newest comer gets the oldest one's.
+"""
+
+import logging
+from asyncio import AbstractEventLoop, TimerHandle
+from collections import Counter
+
+from barnabas.broker.net.connection import Connection
+from barnabas.broker.net.held_memory import HeldMemory
+from barnabas.broker.settings.config import BrokerConfig
+
+logger = logging.getLogger(__name__)
+
+_LINGER_S = 10
+"""How long what a client has sent is still carried out after it has closed its side."""
+_PROBATION_PLACES = 64
+_PROBATION_S = 3.0
+
+
+class ConnectionLimits:
+    """Keeps all connections."""
+
+    def __init__(self, loop: AbstractEventLoop, config: BrokerConfig) -> None:
+        self._loop = loop
+        self.now = loop.time
+        self._on_probation: dict[Connection, TimerHandle] = {}
+        """Who was let in beyond the limits, and when it must go; the oldest first."""
+        self._uncounted: set[Connection] = set()
+        """Nodes, and whoever is or was on probation: they are within no limit."""
+        self.connections: set[Connection] = set()
+        self._per_ip: Counter[str] = Counter()
+        self.arriving = HeldMemory(
+            "requests that are still arriving", "queued.max.request.bytes", loop.time
+        )
+        self.unread = HeldMemory("unread answers", "queued.max.response.bytes", loop.time)
+        self.configure(config)
+
+    def configure(self, config: BrokerConfig) -> None:
+        """Take over settings, at the start and whenever they change."""
+        self.max_request_bytes = config.number("socket.request.max.bytes")
+        self._max_connections = config.number("max.connections")
+        self._max_per_ip = config.number("max.connections.per.ip")
+        self.arriving.max_bytes = config.number("queued.max.request.bytes")
+        self.unread.max_bytes = config.number("queued.max.response.bytes")
+        self._max_idle_s = config.number("connections.max.idle.ms") / 1000
+
+    def enter(self, connection: Connection) -> None:
+        host = connection.client_host
+        self.connections.add(connection)
+        if len(self.connections) - len(self._uncounted) > self._max_connections:
+            self._put_on_probation(connection, f"max.connections is {self._max_connections}")
+        elif self._per_ip[host] >= self._max_per_ip:
+            self._put_on_probation(connection, f"max.connections.per.ip is {self._max_per_ip}")
+        else:
+            self._per_ip[host] += 1
+
+    def _put_on_probation(self, connection: Connection, limit: str) -> None:
+        if len(self._on_probation) >= _PROBATION_PLACES:
+            self._expel(next(iter(self._on_probation)))
+        connection.probation = limit
+        self._uncounted.add(connection)
+        timer = self._loop.call_later(_PROBATION_S, self._expel, connection)
+        self._on_probation[connection] = timer
+
+    def _expel(self, connection: Connection) -> None:
+        self._on_probation.pop(connection).cancel()
+        connection.refuse(f"{connection.probation}")
+        connection.abort()
+
+    def proved(self, connection: Connection) -> None:
+        """It is a node's: it counts against no limit any more."""
+        timer = self._on_probation.pop(connection, None)
+        if timer is not None:
+            timer.cancel()
+            connection.probation = None
+        elif connection not in self._uncounted:
+            self._uncounted.add(connection)
+            self._leave_host(connection.client_host)
+
+    def leave(self, connection: Connection) -> None:
+        self.connections.discard(connection)
+        timer = self._on_probation.pop(connection, None)
+        if timer is not None:
+            timer.cancel()
+        if connection in self._uncounted:
+            self._uncounted.discard(connection)
+        else:
+            self._leave_host(connection.client_host)
+
+    def _leave_host(self, host: str) -> None:
+        self._per_ip[host] -= 1
+        if self._per_ip[host] <= 0:
+            del self._per_ip[host]
+
+    def sweep(self) -> None:
+        """Close who is idle for too long or takes too much; let the quiet give back memory."""
+        now = self.now()
+        for connection in tuple(self.connections):
+            idle = now - connection.last_active
+            if idle > 1:
+                connection.shrink()
+            if connection.has_ended and idle > _LINGER_S:
+                connection.abort()
+            if idle > self._max_idle_s and not connection.is_waiting:
+                logger.info(
+                    "connection from %s closed: idle for %.0f s", connection.client_host, idle
+                )
+                connection.abort()  # it may be one that never reads what it was sent
+
+    def take_no_more(self) -> None:
+        """The broker is about to stop: answers go out, but no request is handled any more."""
+        for connection in self.connections:
+            connection.take_no_more()
+
+    def close(self) -> None:
+        for connection in tuple(self.connections):
+            connection.close()

@@ -1,0 +1,243 @@
+"""From a frame to its handler and back to a frame.
+
+The route table says which versions of which API are served; ApiVersions answers from the same
+table, so nothing is advertised that is not served.
+"""
+
+import logging
+from asyncio import AbstractEventLoop, Future, get_running_loop
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from barnabas.broker.net.connection import Answer, Connection
+from barnabas.broker.net.peer_authorization import ANYBODY, PeerAuthorization
+from barnabas.broker.runtime.slices import Slices, awaited
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.framing import (
+    RequestHeader,
+    decode_request,
+    decode_request_header,
+    encode_response,
+)
+from barnabas.wire.message import Request, Response
+from barnabas.wire.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+)
+from barnabas.wire.primitives import Reader, WireError
+
+logger = logging.getLogger(__name__)
+
+_FAREWELL_S = 0.01
+
+NodeT = TypeVar("NodeT")
+
+
+@dataclass(frozen=True, slots=True)
+class DelayedResponse:
+    """A response that is made when the wait is over. It is not made when the client has gone."""
+
+    wait: Future[None]
+    respond: Callable[[], Response]
+
+
+Outcome = (
+    Response
+    | Future[Any]
+    | Coroutine[Any, Any, Response]
+    | Slices[Response]
+    | DelayedResponse
+    | None
+)
+"""A response, one that will come, one that is made in slices, or none (a produce that wants no
+acknowledgement)."""
+
+MAX_ELEMENTS = 100_000
+"""Array elements in one request: decoding them takes a tenth of a second, and nothing is done
+meanwhile. Ten thousand topics with some settings each are below that."""
+MAX_BYTES = 16 << 20
+"""The size of a request that carries no records."""
+
+
+@dataclass(slots=True)
+class RequestContext:
+    """Who asks, besides what is asked."""
+
+    header: RequestHeader
+    connection: Connection
+
+    @property
+    def version(self) -> int:
+        return self.header.api_version
+
+    @property
+    def client_id(self) -> str:
+        return self.header.client_id or ""
+
+    @property
+    def client_host(self) -> str:
+        return self.connection.client_host
+
+    def send_away(self, loop: AbstractEventLoop) -> None:
+        """Close the connection, after the answer: the client shall ask another node.
+
+        What it is told here may be out of date, and clients like to ask whom they asked last.
+        """
+        loop.call_later(_FAREWELL_S, self.connection.close)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """An API, the versions of it that are served, and what serves them."""
+
+    request_type: type[Request[Any]]
+    handle: Callable[[Any, Any, RequestContext], Outcome]
+    handle_in_place: "Callable[[Any, memoryview], Answer | Future[Answer]] | None" = None
+    """A short cut for the API's simplest and most frequent requests: it answers a frame, or
+    returns None, with nothing done, to have it handled the ordinary way."""
+    max_bytes: int = MAX_BYTES
+    max_elements: int = MAX_ELEMENTS
+    peers_only: PeerAuthorization | None = None
+    """Which requests of this API only nodes of the cluster may send."""
+
+    @property
+    def api_key(self) -> int:
+        return self.request_type.API_KEY
+
+    @property
+    def min_version(self) -> int:
+        return self.request_type.MIN_VERSION
+
+    @property
+    def max_version(self) -> int:
+        return self.request_type.MAX_VERSION
+
+
+class Dispatcher(Generic[NodeT]):
+    """Finds the handler for each request and calls it with `node`."""
+
+    def __init__(self, node: NodeT, routes: Sequence[Route]) -> None:
+        self._node = node
+        self._in_place = {
+            route.api_key: route.handle_in_place for route in routes if route.handle_in_place
+        }
+        self._routes = {
+            route.api_key: (
+                route.request_type,
+                route.handle,
+                route.min_version,
+                route.max_version,
+                route.max_bytes,
+                route.max_elements,
+                route.peers_only,
+            )
+            for route in routes
+        }
+
+    def dispatch(self, frame: memoryview, connection: Connection) -> Answer | Future[Answer]:
+        """Handle one request. Raises `WireError` when it makes no sense."""
+        try:
+            in_place = self._in_place.get(frame[0] << 8 | frame[1]) if len(frame) > 1 else None
+            if in_place is not None:
+                answer = in_place(self._node, frame)
+                if answer is not None:
+                    return answer
+            return self._handle(frame, connection)
+        except WireError:
+            raise
+        except Exception as error:
+            # The one broad handler: a bug in one request must not take the broker down.
+            logger.exception("a request from %s failed", connection.client_host)
+            raise WireError("an internal error; the broker's log has the details") from error
+
+    def _handle(self, frame: memoryview, connection: Connection) -> Answer | Future[Answer]:
+        r = Reader(frame)
+        header = decode_request_header(r)
+        version = header.api_version
+        route = self._routes.get(header.api_key)
+        if route is None:
+            raise WireError(f"API {header.api_key} is not served")
+        (
+            request_type,
+            handle,
+            min_version,
+            max_version,
+            max_bytes,
+            r.elements_left,
+            peers_only,
+        ) = route
+        if not min_version <= version <= max_version:
+            return self._unsupported_version(header, request_type)
+        if r.end > max_bytes:
+            raise WireError(
+                f"{request_type.__name__} has {r.end} bytes, at most {max_bytes} are taken"
+            )
+        request = decode_request(r, request_type, version)
+        if peers_only is not None:
+            sender_id = peers_only.sender(request, version)
+            if sender_id != ANYBODY and not peers_only.may_send(connection.peer, sender_id):
+                refusal = peers_only.refuse(request)
+                return encode_response(refusal, version, header.correlation_id)
+        outcome = handle(self._node, request, RequestContext(header, connection))
+        if outcome is None:
+            return None
+        if isinstance(outcome, Response):
+            return encode_response(outcome, version, header.correlation_id)
+        if isinstance(outcome, DelayedResponse):
+            respond = outcome.respond
+            return _encoded_later(outcome.wait, lambda _: respond(), header)
+        if isinstance(outcome, Generator):
+            try:
+                next(outcome)
+            except StopIteration as made:
+                return encode_response(made.value, version, header.correlation_id)
+            outcome = awaited(outcome)
+        if isinstance(outcome, Coroutine):
+            outcome = get_running_loop().create_task(outcome)
+        return _encoded_later(outcome, lambda response: response, header)
+
+    def _unsupported_version(
+        self, header: RequestHeader, request_type: type[Request[Any]]
+    ) -> Answer:
+        """A client that asks ApiVersions in a version from the future learns what there is."""
+        if request_type is not ApiVersionsRequest:
+            raise WireError(f"{request_type.__name__} v{header.api_version} is not served")
+        own = ApiVersion(request_type.API_KEY, request_type.MIN_VERSION, request_type.MAX_VERSION)
+        response = ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, [own])
+        return encode_response(response, 0, header.correlation_id)
+
+
+def _encoded_later(
+    outcome: Future[Any], respond: Callable[[Any], Response | None], header: RequestHeader
+) -> Future[Answer]:
+    encoded: Future[Answer] = outcome.get_loop().create_future()
+
+    def finish(done: Future[Any]) -> None:
+        if encoded.cancelled():
+            return
+        if done.cancelled():
+            encoded.cancel()
+            return
+        try:
+            response = respond(done.result())
+            answer = (
+                None
+                if response is None
+                else encode_response(response, header.api_version, header.correlation_id)
+            )
+        except Exception:
+            # As in `dispatch`; here it would leave the client waiting for ever.
+            logger.exception("an answer of API %d v%d failed", header.api_key, header.api_version)
+            encoded.cancel()
+            return
+        encoded.set_result(answer)
+
+    def abandon(done: Future[Answer]) -> None:
+        if done.cancelled():
+            outcome.cancel()
+
+    outcome.add_done_callback(finish)
+    encoded.add_done_callback(abandon)
+    return encoded

@@ -1,0 +1,316 @@
+"""Asking other nodes: connections that are made when needed, one per node and lane.
+
+A lane keeps traffic apart: a node answers the requests of one connection in their order, so the
+answer to a long poll would hold up those behind it. (What other nodes ask is carried out meanwhile,
+though: see `net/request_order.py`.)
+
+Every call ends: with the answer, with `PeerUnavailable` when there is no connection or it is lost,
+or with `PeerTimedOut`. A call that is not answered in time takes its connection with it, because
+whatever was asked behind it waits for the same answer, and because a connection through a network
+that was cut may take long to notice that the cut has healed. Nothing is ever sent twice.
+
+After a failure the next attempt waits, 20 ms and up to 500 ms; calls made meanwhile wait for it
+and share its outcome. So who calls again at once is slowed down, and nobody connects to a node
+that nobody asks.
+
+A connection begins with a proof that both ends belong to the same cluster (`peer_proof.py`). Where
+that fails, and before this node is in a cluster, nothing is asked but who the other one is, and the
+connection is not kept.
+
+There is no exchange about versions: nodes of one release talk to each other.
+"""
+
+import logging
+from asyncio import AbstractEventLoop, CancelledError, Future, TimerHandle
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from barnabas.broker.net.peer_connection import (
+    Call,
+    PeerConnection,
+    PeerIsDown,
+    PeerTimedOut,
+    PeerUnavailable,
+)
+from barnabas.broker.net.peer_proof import NONCE_BYTES, Credentials, Prover
+from barnabas.broker.net.request_order import PEER_CLIENT_ID
+from barnabas.broker.runtime.clock import Clock
+from barnabas.broker.runtime.loop_stalls import NOTICED_MS
+from barnabas.wire.message import Request, Response
+
+__all__ = [
+    "PeerIsDown",
+    "PeerTimedOut",
+    "PeerUnavailable",
+    "Peers",
+    "claims_to_be_peer",
+    "peer_client_id",
+]
+
+logger = logging.getLogger(__name__)
+
+ResponseT = TypeVar("ResponseT", bound=Response)
+
+_CONNECT_TIMEOUT_MS = 1_000
+"""A lost packet of a handshake is sent again after a second, then after two more: rather anew."""
+_HEAR_FIRST_S = 0.01
+_FIRST_BACKOFF_MS = 20
+_MAX_BACKOFF_MS = 500
+
+
+def peer_client_id(node_id: int) -> str:
+    """The client id of a node that asks other nodes."""
+    return f"{PEER_CLIENT_ID}{node_id}"
+
+
+def claims_to_be_peer(client_id: str) -> bool:
+    """Whether another node asks, or somebody who says so: for what does no harm either way.
+
+    A node that has proved itself is `Connection.peer`.
+    """
+    return client_id.startswith(PEER_CLIENT_ID)
+
+
+class Peers:
+    """The outgoing connections of a node."""
+
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        clock: Clock,
+        address_of: Callable[[int], tuple[str, int] | None],
+        on_lost: Callable[[int], None],
+        client_id: str,
+        credentials: Callable[[], Credentials | None] | None = None,
+        randbytes: Callable[[int], bytes] = bytes,
+    ) -> None:
+        """`on_lost` is told of a node that has ended a connection, once for each. It is not told
+        of connections that end here: by a call that took too long, from idleness, by `close`.
+
+        `credentials` are what this node proves itself with, None as long as it is in no cluster;
+        without the function nothing is proved and everybody is believed.
+        """
+        self.loop = loop
+        self.clock = clock
+        self.address_of = address_of
+        self.on_lost = on_lost
+        self.client_id = client_id
+        self.is_closed = False
+        self._credentials = credentials
+        self._randbytes = randbytes
+        self._lanes: dict[tuple[int, str], _Lane] = {}
+        self._refusals: dict[int, str] = {}
+        """Why a node has not taken this one for a peer, if it said so last."""
+
+    def call(
+        self,
+        node_id: int,
+        request: Request[ResponseT],
+        version: int,
+        *,
+        timeout_ms: int,
+        lane: str = "",
+    ) -> "Future[ResponseT]":
+        """Ask. The future may be cancelled; the node may have heard the question all the same."""
+        answer: Future[ResponseT] = self.loop.create_future()
+        if self.is_closed:
+            answer.set_exception(PeerUnavailable(f"node {node_id} is not asked any more"))
+            return answer
+        found = self._lanes.get((node_id, lane))
+        if found is None:
+            found = self._lanes[node_id, lane] = _Lane(self, node_id)
+        call = Call(request, version, answer)
+        due = self.loop.time() + timeout_ms / 1000
+        timer = self.loop.call_at(due, self._time_is_up, found, call, due)
+        answer.add_done_callback(lambda _: timer.cancel())
+        found.send(call)
+        return answer
+
+    def _time_is_up(self, lane: "_Lane", call: "Call[Any]", due: float) -> None:
+        now = self.loop.time()
+        if now < due + NOTICED_MS / 1000:
+            lane.timed_out(call)
+        else:  # this node stood still, and timers come before sockets: the answer may be there
+            self.loop.call_at(now + _HEAR_FIRST_S, lane.timed_out, call)
+
+    def is_connected(self, node_id: int) -> bool:
+        return any(
+            lane.connection is not None
+            for (lane_node_id, _), lane in self._lanes.items()
+            if lane_node_id == node_id
+        )
+
+    @property
+    def proves(self) -> bool:
+        return self._credentials is not None
+
+    def prover(self, node_id: int) -> Prover | None:
+        """What proves this node to another; None: it is in no cluster, or nothing is proved."""
+        credentials = None if self._credentials is None else self._credentials()
+        if credentials is None:
+            return None
+        return Prover(credentials, node_id, self._randbytes(NONCE_BYTES))
+
+    def proved(self, node_id: int) -> None:
+        self._refusals.pop(node_id, None)
+
+    def not_proved(self, node_id: int, reason: str) -> None:
+        """Say so, once for each reason."""
+        if self._refusals.get(node_id) != reason:
+            self._refusals[node_id] = reason
+            logger.warning(
+                "node %d is no peer of this node: %s. Check --voters and --data, and that both "
+                "have the same cluster.secret.file, or one a copy of the other's cluster.secret",
+                node_id,
+                reason,
+            )
+
+    def close(self) -> None:
+        """End every connection; calls under way fail."""
+        self.is_closed = True
+        for lane in self._lanes.values():
+            lane.close()
+
+
+class _Lane:
+    """The way to one node for one kind of traffic: connected, connecting, waiting, or idle."""
+
+    __slots__ = (
+        "_backoff_ms",
+        "_connecting",
+        "_next_attempt_ms",
+        "_peers",
+        "_retry",
+        "_waiting",
+        "client_id",
+        "clock",
+        "connection",
+        "loop",
+        "node_id",
+    )
+
+    def __init__(self, peers: Peers, node_id: int) -> None:
+        self._peers = peers
+        self.node_id = node_id
+        self.connection: PeerConnection | None = None
+        self._connecting: Future[None] | None = None
+        self._retry: TimerHandle | None = None
+        self.loop = peers.loop
+        self.clock = peers.clock
+        self.client_id = peers.client_id
+        self._waiting: deque[Call[Any]] = deque()
+        self._backoff_ms = 0
+        self._next_attempt_ms = 0
+
+    @property
+    def proves(self) -> bool:
+        return self._peers.proves
+
+    def prover(self) -> Prover | None:
+        return self._peers.prover(self.node_id)
+
+    def proved(self) -> None:
+        self._peers.proved(self.node_id)
+
+    def not_proved(self, reason: str) -> None:
+        self._peers.not_proved(self.node_id, reason)
+
+    def send(self, call: "Call[Any]") -> None:
+        if self.connection is not None:
+            self.connection.send(call)
+            return
+        self._waiting.append(call)
+        if self._connecting is None and self._retry is None:
+            wait_ms = self._next_attempt_ms - self.clock.steady_ms()
+            if wait_ms > 0:
+                self._retry = self.loop.call_later(wait_ms / 1000, self._begin)
+            else:
+                self._begin()
+
+    def timed_out(self, call: "Call[Any]") -> None:
+        if call.answer.done():
+            return
+        call.fail(PeerTimedOut(f"node {self.node_id} did not answer {call.name} in time"))
+        if call in self._waiting:
+            self._waiting.remove(call)
+        elif self.connection is not None and self.connection.is_waiting_for(call):
+            self.connection.time_out(f"it has not answered {call.name}, asked before this")
+
+    def close(self) -> None:
+        if self._retry is not None:
+            self._retry.cancel()
+        if self._connecting is not None:
+            self._connecting.cancel()
+        if self.connection is not None:
+            self.connection.abandon("the connection was closed")
+        self._fail("the connection was closed")
+
+    # -- connecting --------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        self._retry = None
+        if not self._drop_finished():
+            return
+        attempt = self.loop.create_task(self._connect())
+        self._connecting = attempt
+        give_up = self.loop.call_later(_CONNECT_TIMEOUT_MS / 1000, attempt.cancel)
+        attempt.add_done_callback(lambda _: give_up.cancel())
+
+    def _drop_finished(self) -> bool:
+        """Forget who gave up meanwhile; whether somebody is left."""
+        self._waiting = deque(call for call in self._waiting if not call.answer.done())
+        return bool(self._waiting)
+
+    async def _connect(self) -> None:
+        peers = self._peers
+        address = peers.address_of(self.node_id)
+        failure = "nobody knows its address"
+        outcome = PeerUnavailable
+        if address is not None:
+            host, port = address
+            try:
+                _, made = await peers.loop.create_connection(
+                    lambda: PeerConnection(self), host, port
+                )
+                if not made.is_to_itself:
+                    return
+                failure = f"nobody listens at {host}:{port}"
+            except ConnectionRefusedError as error:
+                failure, outcome = str(error), PeerIsDown
+            except OSError as error:
+                failure = str(error)
+            except CancelledError:
+                failure = f"no connection to {host}:{port} in {_CONNECT_TIMEOUT_MS} ms"
+        self._connecting = None
+        self._fail(failure, outcome)
+
+    def _fail(self, reason: str, outcome: type[PeerUnavailable] = PeerUnavailable) -> None:
+        self._backoff_ms = min(max(2 * self._backoff_ms, _FIRST_BACKOFF_MS), _MAX_BACKOFF_MS)
+        self._next_attempt_ms = self.clock.steady_ms() + self._backoff_ms
+        waiting, self._waiting = self._waiting, deque()
+        for call in waiting:
+            call.fail(outcome(f"node {self.node_id} can not be asked: {reason}"))
+
+    # -- called by the connection ------------------------------------------------------------------
+
+    def connected(self, connection: PeerConnection) -> None:
+        self._connecting = None
+        self.connection = connection
+        if self._peers.is_closed:
+            self.close()
+            return
+        waiting, self._waiting = self._waiting, deque()
+        for call in waiting:
+            if not call.answer.done():
+                connection.send(call)
+
+    def answered(self) -> None:
+        self._backoff_ms = 0
+
+    def lost(self, reason: str, *, by_peer: bool) -> None:
+        self.connection = None
+        self._connecting = None
+        self._fail(reason)
+        if by_peer:
+            self._peers.on_lost(self.node_id)

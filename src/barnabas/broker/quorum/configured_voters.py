@@ -1,0 +1,89 @@
+"""The nodes that a cluster starts with, as `controller.quorum.voters` names them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from barnabas.broker.net.listeners import Address, parse_address
+from barnabas.broker.settings.config import BrokerConfig, ConfigError
+
+SETTING = "controller.quorum.voters"
+
+
+@dataclass(frozen=True, slots=True)
+class Voter:
+    """A node id and where that node listens."""
+
+    id: int
+    address: Address
+
+    def __str__(self) -> str:
+        return f"{self.id}@{self.address}"
+
+
+def configured_voters(config: BrokerConfig) -> list[Voter]:
+    """The voters that a node's settings name, with its own entry checked if it is one of them."""
+    text = config.text(SETTING)
+    voters = parse_voters(text)
+    node_id = config.number("node.id")
+    own = next((voter for voter in voters if voter.id == node_id), None)
+    if own is not None:
+        listen = parse_address(config.text("listeners") or "", "listeners")
+        if not listen.port:
+            raise ConfigError(
+                f"listeners={listen}: a voter needs a port that the others know, "
+                f"{own.address.port} by {SETTING}"
+            )
+        advertised = config.text("advertised.listeners")
+        reached = [listen]
+        if advertised is not None:
+            reached.append(parse_address(advertised, "advertised.listeners"))
+        if own.address.port not in [address.port for address in reached]:
+            raise ConfigError(
+                f"{SETTING}={text}: node {node_id} is to be reached at {own.address}, and this is "
+                f"node {node_id} and listens at {listen}; give the port with --listen, or "
+                "another number with --id"
+            )
+    elif voters and config.text("advertised.listeners") is None:
+        listen = parse_address(config.text("listeners") or "", "listeners")
+        if listen.is_wildcard:
+            raise ConfigError(
+                f"listeners={listen}: the other nodes have to be told where to find this one; "
+                "give advertised.listeners=HOST:PORT, or --advertise"
+            )
+    return voters
+
+
+def parse_voters(text: str | None) -> list[Voter]:
+    """Read `1@h1:9092,2@h2:9092`, in the order given; none named, none returned."""
+    if text is None or not text.strip():
+        return []
+    voters = [_parse_voter(part.strip(), text) for part in text.split(",")]
+    for number, voter in enumerate(voters):
+        for other in voters[:number]:
+            if voter.id == other.id:
+                raise ConfigError(f"{SETTING}={text}: node {voter.id} is named twice")
+            if voter.address == other.address:
+                raise ConfigError(
+                    f"{SETTING}={text}: nodes {other.id} and {voter.id} have the same address"
+                )
+    return voters
+
+
+def _parse_voter(part: str, text: str) -> Voter:
+    number, separator, address = part.partition("@")
+    if not separator or not number.isdecimal() or int(number) >= 1 << 31:
+        raise ConfigError(
+            f"{SETTING}={text}: {part!r} is not ID@HOST:PORT, for example "
+            "1@host1:9092,2@host2:9092,3@host3:9092"
+        )
+    where = parse_address(address, SETTING)
+    if where.is_wildcard or not where.port:
+        raise ConfigError(
+            f"{SETTING}={text}: {address!r} is not an address that other nodes can connect to"
+        )
+    return Voter(int(number), where)
+
+
+def format_voters(voters: Sequence[Voter]) -> str:
+    """The setting's text for these voters."""
+    return ",".join(map(str, voters))

@@ -1,0 +1,96 @@
+"""Flushing topics that ask for it, with group commit.
+
+One flush of a partition is under way at a time, on another thread; whatever is appended
+meanwhile is covered by the next one, so many small writes share few flushes.
+"""
+
+import logging
+from asyncio import AbstractEventLoop, Future, TimerHandle, sleep
+from concurrent.futures import Executor
+
+from barnabas.broker.replica.partition import Partition
+from barnabas.broker.runtime.clock import Clock
+from barnabas.log import FlushJob, StorageError
+
+logger = logging.getLogger(__name__)
+
+
+class Flusher:
+    """Decides when a partition is flushed, and does it."""
+
+    def __init__(self, loop: AbstractEventLoop, executor: Executor, clock: Clock) -> None:
+        self._loop = loop
+        self._clock = clock
+        self._executor = executor
+        self._timers: dict[Partition, tuple[int, TimerHandle]] = {}
+        """The deadline and what will be called then."""
+        self._running: set[Future[None]] = set()
+
+    def appended(self, partition: Partition) -> None:
+        """Called after every append to a partition whose topic sets `flush.*`.
+
+        And when that setting has changed.
+        """
+        if partition.log.lacks_flush_mark or partition.log.flush_due(self._clock.now_ms()):
+            self.flush(partition)
+        else:
+            self._arm(partition)
+
+    def flush(self, partition: Partition) -> None:
+        """Start a flush unless one is under way."""
+        self._disarm(partition)
+        if partition.deleted:
+            return
+        try:
+            job = partition.log.prepare_flush()
+        except StorageError as error:
+            self._failed(partition, error)
+            return
+        if job is None:
+            return
+        future = self._loop.run_in_executor(self._executor, job.run)
+        self._running.add(future)
+        future.add_done_callback(lambda done: self._finished(done, partition, job))
+
+    def _finished(self, done: Future[None], partition: Partition, job: FlushJob) -> None:
+        self._running.discard(done)
+        if partition.deleted:
+            return
+        try:
+            partition.log.complete_flush(job)
+        except StorageError as error:
+            self._failed(partition, error)
+            return
+        partition.flushed()
+        if partition.flush_required:
+            self.appended(partition)
+
+    def _failed(self, partition: Partition, error: StorageError) -> None:
+        logger.error("%s-%d could not be flushed: %s", partition.topic, partition.index, error)
+        partition.give_up()
+        partition.offline()
+
+    def _arm(self, partition: Partition) -> None:
+        deadline_ms = partition.log.flush_deadline_ms
+        if deadline_ms is None:
+            return
+        armed = self._timers.get(partition)
+        if armed is not None and armed[0] <= deadline_ms:
+            return
+        self._disarm(partition)
+        delay = max(0.0, (deadline_ms - self._clock.now_ms()) / 1000)
+        timer = self._loop.call_later(delay, self.flush, partition)
+        self._timers[partition] = (deadline_ms, timer)
+
+    def _disarm(self, partition: Partition) -> None:
+        armed = self._timers.pop(partition, None)
+        if armed is not None:
+            armed[1].cancel()
+
+    async def close(self) -> None:
+        """Wait for what is under way; closing the logs flushes the rest."""
+        for partition in tuple(self._timers):
+            self._disarm(partition)
+        while self._running:  # one that ends may begin another
+            await next(iter(self._running))
+            await sleep(0)  # one that is done stays there until its callback has had its turn

@@ -1,0 +1,132 @@
+"""`replication-offset-checkpoint`: what this node has acknowledged, for its next start to compare.
+
+A partition whose directory is gone, or whose log ends before its high watermark of then, has lost
+something that others count on. The file has Kafka's name and nearly its format: a version, the
+number of lines, and a line "topic partition offset id" for each replica. The topic's id tells it
+from an earlier topic of that name. It is not synced: a killed process loses nothing of it, and
+after a loss of power other rules apply anyhow (`replica_trust`).
+
+Only what has moved since the last time is looked at, so idle partitions cost nothing.
+"""
+
+import logging
+from asyncio import Event
+from collections.abc import Callable
+from contextlib import suppress
+
+from barnabas.broker.replica.partition import Partition
+from barnabas.log import Disk
+
+logger = logging.getLogger(__name__)
+
+_FILE = "replication-offset-checkpoint"
+_VERSION = 1
+
+Key = tuple[str, int]
+Mark = tuple[bytes, int]
+"""The topic's id, and the high watermark."""
+
+
+class HighWatermarkCheckpoint:
+    """The high watermarks of all replicas of this node, as they are written down."""
+
+    def __init__(self, disk: Disk, directory: str) -> None:
+        self._disk = disk
+        self._path = f"{directory}/{_FILE}"
+        self._marks: dict[Key, Mark] = _read(disk, self._path)
+        self._unclaimed = set(self._marks)
+        """Listed, and not opened yet."""
+        self.moved: set[Partition] = set()
+        """Those whose high watermark has moved since `draft`."""
+        self.is_stale = Event()
+        """A replica is gone that is still listed: one of a new topic of that name must not be
+        compared with its line."""
+        self._has_changed = False
+        self._is_writing = False
+
+    def acknowledged(self, topic: str, topic_id: bytes, index: int) -> int:
+        """What the replica had acknowledged when this was written; 0 if nothing is known of it."""
+        known_id, offset = self._marks.get((topic, index), (b"", 0))
+        return offset if known_id == topic_id else 0
+
+    def opened(self, partition: Partition) -> None:
+        key = partition.topic, partition.index
+        self._unclaimed.discard(key)
+        if key not in self._marks or self._marks[key][0] != partition.topic_id:
+            self._marks[key] = partition.topic_id, partition.high_watermark
+            self._has_changed = True
+
+    def removed(self, topic: str, index: int) -> None:
+        """The replica is gone from this node, and nobody will miss it."""
+        self._unclaimed.discard((topic, index))
+        if self._marks.pop((topic, index), None) is not None:
+            self._has_changed = True
+            self.is_stale.set()
+
+    def forget_unclaimed(self, is_kept: Callable[[str, int], bool]) -> None:
+        """Whatever has not been opened by now, and is not kept here, is no replica any more."""
+        for key in list(self._unclaimed):
+            if not is_kept(*key):
+                self.removed(*key)
+
+    def draft(self) -> "Callable[[], None] | None":
+        """A job for another thread that writes the file; None if nothing has changed.
+
+        Give it back with `written`. While a replica is in doubt, its line stays as it is: another
+        start has to come to the same conclusion.
+        """
+        if self._is_writing:
+            return None
+        self.is_stale.clear()
+        for partition in tuple(self.moved):
+            if partition.doubt:
+                continue
+            self.moved.discard(partition)
+            if not partition.deleted:
+                mark = partition.topic_id, partition.high_watermark
+                self._marks[partition.topic, partition.index] = mark
+                self._has_changed = True
+        if not self._has_changed:
+            return None
+        self._has_changed, self._is_writing = False, True
+        marks = dict(self._marks)
+        return lambda: self._disk.replace_file(self._path, encode(marks))
+
+    def written(self, error: OSError | None) -> None:
+        self._is_writing = False
+        if error is not None:
+            self._has_changed = True
+
+    def close(self) -> None:
+        """Write it for the last time, if the disk lets us. No other thread writes any more."""
+        self._is_writing = False
+        write = self.draft()
+        if write is not None:
+            with suppress(OSError):
+                write()
+
+
+def encode(marks: dict[Key, Mark]) -> bytes:
+    lines = [
+        f"{topic} {index} {offset} {topic_id.hex()}\n"
+        for (topic, index), (topic_id, offset) in marks.items()
+    ]
+    return f"{_VERSION}\n{len(lines)}\n{''.join(lines)}".encode()
+
+
+def _read(disk: Disk, path: str) -> dict[Key, Mark]:
+    """What was written; empty if there is no such file, or none that can be understood."""
+    if not disk.exists(path):
+        return {}
+    try:
+        version, count, *lines = disk.read_file(path).decode().splitlines()
+        if int(version) != _VERSION or int(count) != len(lines):
+            raise ValueError("it is not whole")
+        found = {}
+        for line in lines:
+            topic, index, offset, topic_id = line.split(" ")
+            found[topic, int(index)] = bytes.fromhex(topic_id), int(offset)
+        return found
+    except (OSError, ValueError) as error:
+        logger.warning("%s can't be used: %s; replicas are not compared with it", path, error)
+        return {}

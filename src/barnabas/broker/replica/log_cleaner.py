@@ -1,0 +1,157 @@
+"""Compacts what is due for it, one partition at a time, and beside the traffic.
+
+The event loop decides and swaps files; reading and writing is for another process (see
+`child_process`). Whichever partition has the largest dirty part comes first, after those that can't
+wait any longer. One that could not be compacted rests a while.
+"""
+
+import logging
+from asyncio import AbstractEventLoop, sleep
+from concurrent.futures import Executor
+
+from barnabas.broker.replica.partition import Partition
+from barnabas.broker.replica.partitions import Partitions
+from barnabas.broker.runtime.clock import Clock
+from barnabas.broker.settings.config import BrokerConfig
+from barnabas.log import CompactionLimits, CompactionResult, Disk, StorageError, Swap, compact
+from barnabas.log.segment.unreadable_batch import CURE
+
+logger = logging.getLogger(__name__)
+
+_REST_MS = 60_000
+_STEP_MS = 1_000
+
+
+class LogCleaner:
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        executor: Executor,
+        compactor: Executor,
+        disk: Disk,
+        clock: Clock,
+        config: BrokerConfig,
+        partitions: Partitions,
+        label: str,
+    ) -> None:
+        """`label` is what the files of this cleaner end with."""
+        self._loop = loop
+        self._executor = executor
+        self._compactor = compactor
+        self._disk = disk
+        self._clock = clock
+        self._config = config
+        self._partitions = partitions
+        self._label = label
+        self._resting: dict[Partition, int] = {}
+        """What failed, and until when it is left alone."""
+        self._told: dict[Partition, set[int]] = {}
+        """Offsets of batches that nobody can read, and that the log has been told of."""
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        while True:
+            await self._rest()
+            while (partition := await self._dirtiest()) is not None:
+                try:
+                    await self._compact(partition)
+                except (StorageError, OSError) as error:
+                    if not partition.deleted:
+                        logger.error(
+                            "compaction of %s-%d: %s", partition.topic, partition.index, error
+                        )
+                        self._resting[partition] = self._now_ms() + _REST_MS
+
+    async def _rest(self) -> None:
+        """For `log.cleaner.backoff.ms`, which may change meanwhile."""
+        rested_ms = 0
+        while (left_ms := self._config.number("log.cleaner.backoff.ms") - rested_ms) > 0:
+            step_ms = min(left_ms, _STEP_MS)
+            await sleep(step_ms / 1000)
+            rested_ms += step_ms
+
+    def _now_ms(self) -> int:
+        return self._clock.now_ms()
+
+    async def _dirtiest(self) -> Partition | None:
+        """The partition that needs it most; None if none does."""
+        most, found = 0.0, None
+        for partition in self._partitions:
+            if partition.deleted or "compact" not in partition.log.config.cleanup_policy:
+                continue
+            if self._resting.get(partition, 0) > self._now_ms():
+                continue
+            try:
+                partition.log.roll_for_compaction(self._now_ms())
+                urgency = partition.log.compaction_urgency(
+                    self._now_ms(), upto_offset=partition.high_watermark
+                )
+            except StorageError as error:
+                logger.error("%s-%d: %s", partition.topic, partition.index, error)
+                self._resting[partition] = self._now_ms() + _REST_MS
+                continue
+            if urgency > most:
+                most, found = urgency, partition
+            await sleep(0)
+        self._resting = {
+            partition: until_ms
+            for partition, until_ms in self._resting.items()
+            if until_ms > self._now_ms() and not partition.deleted
+        }
+        return found
+
+    async def _compact(self, partition: Partition) -> None:
+        log = partition.log
+        job = log.plan_compaction(
+            self._now_ms(),
+            upto_offset=partition.high_watermark,
+            limits=CompactionLimits(
+                self._config.number("log.cleaner.dedupe.buffer.size"),
+                self._config.number("log.cleaner.io.max.bytes.per.second"),
+                self._label,
+            ),
+        )
+        if job is None:
+            return
+        result = await self._loop.run_in_executor(self._compactor, compact, job, self._disk)
+        if partition.deleted:
+            return
+        self._tell_unreadable(partition, result)
+        await self._swap_in(partition, log.begin_swap(job, result))
+        logger.info(
+            "%s-%d is compacted up to offset %d: %d keys, %.1f of %.1f MB went",
+            partition.topic,
+            partition.index,
+            result.end_offset,
+            result.keys,
+            result.freed_bytes / 1e6,
+            sum(source.size for source in job.sources) / 1e6,
+        )
+
+    def _tell_unreadable(self, partition: Partition, result: CompactionResult) -> None:
+        """Once for each batch: it is there until somebody takes it out."""
+        if not result.unreadable:
+            self._told.pop(partition, None)
+            return
+        told = self._told.setdefault(partition, set())
+        for offset, why in result.unreadable:
+            if offset not in told:
+                told.add(offset)
+                logger.error(
+                    "%s-%d: %s; compaction leaves it as it is; to take it out, %s",
+                    partition.topic,
+                    partition.index,
+                    why,
+                    CURE,
+                )
+
+    async def _swap_in(self, partition: Partition, swap: Swap) -> None:
+        try:
+            while swap.step():
+                await self._loop.run_in_executor(self._executor, swap.settle)
+                if partition.deleted:
+                    return
+        finally:
+            dropped = partition.log.end_swap(swap)
+            if dropped is not None:
+                self._partitions.run_later(dropped)

@@ -1,0 +1,427 @@
+"""All replicas of this node, kept in step with the metadata image.
+
+A topic has a list of its partitions, by index; an entry is None where this node keeps no replica.
+"""
+
+import logging
+import re
+from asyncio import AbstractEventLoop, Event
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+
+from barnabas.broker.replica.append_limits import AppendLimits
+from barnabas.broker.replica.high_watermark_checkpoint import HighWatermarkCheckpoint
+from barnabas.broker.replica.partition import Partition
+from barnabas.broker.replica.partition_host import PartitionHost, ignore, ignore_offline, never
+from barnabas.broker.replica.replica_trust import NO_DOUBT, accept_alone, examine
+from barnabas.broker.runtime.clock import Clock
+from barnabas.broker.settings.config import BrokerConfig
+from barnabas.log import (
+    FLUSH_MARK,
+    METADATA_FILE,
+    DataDirectory,
+    DeleteJob,
+    Disk,
+    FlushJob,
+    Log,
+    LogConfig,
+    OpenFiles,
+    RecoveryReport,
+    StorageError,
+    read_topic_id,
+    write_topic_id,
+)
+from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
+from barnabas.metadata.topic_configs import own_defaults
+from barnabas.wire.errors import ErrorCode
+
+logger = logging.getLogger(__name__)
+
+_LOG_FILE = re.compile(
+    rf"\d{{20}}\..+|log\.state.*|{re.escape(METADATA_FILE)}.*|{re.escape(FLUSH_MARK)}"
+)
+_FLUSHES_AT_CLOSE = 16
+_TRY_AGAIN_S = 5.0
+
+Replicas = list[Partition | None]
+
+
+class Partitions:
+    """Finds a partition by topic name or id; opens, reconfigures and deletes them."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        image: MetadataImage,
+        data: DataDirectory,
+        disk: Disk,
+        loop: AbstractEventLoop,
+        executor: Executor,
+        on_append: Callable[[Partition], None],
+        *,
+        clock: Clock,
+        node_id: int,
+        on_follower_ready: Callable[[Partition], None] = ignore,
+        on_doubt: Callable[[Partition], None] = ignore,
+        on_offline: Callable[[str, bytes, int], None] = ignore_offline,
+        is_cut_off: Callable[[], bool] = never,
+        is_suspect: Callable[[], bool] = never,
+        threads: Callable[[int, str], Executor] = ThreadPoolExecutor,
+    ) -> None:
+        """`on_append` is called after each append to a partition that has to be flushed, and
+        `on_follower_ready` when a leader sees that the in-sync set should change, and `on_doubt`
+        when a replica can't vouch for what it has acknowledged, and `on_offline` when the disk
+        refuses one. While `is_cut_off`, others may lead what this node believes to lead. The disk
+        `is_suspect` if it may have lost something since this node last used it."""
+        self._config = config
+        self.image = image
+        """What `apply` and `reconfigure` go by; replaced as a whole when a snapshot is loaded."""
+        self._data = data
+        self._disk = disk
+        self._files = OpenFiles(disk, limit=4096)
+        self._loop = loop
+        self._executor = executor
+        self._threads = threads
+        self._clock = clock
+        self._node_id = node_id
+        self._is_suspect = is_suspect
+        self._suspects: set[tuple[bytes, int]] = set()
+        """Those that could not be opened yet when the disk was suspect."""
+        self.high_watermarks = HighWatermarkCheckpoint(disk, data.path)
+        self._host = PartitionHost(
+            node_id,
+            loop,
+            clock,
+            config.number("replica.lag.time.max.ms"),
+            self._broker_epoch_of,
+            on_append,
+            on_follower_ready,
+            is_cut_off,
+            on_doubt,
+            on_offline,
+            self._rejected,
+            self.high_watermarks.moved.add,
+            self._set_aside,
+        )
+        self.by_name: dict[str, Replicas] = {}
+        self.by_id: dict[bytes, Replicas] = {}
+        self.by_encoded_name: dict[bytes, Replicas] = {}
+        self.led: dict[Partition, None] = {}
+        """Those that this node leads, in the order in which it began to."""
+        self.leaders_changed: list[Callable[[Partition], None]] = []
+        """Called with a partition in which another epoch has begun, and with one that is gone."""
+        self.rejected: dict[Partition, int] = {}
+        """Those of which a follower asks again for what it was sent, and from which offset on."""
+        self.any_rejected = Event()
+
+    def __iter__(self) -> Iterator[Partition]:
+        for partitions in tuple(self.by_name.values()):
+            for partition in tuple(partitions):
+                if partition is not None:
+                    yield partition
+
+    def get(self, topic: str, index: int) -> Partition | None:
+        partitions = self.by_name.get(topic, ())
+        return partitions[index] if 0 <= index < len(partitions) else None
+
+    def find(self, topic: str | bytes, index: int) -> Partition | ErrorCode:
+        """The replica of a topic, given by name or id, or what to say to whoever asks for it."""
+        if isinstance(topic, bytes):
+            partitions = self.by_id.get(topic)
+            if partitions is None:
+                return ErrorCode.UNKNOWN_TOPIC_ID
+        else:
+            partitions = self.by_name.get(topic)
+        if partitions is None or not 0 <= index < len(partitions):
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return partitions[index] or ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    def _broker_epoch_of(self, node_id: int) -> int | None:
+        broker = self.image.brokers.get(node_id)
+        return broker.epoch if broker is not None and broker.is_active else None
+
+    def cut_off(self) -> None:
+        """Nobody can say whether what waits will be committed: let them ask whoever leads now."""
+        for partition in tuple(self.led):
+            partition.cut_off()
+
+    # -- in step with the image --------------------------------------------------------------------
+
+    def say_what_is_lost(self) -> None:
+        """Name, at the start, partitions that are nowhere else and whose directory is gone."""
+        found = set(self._data.partitions())
+        for topic in self.image.topics.values():
+            for image in topic.partitions:
+                if image.replicas != [self._node_id] or (topic.name, image.index) in found:
+                    continue
+                known = self.high_watermarks.acknowledged(topic.name, topic.topic_id, image.index)
+                if not known:
+                    logger.warning(
+                        "%s-%d has lost its directory and all that was in it: it begins empty",
+                        topic.name,
+                        image.index,
+                    )
+
+    def apply(self, topic: TopicImage, indexes: Iterable[int]) -> None:
+        """Bring the replicas of these partitions of a topic in step with the image.
+
+        A replica that the disk does not let be opened, or removed, is tried again later.
+        """
+        settings = self._settings(topic.name)
+        partitions = self.by_id.get(topic.topic_id)
+        if partitions is None:
+            partitions = self.by_id[topic.topic_id] = []
+        self.by_name[topic.name] = partitions
+        self.by_encoded_name[topic.name.encode()] = partitions
+        partitions += [None] * (len(topic.partitions) - len(partitions))
+        for index in indexes:
+            image = topic.partitions[index]
+            partition = partitions[index]
+            try:
+                if self._node_id in image.replicas:
+                    if partition is None:
+                        partition = self._open(topic, index, settings)
+                        partitions[index] = partition
+                        self.high_watermarks.opened(partition)
+                        self._suspects.discard((topic.topic_id, index))
+                        if partition.doubt:
+                            self._host.on_doubt(partition)
+                    self._assign(partition, image)
+                elif partition is not None:
+                    partitions[index] = None
+                    self._remove(partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            except StorageError as error:
+                logger.error("%s-%d: %s", topic.name, index, error)
+                if partitions[index] is None and self._node_id in image.replicas:
+                    if self._is_suspect():
+                        self._suspects.add((topic.topic_id, index))
+                    self._host.on_offline(topic.name, topic.topic_id, index)
+                self._loop.call_later(_TRY_AGAIN_S, self._try_again, topic.topic_id, index)
+
+    def _rejected(self, partition: Partition, offset: int) -> None:
+        self.rejected[partition] = offset
+        self.any_rejected.set()
+
+    @property
+    def has_suspects(self) -> bool:
+        """Whether one that may have lost something could not be opened yet."""
+        return bool(self._suspects)
+
+    def reapply(self, partition: Partition) -> None:
+        """Have a replica take over once more what is agreed."""
+        self._try_again(partition.topic_id, partition.index)
+
+    def _try_again(self, topic_id: bytes, index: int) -> None:
+        topic = self.image.topics_by_id.get(topic_id)
+        if topic is not None:
+            self.apply(topic, [index])
+
+    def _assign(self, partition: Partition, image: PartitionImage) -> None:
+        led_anew = partition.apply(image)
+        if partition.is_leader:
+            self.led[partition] = None
+        else:
+            self.led.pop(partition, None)
+        if led_anew:
+            self._tell(partition)
+
+    def brokers_changed(self) -> None:
+        """Brokers were fenced, or are back: followers on them may join now, or not any more."""
+        for partition in tuple(self.led):
+            if partition.leading is not None and not partition.leading.is_alone:
+                partition.look()
+                if partition.is_isr_change_due:
+                    self._host.on_follower_ready(partition)
+
+    def _tell(self, partition: Partition) -> None:
+        for changed in self.leaders_changed:
+            changed(partition)
+
+    def _open(
+        self, topic: TopicImage, index: int, settings: tuple[LogConfig, AppendLimits]
+    ) -> Partition:
+        log_config, limits = settings
+        path = self._data.partition_path(topic.name, index)
+        acknowledged = self.high_watermarks.acknowledged(topic.name, topic.topic_id, index)
+        was_there = self._disk.exists(path)
+        owner = read_topic_id(self._disk, path)
+        if owner not in (None, topic.topic_id):
+            # The topic was deleted, and made anew, while this node was away.
+            logger.warning(
+                "%s-%d is of an earlier topic of that name; it is %s now",
+                topic.name,
+                index,
+                self._data.set_aside(topic.name, index),
+            )
+            owner = None
+        if owner is None:
+            write_topic_id(self._disk, path, topic.topic_id)
+        key = topic.topic_id, index
+        power_lost = self._is_suspect() or key in self._suspects
+        now_ms = self._clock.now_ms()
+        log = Log.open(
+            self._disk, path, log_config, now_ms, files=self._files, power_lost=power_lost
+        )
+        if log.recovery is not None:
+            _warn(topic.name, index, log.recovery)
+        name = f"{topic.name}-{index}"
+        finding = NO_DOUBT
+        if topic.partitions[index].is_only_replica(self._node_id):
+            accept_alone(
+                name, log, acknowledged, now_ms, was_there=was_there, power_lost=power_lost
+            )
+        else:
+            finding = examine(log, acknowledged, was_there=was_there, power_lost=power_lost)
+        log.configure(log_config)  # what was settled when it was written may be other now
+        partition = Partition(topic.name, index, topic.topic_id, log, limits, self._host)
+        partition.doubt, partition.suspect_from, partition.lacks_end = finding
+        log.is_in_doubt = bool(partition.doubt)
+        if log.flush_required and log.flushed_offset < log.log_end_offset:
+            log.flush()  # what a crash left in memory only is not to be shown yet
+        elif log.lacks_flush_mark:
+            self._host.on_append(partition)
+        return partition
+
+    def _set_aside(self, partition: Partition) -> str:
+        """A new directory for what is cut off a partition's log; see `set_aside_directories`."""
+        return self._data.set_aside_path(partition.topic, partition.index, self._clock.now_ms())
+
+    def reconfigure(self, topic: str) -> None:
+        """Settings of the topic, or the defaults behind them, have changed."""
+        log_config, limits = self._settings(topic)
+        for partition in self.by_name.get(topic, ()):
+            if partition is not None:
+                partition.configure(log_config, limits)
+
+    def delete_topic(self, name: str, topic_id: bytes) -> None:
+        """Take the topic out of sight at once and off the disk in the background."""
+        partitions = self.by_id.pop(topic_id, [])
+        if self.by_name.get(name) is partitions:
+            del self.by_name[name]
+            del self.by_encoded_name[name.encode()]
+        for partition in partitions:
+            if partition is not None:
+                try:
+                    self._remove(partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                except (
+                    StorageError
+                ) as error:  # its topic's id keeps it from being taken for another
+                    logger.error("%s-%d: %s", name, partition.index, error)
+
+    def _remove(self, partition: Partition, error: ErrorCode) -> None:
+        """Raises `StorageError` if the directory stays where it is; the replica is gone anyhow."""
+        partition.retire(error)
+        self.led.pop(partition, None)
+        self.high_watermarks.removed(partition.topic, partition.index)
+        self._tell(partition)
+        partition.log.abandon()
+        self.run_later(self._data.delete_partition(partition.topic, partition.index))
+
+    def run_later(self, job: DeleteJob, delay_ms: int = 0) -> None:
+        """Remove files on another thread, as removing a large one takes a while."""
+        self._loop.call_later(delay_ms / 1000, self._loop.run_in_executor, self._executor, job.run)
+
+    def set_strays_aside(self, keep: set[str]) -> None:
+        """Rename directories of partitions that the image does not give to this node.
+
+        A delete that a crash cut short leaves some, but so does metadata that was lost: they are
+        kept for people to look at, and out of the way of a new topic of that name. What only has
+        the name of a partition, and holds something else than a log, is somebody else's. Replicas
+        that have moved to another node are removed. The image must be the newest there is.
+        """
+        self.high_watermarks.forget_unclaimed(self._is_kept_here)
+        for topic, index in self._data.partitions():
+            if topic in keep or self._is_kept_here(topic, index):
+                continue
+            path = self._data.partition_path(topic, index)
+            if not self._holds_a_log(path):
+                logger.warning("%s-%d is no partition and is left alone", topic, index)
+                continue
+            image = self.image.topics.get(topic)
+            if image is not None and read_topic_id(self._disk, path) == image.topic_id:
+                self.run_later(self._data.delete_partition(topic, index))
+                continue
+            logger.warning(
+                "%s-%d belongs to no topic; it is %s now, remove that if nobody misses it",
+                topic,
+                index,
+                self._data.set_aside(topic, index),
+            )
+
+    def _is_kept_here(self, topic: str, index: int) -> bool:
+        image = self.image.topics.get(topic)
+        return (
+            image is not None
+            and index < len(image.partitions)
+            and self._node_id in image.partitions[index].replicas
+        )
+
+    def _holds_a_log(self, path: str) -> bool:
+        try:
+            names = self._disk.list_files(path)
+            return not self._disk.list_directories(path) and all(map(_LOG_FILE.fullmatch, names))
+        except OSError:
+            return False
+
+    def close(self) -> bool:
+        """Flush and close every log, so that the next start needs no scan; whether all went well.
+
+        The flushes run side by side: one after the other, a thousand partitions take seconds.
+        """
+        flushes: list[tuple[Partition, FlushJob]] = []
+        failed: list[Partition] = []
+        for partition in self:
+            with _logged(partition, failed):
+                job = partition.log.prepare_flush(everything=True)
+                if job is not None:
+                    flushes.append((partition, job))
+        with self._threads(_FLUSHES_AT_CLOSE, "flush") as pool:
+            for _ in pool.map(lambda flush: flush[1].run(), flushes):
+                pass
+        for partition, job in flushes:
+            with _logged(partition, failed):
+                partition.log.complete_flush(job)
+        for partition in self:
+            with _logged(partition, failed):
+                partition.close()
+        self.high_watermarks.close()
+        return not failed
+
+    def _settings(self, topic: str) -> tuple[LogConfig, AppendLimits]:
+        """What a topic obeys."""
+        config = self._config
+        configs = self.image.topic_configs(topic)
+        configs = {**own_defaults(topic, configs), **configs}
+        limits = AppendLimits(
+            config.topic_number(configs, "max.message.bytes"),
+            config.number("max.decompressed.batch.bytes"),
+            config.topic_number(configs, "message.timestamp.before.max.ms"),
+            config.topic_number(configs, "message.timestamp.after.max.ms"),
+            "compact" in str(config.topic_value(configs, "cleanup.policy")).split(","),
+            config.topic_number(configs, "min.insync.replicas"),
+        )
+        return config.log_config(configs), limits
+
+
+def _warn(topic: str, index: int, recovery: RecoveryReport) -> None:
+    if recovery.lost:
+        logger.warning("%s-%d has lost %s", topic, index, recovery.lost)
+    if recovery.scanned_bytes or recovery.dropped_segments:
+        logger.warning(
+            "%s-%d was not closed: scanned %d bytes, cut %d",
+            topic,
+            index,
+            recovery.scanned_bytes,
+            recovery.cut_bytes,
+        )
+
+
+@contextmanager
+def _logged(partition: Partition, failed: list[Partition]) -> Iterator[None]:
+    """A log that can't be closed well is scanned at the next start; the others still are."""
+    try:
+        yield
+    except StorageError as error:
+        failed.append(partition)
+        logger.error("%s-%d was not closed well: %s", partition.topic, partition.index, error)

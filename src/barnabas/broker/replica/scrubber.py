@@ -1,0 +1,141 @@
+"""Looks through what is stored, at a low rate, for what has rotted since it was written.
+
+A segment is read when it has not been written to for a while, and again after an interval; what
+was read when is remembered in memory only. A replica with rot in it is in doubt: it leaves the
+in-sync set, and fetches the records again from another one. If no other replica is in sync, it goes
+on, and readers are told which records are gone.
+"""
+
+import logging
+from asyncio import AbstractEventLoop, sleep
+from concurrent.futures import Executor
+
+from barnabas.broker.replica.partition import Partition
+from barnabas.broker.replica.partitions import Partitions
+from barnabas.broker.runtime.clock import Clock
+from barnabas.broker.settings.config import BrokerConfig
+from barnabas.log import Rot, ScrubJob, StorageError
+
+logger = logging.getLogger(__name__)
+
+_STEP_BYTES = 64 * 1024
+_REST_S = 60.0
+_REJECTED_REST_S = 5.0
+"""A follower that asks again for another reason shall not make this node read all day."""
+_COLD_MS = 3_600_000
+"""What was written lately is read from memory, which tells nothing of the disk."""
+
+
+class Scrubber:
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        executor: Executor,
+        clock: Clock,
+        config: BrokerConfig,
+        partitions: Partitions,
+    ) -> None:
+        self._loop = loop
+        self._executor = executor
+        self._clock = clock
+        self._config = config
+        self._partitions = partitions
+        self._read_ms: dict[Partition, dict[int, int]] = {}
+        """When each segment was read, by its base offset."""
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        config = self._config
+        while True:
+            interval_ms = config.number("log.scrub.interval.ms")
+            await sleep(min(_REST_S, interval_ms / 1000))
+            if config.number("log.scrub.bytes.per.second") == 0:
+                continue
+            for partition in self._partitions:
+                await self._scrub(partition, interval_ms)
+                await sleep(0)
+            gone = [partition for partition in self._read_ms if partition.deleted]
+            for partition in gone:
+                del self._read_ms[partition]
+
+    async def run_rejected(self) -> None:
+        """Look at once where a follower finds damage; until it is cancelled."""
+        partitions = self._partitions
+        while True:
+            await partitions.any_rejected.wait()
+            partitions.any_rejected.clear()
+            rejected = dict(partitions.rejected)
+            partitions.rejected.clear()
+            for partition, offset in rejected.items():
+                if not partition.deleted:
+                    base_offset = partition.log.segment_with(offset)
+                    await self._look(partition, base_offset, in_haste=True)
+            await sleep(_REJECTED_REST_S)
+
+    async def _look(
+        self, partition: Partition, base_offset: int, *, in_haste: bool = False
+    ) -> None:
+        try:
+            await self._read(partition, base_offset, in_haste=in_haste)
+        except (StorageError, OSError) as error:
+            if not partition.deleted:
+                logger.error("scrubbing %s-%d: %s", partition.topic, partition.index, error)
+
+    async def _scrub(self, partition: Partition, interval_ms: int) -> None:
+        now_ms = self._clock.now_ms()
+        try:
+            due = partition.log.last_written_ms()
+        except StorageError as error:
+            logger.error(
+                "%s-%d can't be looked through: %s", partition.topic, partition.index, error
+            )
+            return
+        read_ms = self._read_ms.get(partition, {})
+        cold_ms = min(interval_ms, _COLD_MS)
+        for base_offset, written_ms in due:
+            if now_ms - written_ms < cold_ms:
+                continue
+            if now_ms - read_ms.get(base_offset, -interval_ms) < interval_ms:
+                continue
+            await self._look(partition, base_offset)
+            if partition.deleted:
+                return
+            self._read_ms.setdefault(partition, {})[base_offset] = now_ms
+
+    async def _read(
+        self, partition: Partition, base_offset: int, *, in_haste: bool = False
+    ) -> None:
+        job = partition.log.scrub(base_offset)
+        if job is None:
+            return
+        try:
+            while await self._loop.run_in_executor(self._executor, job.step, _STEP_BYTES):
+                rate = self._config.number("log.scrub.bytes.per.second")
+                if in_haste:
+                    continue
+                if rate == 0:
+                    return
+                await sleep(_STEP_BYTES / rate)
+        finally:
+            job.close()
+        if job.rot is not None and not partition.deleted:
+            self._found(partition, job, job.rot)
+
+    def _found(self, partition: Partition, job: ScrubJob, rot: Rot) -> None:
+        log = partition.log
+        if not log.is_still_there(job.segment):
+            return
+        is_news = log.lost_ranges.at(rot.start) is None
+        log.lose(*rot)
+        if is_news:
+            logger.error(
+                "%s-%d: offsets %d to %d are damaged: %s",
+                partition.topic,
+                partition.index,
+                rot.start,
+                rot.end - 1,
+                rot.reason,
+            )
+        if len(partition.replicas) > 1 and not partition.doubt:
+            partition.suspect_from = log.lost_ranges.first_offset
+            partition.lost(f"it has lost {log.lost_ranges}")

@@ -1,0 +1,9 @@
+"""The process around a node: clock, memory, event loop, child processes, standard streams.
+
+clock               wall clock and monotonic clock
+slices              long work, a slice at a time
+loop_stalls         how long the event loop has stood still
+child_process       long work in another process
+free_memory         gives memory back to the system
+standard_streams    output that may be closed or full
+"""

@@ -1,0 +1,48 @@
+"""Whether a returning disk may be trusted."""
+
+from pathlib import Path
+
+import pytest
+
+from barnabas.broker.control.disk_trust import UNKNOWN_EPOCH, DiskTrust
+from barnabas.log import OsDisk
+
+
+def trust(directory: Path, boot_id: str) -> DiskTrust:
+    return DiskTrust(OsDisk(), str(directory), boot_id)
+
+
+def test_a_new_disk_vouches_for_nothing(tmp_path: Path) -> None:
+    assert trust(tmp_path, "boot").read() == (UNKNOWN_EPOCH, False)
+
+
+def test_a_killed_process_has_lost_nothing(tmp_path: Path) -> None:
+    trust(tmp_path, "boot").registered(7)
+    assert trust(tmp_path, "boot").read() == (7, True)
+
+
+def test_a_machine_that_went_down_may_have_lost_something(tmp_path: Path) -> None:
+    trust(tmp_path, "boot").registered(7)
+    assert trust(tmp_path, "other boot").read() == (7, False)
+
+
+def test_a_clean_stop_outlives_the_machine(tmp_path: Path) -> None:
+    trust(tmp_path, "boot").stopped(7)
+    assert trust(tmp_path, "other boot").read() == (7, True)
+
+
+def test_a_clean_stop_is_over_with_the_next_registration(tmp_path: Path) -> None:
+    trust(tmp_path, "boot").stopped(7)
+    trust(tmp_path, "other boot").registered(8)
+    assert trust(tmp_path, "third boot").read() == (8, False)
+
+
+def test_an_unknown_boot_is_no_reason_to_trust(tmp_path: Path) -> None:
+    trust(tmp_path, "").registered(7)
+    assert trust(tmp_path, "").read() == (7, False)
+
+
+@pytest.mark.parametrize("text", ["", "broker.epoch=x\nclean=true\n", "clean=true\n", "\xff"])
+def test_a_file_that_makes_no_sense_vouches_for_nothing(tmp_path: Path, text: str) -> None:
+    (tmp_path / "broker.state").write_text(text, encoding="latin-1")
+    assert trust(tmp_path, "boot").read() == (UNKNOWN_EPOCH, False)

@@ -1,0 +1,68 @@
+"""The table of fetch sessions, without a broker."""
+
+from random import Random
+
+from barnabas.broker.fetch.fetch_session import FetchSession
+from barnabas.broker.fetch.fetch_sessions import FetchSessions
+from barnabas.wire.errors import ErrorCode
+
+
+def opened(sessions: FetchSessions) -> FetchSession:
+    session = sessions.open()
+    assert session.session_id > 0
+    return session
+
+
+def test_epochs_follow_each_other() -> None:
+    sessions = FetchSessions(10, Random(1))
+    session = opened(sessions)
+    assert sessions.use(session.session_id, 1, -1) is session
+    assert sessions.use(session.session_id, 1, -1) is ErrorCode.INVALID_FETCH_SESSION_EPOCH
+    assert sessions.use(session.session_id, 2, -1) is session
+
+
+def test_after_the_last_epoch_comes_the_first() -> None:
+    sessions = FetchSessions(10, Random(1))
+    session = opened(sessions)
+    session.epoch = 2**31 - 1
+    assert sessions.use(session.session_id, 2**31 - 1, -1) is session
+    assert sessions.use(session.session_id, 1, -1) is session
+
+
+def test_without_room_a_session_lives_for_one_request() -> None:
+    sessions = FetchSessions(0, Random(1))
+    assert sessions.open().session_id == 0
+
+
+def test_fewer_slots_take_effect_with_the_next_session() -> None:
+    sessions = FetchSessions(5, Random(1))
+    old = [opened(sessions) for _ in range(5)]
+    sessions.max_sessions = 2
+    new = opened(sessions)
+    kept = [s for s in (*old, new) if isinstance(sessions.use(s.session_id, 1, -1), FetchSession)]
+    assert kept == [old[-1], new]
+
+
+def test_closing_what_is_not_there() -> None:
+    sessions = FetchSessions(5, Random(1))
+    sessions.close(7)
+    assert sessions.use(7, 1, -1) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_a_follower_has_one_session_that_nobody_takes_away() -> None:
+    sessions = FetchSessions(2, Random(1))
+    first = sessions.open(replica_id=5)
+    other = sessions.open(replica_id=6)
+    for _ in range(5):
+        opened(sessions)
+    assert sessions.use(first.session_id, 1, 5) is first
+    assert sessions.use(first.session_id, 2, 6) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert sessions.use(first.session_id, 2, -1) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    second = sessions.open(replica_id=5)
+    assert sessions.use(first.session_id, 2, 5) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert sessions.use(second.session_id, 1, 5) is second
+    sessions.close(first.session_id, 5)
+    assert sessions.use(second.session_id, 2, 5) is second
+    sessions.close(second.session_id, 5)
+    assert sessions.use(second.session_id, 3, 5) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert sessions.use(other.session_id, 1, 6) is other

@@ -1,0 +1,87 @@
+"""A replica that follows, on a disk that refuses."""
+
+import asyncio
+
+import pytest
+
+from barnabas.broker.follower.follower_log import truncate
+from barnabas.broker.replica.append_limits import AppendLimits
+from barnabas.broker.replica.partition import Partition
+from barnabas.broker.replica.partition_host import PartitionHost
+from barnabas.broker.runtime.clock import Clock
+from barnabas.log import Log, LogConfig, StorageError
+from barnabas.metadata.image import PartitionImage
+from barnabas.replication import EpochEnd
+from tests.log.batches import put
+from tests.log.memory_disk import MemoryDisk
+
+LIMITS = AppendLimits(
+    1 << 20, 1 << 20, 2**63 - 1, 2**63 - 1, needs_keys=False, min_insync_replicas=2
+)
+LED_BY_2 = PartitionImage(0, [1, 2], [1, 2], 2, 5, 5)
+
+
+def replica() -> tuple[MemoryDisk, Partition]:
+    """A replica on node 1 with a record of epoch 0 and one of epoch 1, and a full disk."""
+    loop = asyncio.new_event_loop()
+    loop.close()
+    host = PartitionHost(1, loop, Clock(), 1000, lambda _: 1, lambda _: None, lambda _: None)
+    disk = MemoryDisk()
+    log = Log.open(disk, "data/t-0", LogConfig(), 0)
+    put(log, b"a", epoch=0)
+    put(log, b"b", epoch=1)
+    disk.capacity = disk.used()
+    return disk, Partition("t", 0, bytes(16), log, LIMITS, host)
+
+
+def test_what_can_not_be_cut_is_still_known_by_its_epoch() -> None:
+    disk, partition = replica()
+    with pytest.raises(StorageError, match="No space left"):
+        truncate(partition, EpochEnd(0, 1))
+    assert (partition.log.log_end_offset, partition.log.last_epoch) == (2, 1)
+    disk.capacity = 1 << 30
+    truncate(partition, EpochEnd(0, 1))
+    assert (partition.log.log_end_offset, partition.log.last_epoch) == (1, 0)
+
+
+def test_a_replica_that_the_disk_keeps_from_following_tries_again() -> None:
+    disk, partition = replica()
+    partition.suspect_from = 1
+    with pytest.raises(StorageError, match="No space left"):
+        partition.apply(LED_BY_2)
+    assert partition.partition_epoch == -1
+    disk.capacity = 1 << 30
+    assert partition.apply(LED_BY_2)
+    assert (partition.leader_id, partition.log.log_end_offset) == (2, 1)
+
+
+LED_BY_1 = PartitionImage(0, [1, 2], [1], 1, 6, 6)
+
+
+def test_a_replica_in_doubt_leads_only_if_nobody_can_stand_in_for_it() -> None:
+    disk, partition = replica()
+    disk.capacity = 1 << 30
+    partition.doubt = "it has lost something"
+    assert partition.apply(LED_BY_1)
+    assert not partition.is_leader
+    assert partition.must_lead_in_doubt(), "so that it looks again at what is agreed"
+    assert partition.apply(LED_BY_1)
+    assert partition.is_leader
+    # Its connection breaks for a moment, and it is elected again.
+    assert partition.apply(PartitionImage(0, [1, 2], [1], -1, 7, 7))
+    assert not partition.is_leader
+    assert partition.apply(PartitionImage(0, [1, 2], [1], 1, 8, 8))
+    assert partition.is_leader
+
+
+def test_a_doubt_stays_until_what_is_suspect_is_cut_off() -> None:
+    disk, partition = replica()
+    partition.leader_id = 2
+    partition.doubt, partition.suspect_from = "it has lost something", 1
+    with pytest.raises(StorageError, match="No space left"):
+        partition.doubt_settled()
+    assert partition.doubt
+    disk.capacity = 1 << 30
+    assert partition.doubt_settled()
+    assert not partition.doubt
+    assert partition.log.log_end_offset == 1

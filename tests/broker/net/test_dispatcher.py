@@ -1,0 +1,159 @@
+"""Frames straight to the dispatcher of a node in this process, without a socket in between."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from barnabas.broker.net.connection import Connection
+from barnabas.broker.net.dispatcher import Dispatcher, RequestContext, Route
+from barnabas.broker.node import Node
+from barnabas.broker.routes import routes
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.framing import decode_response, encode_request
+from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from barnabas.wire.primitives import WireError
+from tests.broker.raw_client import batch
+
+VERSIONS = range(3, 14)
+
+
+def request_frame(node: Node, version: int, records: bytes, acks: int = 1) -> bytearray:
+    topic_id = node.image.topics["t"].topic_id
+    name = "t" if version < 13 else ""
+    data = TopicProduceData(name, topic_id, [PartitionProduceData(0, records)])
+    request = ProduceRequest(None, acks, 1000, [data])
+    return bytearray(b"".join(encode_request(request, version, 7, "me"))[4:])
+
+
+def ends(node: Node) -> list[int]:
+    return [partition.log.log_end_offset for partition in node.partitions]
+
+
+def dispatch(dispatcher: Dispatcher[Node], node: Node, frame: bytearray) -> Any:
+    connection: Any = Connection(dispatcher.dispatch, node.connections)
+    answer = dispatcher.dispatch(memoryview(frame), connection)
+    return b"".join(answer) if isinstance(answer, list) else answer
+
+
+# -- without a controller --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [3, 8, 13])
+def test_a_node_that_is_cut_off_says_so(
+    local_node: Node, version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent_away: list[object] = []
+    monkeypatch.setattr(RequestContext, "send_away", lambda *_: sent_away.append(1))
+    monkeypatch.setattr(local_node.lifecycle, "_heard_of_ms", -(10**9))
+    for partition in local_node.partitions:
+        monkeypatch.setattr(partition.leading, "is_alone", False)  # else nobody else could lead
+    frame = request_frame(local_node, version, batch(b"a"))
+    before = ends(local_node)
+    answer = dispatch(Dispatcher(local_node, routes()), local_node, frame)
+    response = decode_response(memoryview(answer)[4:], ProduceResponse, version)
+    refused = response.responses[0].partition_responses[0]
+    assert refused.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    said = None if version < 8 else "this node has lost contact with the controller"
+    assert refused.error_message == said
+    assert ends(local_node) == before
+    assert sent_away
+
+
+def test_who_sends_what_nobody_would_take_is_not_sent_elsewhere(
+    local_node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also by a node that has stood still for longer than a session."""
+    sent_away: list[object] = []
+    monkeypatch.setattr(RequestContext, "send_away", lambda *_: sent_away.append(1))
+    monkeypatch.setattr(local_node.lifecycle, "_heard_of_ms", -(10**9))
+    frame = request_frame(local_node, 9, batch(b"a")[:-1] + b"!")
+    answer = dispatch(Dispatcher(local_node, routes()), local_node, frame)
+    response = decode_response(memoryview(answer)[4:], ProduceResponse, 9)
+    refused = response.responses[0].partition_responses[0]
+    assert refused.error_code == ErrorCode.CORRUPT_MESSAGE
+    assert not sent_away
+
+
+# -- bytes that are wrong --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [3, 8, 9, 12, 13])
+def test_a_frame_that_is_cut_off_stores_nothing(local_node: Node, version: int) -> None:
+    dispatcher = Dispatcher(local_node, routes())
+    frame = request_frame(local_node, version, batch(b"a" * 20))
+    before = ends(local_node)
+    for length in range(len(frame)):
+        with pytest.raises(WireError):
+            dispatch(dispatcher, local_node, frame[:length])
+    assert ends(local_node) == before
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300, deadline=None
+)
+@given(
+    version=st.sampled_from(VERSIONS),
+    acks=st.sampled_from([-1, 0, 1]),
+    at=st.integers(0, 400),
+    byte=st.integers(0, 255),
+)
+def test_a_changed_byte_is_an_answer_or_an_error(
+    local_node: Node, version: int, acks: int, at: int, byte: int
+) -> None:
+    """Never another exception; and the short cut stores only what the CRC vouches for."""
+    dispatcher = Dispatcher(local_node, routes())
+    frame = request_frame(local_node, version, batch(b"a" * 20), acks=acks)
+    frame[at % len(frame)] = byte
+    before = sum(ends(local_node))
+    refused = ""
+    try:
+        dispatch(dispatcher, local_node, frame)
+    except WireError as error:
+        refused = str(error)
+    assert "internal error" not in refused
+    assert sum(ends(local_node)) - before in ((0,) if refused else (0, 1))
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+
+def test_a_bug_costs_one_connection_and_is_logged(
+    local_node: Node, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    dispatcher = Dispatcher(local_node, [Route(MetadataRequest, broken)])
+    frame = bytearray(b"".join(encode_request(MetadataRequest([]), 9, 7, "me"))[4:])
+    with pytest.raises(WireError, match="internal error"):
+        dispatch(dispatcher, local_node, frame)
+    assert "ZeroDivisionError" in caplog.text
+
+
+@pytest.mark.parametrize("outcome", ["fails", "is cancelled", "can't be encoded"])
+def test_an_answer_that_never_comes_ends_the_connection(
+    local_node: Node, caplog: pytest.LogCaptureFixture, outcome: str
+) -> None:
+    """Whatever happens to a parked answer, the client must not wait for ever."""
+    parked: asyncio.Future[Any] = local_node.loop.create_future()
+    dispatcher = Dispatcher(local_node, [Route(MetadataRequest, lambda *_: parked)])
+    frame = bytearray(b"".join(encode_request(MetadataRequest([]), 9, 7, "me"))[4:])
+    answer = dispatch(dispatcher, local_node, frame)
+    if outcome == "fails":
+        parked.set_exception(ZeroDivisionError())
+    elif outcome == "is cancelled":
+        parked.cancel()
+    else:
+        parked.set_result("no response at all")
+    local_node.loop.run_until_complete(asyncio.wait([answer], timeout=30))
+    assert answer.cancelled()
+    assert bool(caplog.records) == (outcome != "is cancelled")

@@ -1,0 +1,258 @@
+"""Nodes know each other by a proof, and nobody else can give one."""
+
+import asyncio
+from asyncio import Future
+from collections.abc import Callable, Coroutine
+from typing import Any, cast
+
+import pytest
+
+from barnabas.broker.net.peer_proof import (
+    Credentials,
+    PeerIdentity,
+    ProofError,
+    Prover,
+    Verifier,
+    key_of,
+)
+from barnabas.broker.net.peers import Peers, PeerUnavailable, peer_client_id
+from barnabas.broker.runtime.clock import Clock
+from barnabas.wire.framing import decode_request, decode_request_header, encode_response
+from barnabas.wire.message import Request
+from barnabas.wire.messages.describe_cluster import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from barnabas.wire.messages.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from barnabas.wire.messages.vote import VoteRequest, VoteResponse
+from barnabas.wire.primitives import Reader
+
+NONCE, OTHER_NONCE = b"n" * 32, b"m" * 32
+
+
+def credentials(
+    node_id: int, *, cluster_id: str = "c", secret: bytes | None = b"secret"
+) -> Credentials:
+    identity = PeerIdentity(node_id, bytes([node_id]) * 16)
+    return Credentials(identity, cluster_id, key_of(secret, cluster_id))
+
+
+def test_both_sides_prove_that_they_know_the_secret() -> None:
+    prover = Prover(credentials(2), 1, NONCE)
+    verifier = Verifier(credentials(1), prover.hello, OTHER_NONCE)
+    proof = prover.answer(verifier.challenge)
+    assert verifier.check(proof) == (2, b"\2" * 16)
+    assert b"secret" not in prover.hello + verifier.challenge + proof
+
+
+@pytest.mark.parametrize("secret", [b"another", None])
+def test_with_another_secret_neither_side_believes_the_other(secret: bytes | None) -> None:
+    prover = Prover(credentials(2, secret=secret), 1, NONCE)
+    verifier = Verifier(credentials(1), prover.hello, OTHER_NONCE)
+    with pytest.raises(ProofError, match="another one"):
+        prover.answer(verifier.challenge)
+    for guess in (b"", bytes(32), verifier.challenge[32:]):
+        with pytest.raises(ProofError, match="another one"):
+            verifier.check(guess)
+
+
+def test_an_old_proof_is_worth_nothing() -> None:
+    prover = Prover(credentials(2), 1, NONCE)
+    proof = prover.answer(Verifier(credentials(1), prover.hello, OTHER_NONCE).challenge)
+    with pytest.raises(ProofError):
+        Verifier(credentials(1), prover.hello, b"o" * 32).check(proof)
+
+
+@pytest.mark.parametrize(
+    ("hello", "why"),
+    [
+        (Prover(credentials(2), 3, NONCE).hello, "this is node 1, not node 3"),
+        (Prover(credentials(2, cluster_id="d"), 1, NONCE).hello, "of cluster c"),
+        (Prover(credentials(1), 1, NONCE).hello, "two nodes have one number"),
+        (b"", "makes no sense"),
+        (bytes(200), "makes no sense"),
+        (b"\1" + b"\xff" * 56, "makes no sense"),
+        (Prover(credentials(2), 1, NONCE).hello + b"\xff", "makes no sense"),
+        (Prover(credentials(2), 1, NONCE).hello + b"x" * 1000, "makes no sense"),
+    ],
+)
+def test_who_is_not_meant_is_told_so(hello: bytes, why: str) -> None:
+    with pytest.raises(ProofError, match=why):
+        Verifier(credentials(1), hello, OTHER_NONCE)
+
+
+class Other(asyncio.Protocol):
+    """Node 1, which may be anybody."""
+
+    def __init__(self, stage: "Stage") -> None:
+        self.stage = stage
+        self.received = b""
+        self.verifier: Verifier | None = None
+        stage.connections += 1
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        self.received += data
+        while len(self.received) >= 4:
+            size = int.from_bytes(self.received[:4], "big")
+            if len(self.received) < 4 + size:
+                return
+            frame, self.received = self.received[4 : 4 + size], self.received[4 + size :]
+            self.answer(frame)
+
+    def answer(self, frame: bytes) -> None:
+        r = Reader(frame)
+        header = decode_request_header(r)
+        kinds: dict[int, type[Request[Any]]] = {
+            kind.API_KEY: kind
+            for kind in (
+                SaslHandshakeRequest,
+                SaslAuthenticateRequest,
+                VoteRequest,
+                DescribeClusterRequest,
+            )
+        }
+        request = decode_request(r, kinds[header.api_key], header.api_version)
+        response: Any
+        match request:
+            case SaslHandshakeRequest():
+                response = SaslHandshakeResponse()
+            case SaslAuthenticateRequest():
+                response = self.authenticate(bytes(request.auth_bytes))
+            case _:
+                self.stage.asked.append(type(request).__name__)
+                response = VoteResponse()
+                if isinstance(request, DescribeClusterRequest):
+                    response = DescribeClusterResponse(cluster_id="c")
+        if not self.stage.is_silent:
+            self.transport.writelines(
+                encode_response(response, header.api_version, header.correlation_id)
+            )
+
+    def authenticate(self, auth_bytes: bytes) -> SaslAuthenticateResponse:
+        try:
+            if self.verifier is None:
+                if self.stage.theirs is None:
+                    raise ProofError("this node is in no cluster yet")
+                self.verifier = Verifier(self.stage.theirs, auth_bytes, OTHER_NONCE)
+                return SaslAuthenticateResponse(auth_bytes=self.verifier.challenge)
+            self.stage.proved.append(self.verifier.check(auth_bytes).node_id)
+        except ProofError as error:
+            return SaslAuthenticateResponse(58, str(error))
+        return SaslAuthenticateResponse()
+
+
+class Stage:
+    """Node 2, which asks node 1."""
+
+    def __init__(self) -> None:
+        self.mine: Credentials | None = credentials(2)
+        self.theirs: Credentials | None = credentials(1)
+        self.is_silent = False
+        self.asked: list[str] = []
+        self.proved: list[int] = []
+        self.connections = 0
+
+    async def listen(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.server = await loop.create_server(lambda: Other(self), "127.0.0.1", 0)
+        port = self.server.sockets[0].getsockname()[1]
+        self.peers = Peers(
+            loop,
+            Clock(),
+            lambda _: ("127.0.0.1", port),
+            lambda _: None,
+            peer_client_id(2),
+            lambda: self.mine,
+            lambda count: NONCE[:count],
+        )
+
+    def call(self, request: Request[Any], timeout_ms: int = 30_000) -> "Future[Any]":
+        return self.peers.call(1, request, request.MAX_VERSION, timeout_ms=timeout_ms)
+
+
+def play(scenario: Callable[[Stage], Coroutine[Any, Any, None]]) -> None:
+    async def run() -> None:
+        stage = Stage()
+        await stage.listen()
+        async with asyncio.timeout(60):
+            await scenario(stage)
+        stage.peers.close()
+        stage.server.close()
+        await asyncio.sleep(0)
+
+    asyncio.run(run())
+
+
+def test_a_proof_is_given_once_for_a_connection() -> None:
+    async def scenario(stage: Stage) -> None:
+        for _ in range(5):
+            await stage.call(VoteRequest())
+        assert stage.asked == ["VoteRequest"] * 5
+        assert stage.proved == [2]
+        assert stage.connections == 1
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("theirs", [credentials(1, secret=b"x"), credentials(1, secret=None)])
+def test_who_has_another_secret_is_asked_nothing(
+    theirs: Credentials, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(stage: Stage) -> None:
+        stage.theirs = theirs
+        for _ in range(3):
+            with pytest.raises(PeerUnavailable):
+                await stage.call(VoteRequest())
+        assert not stage.asked
+        assert not stage.proved
+        assert len([r for r in caplog.records if "cluster.secret.file" in r.message]) == 1
+        stage.theirs = credentials(1)
+        await stage.call(VoteRequest())
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs"),
+    [
+        (None, credentials(1)),
+        (credentials(2), None),
+        (credentials(2), credentials(1, cluster_id="d")),
+        (credentials(2), credentials(3)),
+    ],
+)
+def test_before_they_know_each_other_nodes_only_ask_who_it_is(
+    mine: Credentials | None, theirs: Credentials | None
+) -> None:
+    async def scenario(stage: Stage) -> None:
+        stage.mine, stage.theirs = mine, theirs
+        assert (await stage.call(DescribeClusterRequest())).cluster_id == "c"
+        with pytest.raises(PeerUnavailable, match="not known to be a peer"):
+            await stage.call(VoteRequest())
+        assert stage.asked == ["DescribeClusterRequest"]
+        assert not stage.proved
+        stage.mine, stage.theirs = credentials(2), credentials(1)
+        await stage.call(VoteRequest())
+        assert stage.proved == [2], "as soon as both are in the cluster"
+
+    play(scenario)
+
+
+def test_who_does_not_answer_the_hello_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("barnabas.broker.net.peer_connection._PROOF_TIMEOUT_MS", 50)
+
+    async def scenario(stage: Stage) -> None:
+        stage.is_silent = True
+        with pytest.raises(PeerUnavailable, match="not proved itself in time"):
+            await stage.call(VoteRequest())
+        stage.is_silent = False
+        await stage.call(VoteRequest())
+
+    play(scenario)

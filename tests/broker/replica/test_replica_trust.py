@@ -1,0 +1,133 @@
+"""Whether a replica has all that it has acknowledged."""
+
+from random import Random
+
+import pytest
+
+from barnabas.broker.replica.replica_trust import NO_DOUBT, POWER_LOST, accept_alone, examine
+from barnabas.log import FLUSH_MARK, Log, LogConfig
+from tests.log.batches import put, readable
+from tests.log.memory_disk import MemoryDisk
+from tests.log.test_holes import COUNT, DIRECTORY, filled, flip, opened, segments, value
+
+FLUSHED = LogConfig(flush_messages=1)
+MARK = f"{DIRECTORY}/{FLUSH_MARK}"
+
+
+def test_a_whole_log_is_vouched_for() -> None:
+    disk = MemoryDisk()
+    filled(disk, vouched=False)
+    log = opened(disk)
+    assert examine(log, COUNT, was_there=True, power_lost=False) == NO_DOUBT
+
+
+def test_a_hole_is_a_reason_to_doubt() -> None:
+    disk = MemoryDisk()
+    filled(disk, vouched=False)
+    flip(disk, segments(disk)[1])
+    log = opened(disk)
+    finding = examine(log, COUNT, was_there=True, power_lost=False)
+    first = log.lost_ranges.first_offset
+    assert f"lost offsets {first} to {first}" in finding.doubt
+    assert finding.suspect_from == first
+
+
+@pytest.mark.parametrize("was_there", [True, False])
+def test_a_log_that_ends_before_what_it_had_acknowledged(was_there: bool) -> None:
+    disk = MemoryDisk()
+    if was_there:
+        filled(disk, vouched=False)
+        disk.unlink(segments(disk)[-1])
+    log = opened(disk)
+    end = log.log_end_offset
+    finding = examine(log, COUNT, was_there=was_there, power_lost=False)
+    assert (f"ends at {end}" if was_there else "directory is gone") in finding.doubt
+    assert f"all below {COUNT}" in finding.doubt
+    assert finding.suspect_from == end
+    assert examine(log, end, was_there=True, power_lost=False) == NO_DOUBT
+
+
+def test_after_a_loss_of_power_only_flushed_logs_are_believed() -> None:
+    disk = MemoryDisk()
+    filled(disk, vouched=False)
+    log = opened(disk, power_lost=True)
+    assert examine(log, COUNT, was_there=True, power_lost=True) == (POWER_LOST, 0, True)
+    log.configure(FLUSHED)
+    assert log.lacks_flush_mark
+    log.flush()
+    assert not log.lacks_flush_mark
+    log.abandon()
+    disk.power_loss(Random(1))
+    log = opened(disk, power_lost=True, config=FLUSHED)
+    assert examine(log, COUNT, was_there=True, power_lost=True) == NO_DOUBT
+    assert examine(log, COUNT + 1, was_there=True, power_lost=True).doubt
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_mark_is_true_whenever_the_power_goes(seed: int) -> None:
+    """Settings change to and fro; what was acknowledged under the mark is there afterwards."""
+    random = Random(seed)
+    disk = MemoryDisk()
+    log = Log.open(disk, DIRECTORY, LogConfig(segment_bytes=400), 0)
+    acknowledged = 0
+    for number in range(random.randint(1, 12)):
+        match random.randrange(4):
+            case 0:
+                log.configure(LogConfig(segment_bytes=400, flush_messages=1))
+            case 1:
+                log.configure(LogConfig(segment_bytes=400))
+            case _:
+                put(log, value(number))
+        if not log.flush_required:
+            acknowledged = log.log_end_offset
+        elif random.random() < 0.7:
+            log.flush()
+            acknowledged = max(acknowledged, log.flushed_offset)
+        if random.random() < 0.3:
+            log.checkpoint()
+    log.abandon()
+    disk.power_loss(random)
+    log = Log.open(disk, DIRECTORY, LogConfig(), 0, power_lost=True)
+    if log.is_flush_marked:
+        assert log.log_end_offset >= acknowledged
+        assert not log.lost_ranges
+
+
+def test_the_mark_goes_before_anything_unflushed_is_acknowledged() -> None:
+    disk = MemoryDisk()
+    log = Log.open(disk, DIRECTORY, FLUSHED, 0)
+    log.flush()
+    assert disk.exists(MARK), "also of an empty log"
+    log.configure(LogConfig())
+    assert not disk.exists(MARK)
+    log.configure(FLUSHED)
+    job = log.prepare_flush()
+    assert job is not None
+    log.configure(LogConfig())
+    job.run()
+    log.complete_flush(job)
+    assert not disk.exists(MARK), "the setting has changed while it was made"
+
+
+def test_the_only_replica_goes_on_behind_what_is_lost(caplog: pytest.LogCaptureFixture) -> None:
+    disk = MemoryDisk()
+    filled(disk, vouched=True)
+    disk.unlink(segments(disk)[-1])
+    log = opened(disk)
+    end = log.log_end_offset
+    accept_alone("t-0", log, COUNT, 0, was_there=True, power_lost=False)
+    assert f"t-0 has lost offsets {end} to {COUNT - 1} (its end is gone)" in caplog.text
+    assert put(log, b"more").base_offset == COUNT
+    assert readable(log) == {**{o: value(o) for o in range(end)}, COUNT: b"more"}
+
+
+def test_the_only_replica_after_a_loss_of_power(caplog: pytest.LogCaptureFixture) -> None:
+    """What was not flushed may be gone, as the documentation says: no hole is made of it."""
+    disk = MemoryDisk()
+    filled(disk, vouched=False)
+    disk.unlink(segments(disk)[-1])
+    log = opened(disk, power_lost=True)
+    end = log.log_end_offset
+    accept_alone("t-0", log, COUNT, 0, was_there=True, power_lost=True)
+    assert f"t-0 lost offsets {end} to {COUNT - 1} when the machine lost power" in caplog.text
+    assert put(log, b"more").base_offset == end
