@@ -11,7 +11,7 @@ import barnabas
 from barnabas.broker.node import Node
 from barnabas.broker.settings.config import BrokerConfig, ConfigError
 from barnabas.broker.settings.definitions import BROKER_CONFIGS
-from barnabas.broker.settings_without_effect import NAMES_WITHOUT_EFFECT
+from barnabas.broker.settings.without_effect import NAMES_WITHOUT_EFFECT
 from barnabas.controller.controller_config import ControllerConfig
 from barnabas.log import LogConfig
 from barnabas.metadata.image import MetadataImage

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from barnabas.broker.settings.definitions import BROKER_CONFIGS
-from barnabas.broker.settings_without_effect import why_without_effect
+from barnabas.broker.settings.without_effect import why_without_effect
 from barnabas.controller.configs import BrokerSettings
 from barnabas.log import LogConfig
 from barnabas.metadata.config_values import ConfigValue, InvalidConfigError, did_you_mean
