@@ -21,7 +21,7 @@ from barnabas.errors import (
 )
 from tests.api.conftest import Fill, fill
 from tests.api.faces import Face
-from tests.support.broker import wait_until
+from tests.support.wait import wait_until
 
 BEGIN = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)  # 1_700_000_000_000
 
@@ -352,7 +352,7 @@ def test_closing_ends_the_loop_of_another_thread(servers: str, topic_with: Fill)
     with barnabas.Consumer(servers, topic) as consumer:
         thread = threading.Thread(target=lambda: seen.extend(int(m.value) for m in consumer))
         thread.start()
-        wait_until(lambda: len(seen) == 3, 60, "not everything is read")
+        wait_until(lambda: len(seen) == 3, "not everything is read")
     thread.join(60)
     assert not thread.is_alive()
     assert seen == [0, 1, 2]

@@ -18,6 +18,7 @@ from barnabas import Message, TopicPartition
 from barnabas.errors import InvalidArgument
 from tests.api.conftest import Fill
 from tests.api.faces import Face
+from tests.support.wait import wait_until
 
 
 def committed(servers: str, group: str, topic: str) -> dict[int, int]:
@@ -27,10 +28,10 @@ def committed(servers: str, group: str, topic: str) -> dict[int, int]:
 
 
 def until_committed(servers: str, group: str, topic: str, offsets: dict[int, int]) -> None:
-    end = time.monotonic() + 60
-    while (found := committed(servers, group, topic)) != offsets:
-        assert time.monotonic() < end, found
-        time.sleep(0.05)
+    wait_until(
+        lambda: committed(servers, group, topic) == offsets,
+        lambda: f"committed: {committed(servers, group, topic)}, expected: {offsets}",
+    )
 
 
 def test_a_message_is_done_when_the_next_one_is_asked_for(

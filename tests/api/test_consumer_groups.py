@@ -17,17 +17,11 @@ from barnabas.client.group.group_member import GroupMember
 from barnabas.errors import BrokerError
 from tests.api.conftest import Fill, fill
 from tests.api.faces import Face
+from tests.support.wait import wait_until
 
 QUICK = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 10_000, "commit_interval_ms": 100}
 SHORT_SESSION = {**QUICK, "session_timeout_ms": 1_500}
 SHORT_REBALANCE = {**QUICK, "rebalance_timeout_ms": 1_500}
-
-
-def until(condition: Callable[[], Any], timeout_s: float = 60) -> None:
-    end = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 class Member:
@@ -97,14 +91,14 @@ def test_members_share_the_partitions_and_nothing_is_read_twice(
 ) -> None:
     topic = topic_with(40, 4)
     with Member(servers, topic) as first:
-        until(lambda: len(first.messages) == 40)
+        wait_until(lambda: len(first.messages) == 40)
         with Member(servers, topic) as second:
-            until(lambda: len(first.partitions) == len(second.partitions) == 2)
+            wait_until(lambda: len(first.partitions) == len(second.partitions) == 2)
             fill(servers, topic, range(40, 80), 4)
-            until(lambda: len(first.messages) + len(second.messages) == 80)
-        until(lambda: first.partitions == {0, 1, 2, 3})
+            wait_until(lambda: len(first.messages) + len(second.messages) == 80)
+        wait_until(lambda: first.partitions == {0, 1, 2, 3})
         fill(servers, topic, range(80, 100), 4)
-        until(lambda: len(first.messages) + len(second.messages) == 100)
+        wait_until(lambda: len(first.messages) + len(second.messages) == 100)
         time.sleep(0.2)
     assert values([first, second]) == list(range(100))
     assert first.news[:2] == [("assigned", [0, 1, 2, 3]), ("revoked", [0, 1, 2, 3])]
@@ -135,8 +129,8 @@ def test_partitions_are_committed_before_they_go(servers: str, topic_with: Fill)
             return len(second.partitions) == len(first.assignment) == 1
 
         with Member(servers, topic) as second:
-            until(shared)
-            until(lambda: shared() and len(second.messages) + len(rest) == 6)
+            wait_until(shared)
+            wait_until(lambda: shared() and len(second.messages) + len(rest) == 6)
             time.sleep(0.1)
             assert shared()
             assert len(second.messages) + len(rest) == 6
@@ -150,9 +144,9 @@ def test_a_handler_slower_than_the_session_stays(servers: str, topic_with: Fill)
             time.sleep(2.0)
 
     with Member(servers, topic, handle, **SHORT_SESSION) as member:
-        until(lambda: len(member.messages) == 1)
+        wait_until(lambda: len(member.messages) == 1)
         born = member.id
-        until(lambda: len(member.messages) == 2)
+        wait_until(lambda: len(member.messages) == 2)
         assert member.id == born
     assert member.values == [0, 1]
     assert [what for what, _ in member.news] == ["assigned", "revoked"]
@@ -162,10 +156,10 @@ def test_a_rebalance_waits_for_the_handler(servers: str, topic_with: Fill) -> No
     """It ends in time, so its message is committed before the partition goes."""
     topic = topic_with(2, 2)
     with Member(servers, topic, lambda _message: time.sleep(0.8)) as slow:
-        until(lambda: slow.messages)
+        wait_until(lambda: slow.messages)
         with Member(servers, topic) as other:
-            until(lambda: len(slow.partitions) == len(other.partitions) == 1)
-            until(lambda: len(slow.messages) + len(other.messages) == 2)
+            wait_until(lambda: len(slow.partitions) == len(other.partitions) == 1)
+            wait_until(lambda: len(slow.messages) + len(other.messages) == 2)
             time.sleep(0.2)
     assert values([slow, other]) == [0, 1]
     assert "lost" not in [what for what, _ in slow.news]
@@ -179,19 +173,19 @@ def test_a_handler_slower_than_the_rebalance_stays(servers: str, topic_with: Fil
         finished.wait(60)
 
     with Member(servers, topic, handle, **SHORT_REBALANCE) as slow:
-        until(lambda: slow.messages)
+        wait_until(lambda: slow.messages)
         at_work_on = slow.messages[0].partition
         born = slow.id
         with Member(servers, topic) as other:
-            until(lambda: len(other.partitions) == 1)
+            wait_until(lambda: len(other.partitions) == 1)
             assert slow.id == born
             assert len(slow.messages) == 1  # and it is still at it
             got = other.partitions
             assert slow.partitions == {0, 1} - got
             finished.set()
-            until(lambda: {*slow.values, *other.values} == {0, 1})
+            wait_until(lambda: {*slow.values, *other.values} == {0, 1})
             fill(servers, topic, range(2, 22), 2)
-            until(lambda: {*slow.values, *other.values} == set(range(22)))
+            wait_until(lambda: {*slow.values, *other.values} == set(range(22)))
             assert slow.id == born
     lost = [partitions for what, partitions in slow.news if what == "lost"]
     assert lost == [sorted(got)]
@@ -209,12 +203,12 @@ def test_what_is_done_after_a_rebalance_without_the_application_counts(
     with barnabas.Consumer(servers, topic, **settings) as consumer:
         messages = list(islice(consumer, 10))
         with Member(servers, topic) as other:
-            until(lambda: len(consumer.assignment) == 1)
+            wait_until(lambda: len(consumer.assignment) == 1)
             (kept,) = consumer.assignment
             for message in messages:
                 consumer.done(message)
-            until(lambda: consumer.committed([kept]) == {kept: 5})
-            until(lambda: len(other.messages) == 5)
+            wait_until(lambda: consumer.committed([kept]) == {kept: 5})
+            wait_until(lambda: len(other.messages) == 5)
             assert {message.partition for message in other.messages} == {1 - kept.partition}
             assert consumer.poll(0.2) == []
 
@@ -254,13 +248,13 @@ def test_a_blocking_handler_in_asyncio_stays(servers: str, topic_with: Fill) -> 
 def test_who_was_thrown_out_is_told_and_comes_back(servers: str, topic_with: Fill) -> None:
     topic = topic_with(4, 2)
     with Member(servers, topic) as member:
-        until(lambda: len(member.messages) == 4)
-        until(lambda: member.consumer.committed() != {})
+        wait_until(lambda: len(member.messages) == 4)
+        wait_until(lambda: member.consumer.committed() != {})
         born = member.id
         throw_out(servers, topic, born)
-        until(lambda: member.id not in ("", born))
+        wait_until(lambda: member.id not in ("", born))
         fill(servers, topic, range(4, 8), 2)
-        until(lambda: len(member.messages) == 8)
+        wait_until(lambda: len(member.messages) == 8)
     assert member.news[:3] == [("assigned", [0, 1]), ("lost", [0, 1]), ("assigned", [0, 1])]
     assert sorted(member.values) == list(range(8))
 
@@ -284,7 +278,7 @@ def until_joined(consumer: barnabas.Consumer) -> None:
         assert consumer.poll(0.05) == []
         return bool(consumer.assignment)
 
-    until(is_joined)
+    wait_until(is_joined)
 
 
 def test_a_static_member_comes_back_without_a_rebalance(servers: str, topic_with: Fill) -> None:
@@ -306,7 +300,7 @@ def test_a_static_member_comes_back_without_a_rebalance(servers: str, topic_with
 def test_who_is_no_member_hears_that_it_cannot_commit(servers: str, topic_with: Fill) -> None:
     topic = topic_with(3)
     with Member(servers, topic) as member:
-        until(lambda: member.messages)
+        wait_until(lambda: member.messages)
         with barnabas.Consumer(servers, group=topic, commit_interval_ms=50) as consumer:
             consumer.assign({TopicPartition(topic, 0): 0})
             assert len(consumer.poll(30)) == 3

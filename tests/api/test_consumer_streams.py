@@ -17,6 +17,7 @@ from barnabas import Message, TopicPartition
 from barnabas.errors import InvalidArgument, UndecodableRecord
 from tests.api.conftest import Fill, fill
 from tests.api.test_consumer_commits import committed, until_committed
+from tests.support.wait import wait_until
 
 
 class Workers:
@@ -41,11 +42,11 @@ class Workers:
             self.errors[number] = error
 
     def until(self, count: int) -> None:
-        end = time.monotonic() + 60
-        while sum(map(len, self.got)) < count:
-            assert time.monotonic() < end, list(map(len, self.got))
+        def have_all() -> bool:
             assert not any(self.errors), self.errors
-            time.sleep(0.01)
+            return sum(map(len, self.got)) >= count
+
+        wait_until(have_all, lambda: f"{list(map(len, self.got))} of {count} records")
 
     def join(self) -> None:
         for thread in self._threads:
@@ -96,13 +97,12 @@ def test_threads_share_by_key(servers: str, broker_of_groups: barnabas.Cluster) 
 
 def until_handled(consumer: barnabas.Consumer, count: int) -> None:
     """Wait until all streams have come back for more."""
-    end = time.monotonic() + 60
-    while True:
+
+    def all_committed() -> bool:
         consumer.commit()
-        if sum(consumer.committed().values()) == count:
-            return
-        assert time.monotonic() < end
-        time.sleep(0.02)
+        return sum(consumer.committed().values()) == count
+
+    wait_until(all_committed, lambda: f"committed: {consumer.committed()}")
 
 
 def test_threads_share_by_partition(servers: str, topic_with: Fill) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,7 +11,7 @@ import pytest
 
 from barnabas.errors import ClientClosed, DeliveryTimedOut, WaitsForItself
 from tests.api.clock import AioClock, Clock, Core
-from tests.support.broker import wait_until
+from tests.support.wait import wait_until, wait_until_async
 
 
 def engines() -> list[threading.Thread]:
@@ -98,8 +97,7 @@ def test_whoever_waits_while_somebody_else_closes_is_told() -> None:
     clock = Clock()
     with ThreadPoolExecutor() as pool:
         asleep = pool.submit(clock.sleep, 60)
-        while clock.core.said != ["sleeps"]:
-            time.sleep(0.001)
+        wait_until(lambda: clock.core.said == ["sleeps"])
         clock.close()
         with pytest.raises(ClientClosed):
             asleep.result(60)
@@ -108,8 +106,7 @@ def test_whoever_waits_while_somebody_else_closes_is_told() -> None:
     async def in_tasks() -> None:
         aio = AioClock()
         asleep = asyncio.create_task(aio.sleep(60))
-        while aio.core.said != ["sleeps"]:
-            await asyncio.sleep(0.001)
+        await wait_until_async(lambda: aio.core.said == ["sleeps"])
         await aio.close()
         with pytest.raises(ClientClosed):
             await asleep
@@ -136,7 +133,7 @@ def interrupt_when(condition: Callable[[], bool]) -> None:
     """Press Ctrl-C, so to speak, as soon as something holds."""
 
     def press() -> None:
-        wait_until(condition, 60, "nobody waits")
+        wait_until(condition, "nobody waits")
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=press).start()
@@ -157,7 +154,7 @@ def test_ctrl_c_ends_closing() -> None:
     interrupt_when(clock.core.closing.is_set)
     with pytest.raises(KeyboardInterrupt):
         clock.close()
-    wait_until(lambda: not engines(), 60, "the engine runs on")
+    wait_until(lambda: not engines(), "the engine runs on")
     assert clock.core.said == []
 
 
@@ -165,8 +162,7 @@ def test_cancelling_a_task_cancels_the_core() -> None:
     async def cancel() -> list[str]:
         async with AioClock() as aio:
             asleep = asyncio.create_task(aio.sleep(60))
-            while not aio.core.said:
-                await asyncio.sleep(0.001)
+            await wait_until_async(lambda: aio.core.said)
             asleep.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await asleep
@@ -180,10 +176,9 @@ def test_a_blocking_application_does_not_hold_up_the_core() -> None:
     async def block() -> None:
         async with AioClock() as aio:
             asleep = asyncio.create_task(aio.sleep(0.05))
-            while not aio.core.said:
-                await asyncio.sleep(0.001)
+            await wait_until_async(lambda: aio.core.said)
             # A handler that computes: it gives nothing back to its loop.
-            wait_until(lambda: aio.core.said == ["sleeps", "slept"], 60, "the core stands still")
+            wait_until(lambda: aio.core.said == ["sleeps", "slept"], "the core stands still")
             assert await asleep == "slept"
 
     asyncio.run(block())
@@ -205,7 +200,7 @@ def test_a_client_that_is_dropped_is_closed_in_the_background() -> None:
     clock.age_s()
     with pytest.warns(ResourceWarning, match="this Clock was not closed"):
         del clock
-    wait_until(lambda: not engines(), 60, "the engine runs on")
+    wait_until(lambda: not engines(), "the engine runs on")
     assert core.said == ["closed"]
 
 

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 
 import barnabas
 from barnabas import Cluster, Consumer, Producer, TopicPartition, errors
-from tests.support.broker import wait_until
+from tests.support.wait import wait_until
 
 PARTITIONS = 3
 QUICK = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 10_000}
@@ -81,10 +81,10 @@ def test_what_is_acknowledged_is_stored_once_and_in_order(
                 time.sleep(0.005)
 
     worker = Worker(produce)
-    wait_until(lambda: len(sent) > 1_000, 60, "nothing is sent")
+    wait_until(lambda: len(sent) > 1_000, "nothing is sent")
     barnabas_fault()
     hit = len(sent)
-    wait_until(lambda: len(sent) > hit + 200 and sent[hit + 100].done(), 60, "it does not go on")
+    wait_until(lambda: len(sent) > hit + 200 and sent[hit + 100].done(), "it does not go on")
     worker.finish()
     acknowledged: defaultdict[int, list[int]] = defaultdict(list)
     for number, each in enumerate(sent):
@@ -121,7 +121,7 @@ def test_what_cannot_be_delivered_is_not_overlooked() -> None:
     with Cluster() as cluster:
         cluster.create_topic("t")
         producer = Producer(cluster.bootstrap_servers, delivery_timeout_ms=1_000)
-        wait_until(lambda: is_delivered(producer.send("t", b"before")), 60, "nothing arrives")
+        wait_until(lambda: is_delivered(producer.send("t", b"before")), "nothing arrives")
         cluster.kill(1)
         looked_at = producer.send("t", b"looked at")
         with pytest.raises(errors.BarnabasError):
@@ -178,15 +178,15 @@ def test_a_reader_sees_each_message_once_while_leaders_change(
 
     worker = Worker(consume)
     with trickle(barnabas_cluster, barnabas_topic) as acknowledged:
-        wait_until(lambda: count() > 300, 60, "nothing is read")
+        wait_until(lambda: count() > 300, "nothing is read")
         barnabas_cluster.kill(barnabas_cluster.leader_of(barnabas_topic, 0))
         before = count()
-        wait_until(lambda: count() > before + 300, 60, "it does not go on")
+        wait_until(lambda: count() > before + 300, "it does not go on")
         barnabas_cluster.restart()
         barnabas_cluster.stop(barnabas_cluster.leader_of(barnabas_topic, 1))
         before = count()
-        wait_until(lambda: count() > before + 300, 60, "it does not go on")
-    wait_until(lambda: count() >= len(acknowledged), 60, "not everything is read")
+        wait_until(lambda: count() > before + 300, "it does not go on")
+    wait_until(lambda: count() >= len(acknowledged), "not everything is read")
     worker.finish()
     assert seen == {p: acknowledged[p::PARTITIONS] for p in range(PARTITIONS)}
 
@@ -230,7 +230,7 @@ class Crew:
         def complete() -> bool:
             return len(self.counts()) >= numbers
 
-        wait_until(complete, 60, f"not all of {numbers} are handled")
+        wait_until(complete, f"not all of {numbers} are handled")
 
     def check_order(self) -> None:
         """Each member has seen each partition in order; a message again only after a new start."""
@@ -248,14 +248,14 @@ def test_nobody_misses_or_repeats_a_message_when_members_come_and_go(
     crew = Crew(barnabas_cluster, topic)
     with trickle(barnabas_cluster, topic) as acknowledged:
         first = crew.member("ada")
-        wait_until(lambda: len(crew.handled) > 100, 60, "nothing is handled")
+        wait_until(lambda: len(crew.handled) > 100, "nothing is handled")
         second = crew.member("bob")
-        wait_until(lambda: {n for n, _, _ in crew.handled} == {"ada", "bob"}, 60, "bob is idle")
+        wait_until(lambda: {n for n, _, _ in crew.handled} == {"ada", "bob"}, "bob is idle")
         third = crew.member("eve", pause_s=0.001)
-        wait_until(lambda: "eve" in {n for n, _, _ in crew.handled}, 60, "eve is idle")
+        wait_until(lambda: "eve" in {n for n, _, _ in crew.handled}, "eve is idle")
         first.finish()
         before = len(crew.handled)
-        wait_until(lambda: len(crew.handled) > before + 200, 60, "it does not go on")
+        wait_until(lambda: len(crew.handled) > before + 200, "it does not go on")
     crew.wait_for(len(acknowledged))
     second.finish()
     third.finish()
@@ -277,10 +277,10 @@ def test_a_group_goes_on_when_the_node_that_leads_it_and_its_data_dies(
     crew = Crew(barnabas_cluster, barnabas_topic, commit_interval_ms=200)
     members = [crew.member("ada"), crew.member("bob")]
     with trickle(barnabas_cluster, barnabas_topic) as acknowledged:
-        wait_until(lambda: len(crew.handled) > 300, 60, "nothing is handled")
+        wait_until(lambda: len(crew.handled) > 300, "nothing is handled")
         barnabas_cluster.kill(coordinator_of(barnabas_cluster, barnabas_topic))
         before = len(crew.handled)
-        wait_until(lambda: len(crew.handled) > before + 600, 60, "it does not go on")
+        wait_until(lambda: len(crew.handled) > before + 600, "it does not go on")
     crew.wait_for(len(acknowledged))
     for member in members:
         member.finish()
@@ -315,7 +315,7 @@ def test_who_is_slower_than_a_rebalance_can_wait_loses_its_work_to_others(
             producer.send(topic, number, partition=number % PARTITIONS)
     crew = Crew(barnabas_cluster, topic, rebalance_timeout_ms=800)
     slow = crew.member("ada", pause_s=0.1)  # two seconds for what it has polled
-    wait_until(lambda: bool(crew.handled), 60, "nothing is handled")
+    wait_until(lambda: bool(crew.handled), "nothing is handled")
     quick = crew.member("bob")
     crew.wait_for(60)
     slow.finish()
@@ -395,11 +395,11 @@ def test_each_input_has_its_output_once_while_nodes_die_and_work_fails(
 
     worker = Worker(transform)
     with trickle(barnabas_cluster, inputs) as acknowledged:
-        wait_until(lambda: committed[0] > 200, 60, "nothing is committed")
+        wait_until(lambda: committed[0] > 200, "nothing is committed")
         barnabas_cluster.kill(barnabas_cluster.leader_of(outputs, 0))
         before = committed[0]
-        wait_until(lambda: committed[0] > before + 200, 60, "it does not go on")
-    wait_until(lambda: committed[0] >= len(acknowledged), 60, "not everything is committed")
+        wait_until(lambda: committed[0] > before + 200, "it does not go on")
+    wait_until(lambda: committed[0] >= len(acknowledged), "not everything is committed")
     worker.finish()
     found = read_all(barnabas_cluster, outputs, len(acknowledged))
     assert found == {p: acknowledged[p::PARTITIONS] for p in range(PARTITIONS)}

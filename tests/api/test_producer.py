@@ -13,6 +13,7 @@ from barnabas import Sent, TopicPartition
 from barnabas.errors import InvalidArgument, UnknownTopic
 from barnabas.records.murmur2 import partition_for_key
 from tests.api.producers import FACES, Face, read
+from tests.support.wait import wait_until, wait_until_async
 
 
 @pytest.fixture(params=FACES, ids=lambda face: face.name)
@@ -151,8 +152,7 @@ def test_a_batch_that_is_full_does_not_linger(
     async def main() -> None:
         async with face(bootstrap, linger_ms=60_000, **limit) as producer:
             sent = [await producer.send(topic, bytes(950)) for _ in range(11)]
-            while not sent[9].done():
-                await asyncio.sleep(0.01)
+            await wait_until_async(sent[9].done)
             assert not sent[10].done()
             assert sent[9].batch is not sent[10].batch
 
@@ -229,9 +229,7 @@ def test_partitions_that_are_added_are_used(bootstrap: str, admin: barnabas.Admi
         refreshing = producer._producer._sending
         refreshing._refresh_at = 0.0
         refreshing._accumulator.wake()
-        deadline = monotonic() + 30
-        while len(producer._producer.routes[topic].adds) < 3:
-            assert monotonic() < deadline
+        wait_until(lambda: len(producer._producer.routes[topic].adds) >= 3)
 
 
 def test_keys_and_values_in_other_formats(

@@ -26,6 +26,7 @@ from barnabas.errors import (
     WaitsForItself,
 )
 from tests.api.producers import FACES, Face, read
+from tests.support.wait import wait_until_async
 
 
 @pytest.fixture(params=FACES, ids=lambda face: face.name)
@@ -109,8 +110,7 @@ def test_what_somebody_has_asked_for_is_not_raised_again(
             (await producer.send(topic, bytes(2_000))).add_done_callback(heard.append)
             await producer.flush()
             sent = await producer.send(topic, bytes(2_000))
-            while not sent.done():
-                await asyncio.sleep(0.01)
+            await wait_until_async(sent.done)
             assert sent.exception() is not None
         assert len(heard) == 1
 
@@ -233,8 +233,9 @@ def test_a_broker_that_hangs_is_mentioned(face: Face, caplog: pytest.LogCaptureF
                 cluster.pause(1)
                 sent = await producer.send("t", b"after", partition=0)
                 waiting = asyncio.ensure_future(asyncio.to_thread(sent.result, 60))
-                while not any("broker 1 does not answer" in each for each in caplog.messages):
-                    await asyncio.sleep(0.02)
+                await wait_until_async(
+                    lambda: any("broker 1 does not answer" in each for each in caplog.messages)
+                )
                 cluster.resume(1)
                 assert (await waiting).offset == 1
 

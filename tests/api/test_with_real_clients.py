@@ -19,7 +19,7 @@ from tests.foreign_clients.confluent import Confluent
 from tests.foreign_clients.face import Client, Headers, Record
 from tests.foreign_clients.kafka_python import KafkaPython
 from tests.foreign_clients.members import Member, wait_for_shares
-from tests.support.broker import wait_until
+from tests.support.wait import wait_until
 
 OWN = Own()
 THEIRS = [Confluent(), KafkaPython(), AioKafka()]
@@ -179,13 +179,13 @@ def test_a_group_of_all_sorts_shares_the_work(
     members += [join(client) for client in order[1:]]
     wait_for_shares(members, [2, 2, 2])
     produce(bootstrap, topic, 120)
-    wait_until(lambda: sum(len(m.records) for m in members) >= 120, 60, "not everything was read")
+    wait_until(lambda: sum(len(m.records) for m in members) >= 120, "not everything was read")
     seen = [(r.partition, r.offset) for member in members for r in member.records]
     assert sorted(seen) == [(p, o) for p in range(PARTITIONS) for o in range(20)]
     members.pop(0).leave()
     wait_for_shares(members, [3, 3])
     produce(bootstrap, topic, 120)
-    wait_until(lambda: sum(len(m.records) for m in members) >= 200, 60, "not everything was read")
+    wait_until(lambda: sum(len(m.records) for m in members) >= 200, "not everything was read")
     new = [(r.partition, r.offset) for m in members for r in m.records if r.offset >= 20]
     assert sorted(new) == [(p, o) for p in range(PARTITIONS) for o in range(20, 40)]
 

@@ -40,7 +40,7 @@ from barnabas.wire.messages.produce import (
     TopicProduceData,
 )
 from tests.broker.raw_client import RawClient
-from tests.support.broker import wait_until
+from tests.support.wait import wait_until
 
 TOPIC, BROKER = 2, 4
 SET, DELETE, APPEND, SUBTRACT = range(4)
@@ -69,7 +69,7 @@ def find_coordinator(client: RawClient, group: str) -> None:
         (answer,) = client.ask(asked_for, 9).groups
         return (found.error_code, answer.error_code) == (ErrorCode.NONE, ErrorCode.NONE)
 
-    wait_until(serves, 60, f"nobody coordinates {group}")
+    wait_until(serves, f"nobody coordinates {group}")
 
 
 def delete_topic(client: RawClient, name: str) -> None:

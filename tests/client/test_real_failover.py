@@ -18,6 +18,7 @@ from barnabas.client.offsets.list_offsets import LATEST, list_offsets
 from barnabas.client.producer.record_producer import RecordProducer
 from barnabas.errors import CommitUncertain, ProducerFenced, TransactionAborted
 from tests.support.supervised import Supervised
+from tests.support.wait import wait_until_async
 
 PARTITIONS = 3
 
@@ -40,12 +41,11 @@ def run(main: Coroutine[Any, Any, None]) -> None:
 
 
 async def all_up(cluster: ClusterClient) -> None:
-    async with asyncio.timeout(60):
-        while True:
-            brokers = (await describe_cluster(cluster)).brokers
-            if len(brokers) == 3 and not any(broker.fenced for broker in brokers):
-                return
-            await asyncio.sleep(0.1)
+    async def three_serve() -> bool:
+        brokers = (await describe_cluster(cluster)).brokers
+        return len(brokers) == 3 and not any(broker.fenced for broker in brokers)
+
+    await wait_until_async(three_serve)
 
 
 async def killed(nodes: Supervised, node_id: int) -> None:
@@ -109,9 +109,7 @@ def test_nothing_is_lost_or_stored_twice(nodes: Supervised, hurt: Hurt) -> None:
                 await trouble
             assert producer.count.failed == 0, producer.count.first_error
             assert producer.count.delivered == sent
-            async with asyncio.timeout(60):
-                while reader.count < sent and not reader.task.done():
-                    await asyncio.sleep(0.05)
+            await wait_until_async(lambda: reader.count >= sent or reader.task.done())
             reader.stopping.set()
             await reader.task
             wanted = {
@@ -221,10 +219,13 @@ def test_every_record_is_worked_on_exactly_once(nodes: Supervised, hurt: Hurt) -
                 index: [b"%d" % i for i in range(index, sent, PARTITIONS)]
                 for index in range(PARTITIONS)
             }
-            async with asyncio.timeout(60):
-                while sum(map(len, (await committed_values(cluster, sink)).values())) < sent:
-                    assert not worker.task.done(), worker.task.exception()
-                    await asyncio.sleep(0.2)
+
+            async def all_committed() -> bool:
+                assert not worker.task.done(), worker.task.exception()
+                found = await committed_values(cluster, sink)
+                return sum(map(len, found.values())) >= sent
+
+            await wait_until_async(all_committed)
             worker.stopping.set()
             await worker.task
             assert await committed_values(cluster, sink) == wanted

@@ -8,9 +8,9 @@ import pytest
 
 from tests.cluster.workload import IMPATIENT, Workload
 from tests.conftest import ELSEWHERE
-from tests.support.broker import wait_until
 from tests.support.cluster import ClusterProcesses, SmallDisk
 from tests.support.network import CLIENTS, Network, NetworkUnavailable
+from tests.support.wait import wait_until
 
 TOPIC = "journal"
 SETTINGS = {
@@ -109,5 +109,5 @@ def compare_replicas(cluster: ClusterProcesses) -> None:
         return found
 
     with contextlib.suppress(AssertionError):
-        wait_until(lambda: not differing(), 60, "replicas differ")
+        wait_until(lambda: not differing(), "replicas differ")
     assert differing() == {}, "replicas differ; sizes by node"

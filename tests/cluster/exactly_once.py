@@ -15,8 +15,8 @@ from tests.cluster.pipelines import PARTITIONS, Pipelines
 from tests.cluster.transformer import ABORTED
 from tests.foreign_clients.conftest import CLIENTS
 from tests.foreign_clients.face import Client, Record
-from tests.support.broker import wait_until
 from tests.support.cluster import ClusterProcesses
+from tests.support.wait import wait_until
 
 STATE, STATE_PARTITIONS = "__transaction_state", 3
 EXACT = SETTINGS | {
@@ -44,7 +44,6 @@ def exactly_once(cluster: ClusterProcesses, directory: Path) -> Iterator[Pipelin
             for partition in range(PARTITIONS):
                 wait_until(
                     lambda where=(topic, partition): ends_alike(cluster, *where),
-                    60,
                     f"a transaction hangs in {topic}-{partition}",
                 )
 

@@ -22,9 +22,9 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest
 from tests.cluster.workload import IMPATIENT
 from tests.foreign_clients.conftest import CLIENTS
-from tests.support.broker import wait_until
 from tests.support.cluster import ClusterProcesses
 from tests.support.network import CLIENTS as CLIENT_HOST
+from tests.support.wait import wait_until
 
 SOURCE = "source"
 PARTITIONS = 3
@@ -213,7 +213,7 @@ class Pipelines:
             return condition()
 
         try:
-            wait_until(holds, timeout_s, "this goes on")
+            wait_until(holds, "this goes on", timeout_s=timeout_s)
         except AssertionError as error:
             behind = self._cluster.out_of_sync()
             open_ones = [

@@ -7,8 +7,8 @@ from pathlib import Path
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.cluster.exactly_once import EXACT
-from tests.support.broker import wait_until
 from tests.support.cluster import ClusterProcesses
+from tests.support.wait import wait_until
 
 ADVISED = {"metadata.recovery.strategy": "none"}
 """With the default, librdkafka 2.16 forgets the nodes and waits for one that it has forgotten."""
@@ -23,7 +23,7 @@ def test_offsets_are_sent_once_all_nodes_are_back(
     common = {"bootstrap.servers": cluster.bootstrap, "log_level": 2, **ADVISED}
     consumer = Consumer({**common, "group.id": "g", "enable.auto.commit": False})
     consumer.subscribe(["source"])
-    wait_until(lambda: consumer.poll(0.1) or consumer.assignment(), 60, "nothing is assigned")
+    wait_until(lambda: consumer.poll(0.1) or consumer.assignment(), "nothing is assigned")
     producer = Producer({**common, "transactional.id": "t"})
     producer.init_transactions()
 

@@ -9,8 +9,8 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
 from tests.cluster.conftest import TOPIC
 from tests.cluster.faults import wiped
-from tests.support.broker import wait_until
 from tests.support.cluster import ClusterProcesses, NodeProcess
+from tests.support.wait import wait_until
 
 COUNT = 1_000
 VALUES = [b"%06d" % number * 20 for number in range(COUNT)]
@@ -22,7 +22,7 @@ def fill(cluster: ClusterProcesses, **configs: str) -> None:
     cluster.wait_until_in_sync()
     produce(cluster)
     for node in cluster.nodes.values():
-        wait_until(lambda node=node: acknowledged(node) >= COUNT, 30, "no high watermark")
+        wait_until(lambda node=node: acknowledged(node) >= COUNT, "no high watermark")
 
 
 def produce(cluster: ClusterProcesses) -> None:
@@ -118,7 +118,6 @@ def wait_until_alike(cluster: ClusterProcesses) -> None:
     cluster.wait_until_whole()
     wait_until(
         lambda: len({content(node) for node in cluster.nodes.values()}) == 1,
-        30,
         "replicas differ",
     )
 
@@ -165,8 +164,8 @@ def test_rot_that_is_found_while_running(tmp_path: Path) -> None:
         leader = cluster.leader_of(TOPIC)
         before = content(leader)
         flipped(leader)
-        wait_until(lambda: "are damaged" in leader.log.read_text(), 60, "rot was not found")
-        wait_until(lambda: content(leader) == before, 60, "what rotted was not fetched again")
+        wait_until(lambda: "are damaged" in leader.log.read_text(), "rot was not found")
+        wait_until(lambda: content(leader) == before, "what rotted was not fetched again")
         wait_until_alike(cluster)
         assert consumed(cluster) == (VALUES, None)
 
@@ -178,7 +177,7 @@ def test_rot_that_a_follower_finds(cluster: ClusterProcesses) -> None:
     before = content(leader)
     with wiped(cluster, next(node for node in cluster.nodes.values() if node is not leader)):
         flipped(leader)
-    wait_until(lambda: content(leader) == before, 90, "what rotted was not fetched again")
+    wait_until(lambda: content(leader) == before, "what rotted was not fetched again", timeout_s=90)
     wait_until_alike(cluster)
     assert "are damaged" in leader.log.read_text()
     assert consumed(cluster) == (VALUES, None)
@@ -189,7 +188,7 @@ def test_the_only_replica(cluster: ClusterProcesses) -> None:
     cluster.create_topic(TOPIC, replicas=1, segment_bytes="16384", min_insync_replicas="1")
     produce(cluster)
     leader = cluster.leader_of(TOPIC)
-    wait_until(lambda: acknowledged(leader) >= COUNT, 30, "no high watermark")
+    wait_until(lambda: acknowledged(leader) >= COUNT, "no high watermark")
     leader.kill()
     truncated(leader)
     cluster.start()
@@ -201,7 +200,7 @@ def test_the_only_replica(cluster: ClusterProcesses) -> None:
     assert error.code() == KafkaError.INVALID_MSG
     assert f"has lost offsets {len(values)} to" in leader.log.read_text()
     alter(cluster, "damaged.records.skip", "true")
-    wait_until(lambda: consumed(cluster)[1] is None, 30, "readers can't skip")
+    wait_until(lambda: consumed(cluster)[1] is None, "readers can't skip")
     values, _ = consumed(cluster)
     assert 900 < len(values) < COUNT
     assert [value for value in VALUES if value in values] == values

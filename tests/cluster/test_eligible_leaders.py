@@ -10,8 +10,8 @@ from barnabas.embedded.view import PartitionState
 from tests.cli.conftest import Cli
 from tests.cluster.conftest import SETTINGS, TOPIC
 from tests.conftest import ELSEWHERE
-from tests.support.broker import wait_until
 from tests.support.cluster import ClusterProcesses, NodeProcess
+from tests.support.wait import wait_until
 
 RECORDS = 600
 
@@ -59,7 +59,7 @@ def lose_the_last_disk(cluster: ClusterProcesses) -> NodeProcess:
     others = [i for i in state(cluster).replicas if i != leader.node_id]
     for node_id in others:
         cluster[node_id].kill()
-    wait_until(lambda: set(state(cluster).isr) == {leader.node_id}, 60, "the in-sync set stays")
+    wait_until(lambda: set(state(cluster).isr) == {leader.node_id}, "the in-sync set stays")
     leader.kill()
     leader.wipe()
     cluster.start()

@@ -15,9 +15,9 @@ from tests.cluster.pipelines import PARTITIONS, SOURCE
 from tests.foreign_clients import aio
 from tests.foreign_clients.conftest import CLIENTS
 from tests.foreign_clients.face import Client, Fenced, Producer
-from tests.support.broker import wait_until
 from tests.support.cluster import ClusterProcesses, NodeProcess
 from tests.support.network import Network
+from tests.support.wait import wait_until
 
 
 def coordinator_of(cluster: ClusterProcesses, transactional_id: str) -> NodeProcess:
@@ -71,7 +71,7 @@ def test_clients_are_killed_and_frozen(tmp_path: Path, resources: contextlib.Exi
         zombies = [t.replaced[0] for t in running.transformers.values()]
         for zombie in zombies:
             zombie.send_signal(signal.SIGCONT)
-        wait_until(lambda: all(z.poll() is not None for z in zombies), 60, "a zombie is at large")
+        wait_until(lambda: all(z.poll() is not None for z in zombies), "a zombie is at large")
         # Fenced, as a rule. One that was frozen while it asked gives up for lack of an answer.
         assert 0 not in [zombie.returncode for zombie in zombies]
 

@@ -14,8 +14,8 @@ import pytest
 
 from barnabas.broker.quorum.describe import METADATA_QUESTION
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from tests.support.broker import wait_until
 from tests.support.cluster import ClusterProcesses
+from tests.support.wait import wait_until
 
 SECONDS = float(os.environ.get("BARNABAS_OVERLOAD_SECONDS", "30"))
 BUSY = int(os.environ.get("BARNABAS_OVERLOAD_PROCESSES", "50"))
@@ -48,7 +48,7 @@ def test_an_overloaded_machine_keeps_its_controller(cluster: ClusterProcesses) -
             process.kill()
         for process in busy:
             process.wait()
-    wait_until(lambda: not cluster.out_of_sync(), 60, "replicas are out of sync")
+    wait_until(lambda: not cluster.out_of_sync(), "replicas are out of sync")
     changes = quorum_epoch(cluster) - before
     print(f"{created} topics created, {failed} not, the epoch of the quorum rose by {changes}")
     assert changes <= MOST_CHANGES

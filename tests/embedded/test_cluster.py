@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, Producer
 
 import barnabas
 from barnabas.embedded.cluster import Cluster, ClusterError
-from tests.support.broker import wait_until
+from tests.support.wait import wait_until
 
 
 def test_any_client_finds_it_where_it_says() -> None:
@@ -89,7 +89,7 @@ def test_a_second_cluster_starts_fast_while_there_is_a_first(barnabas_cluster: C
 
 
 def test_its_log_can_be_read(barnabas_cluster: Cluster) -> None:
-    wait_until(lambda: "is ready on" in barnabas_cluster.log_of(1), 60, "node 1 said nothing")
+    wait_until(lambda: "is ready on" in barnabas_cluster.log_of(1), "node 1 said nothing")
 
 
 # -- what goes wrong -----------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaException, Message, Producer
 
 from barnabas.embedded.cluster import Cluster, ClusterError
-from tests.support.broker import wait_until
+from tests.support.wait import wait_until
 
 pytestmark = pytest.mark.barnabas(nodes=3, network=True)
 
@@ -157,4 +157,4 @@ def answers(cluster: Cluster, node: int, within_s: float = 60) -> bool:
 
 def _logs(cluster: Cluster, node: int, text: str) -> None:
     """What a node says goes through a pipe, and takes its time."""
-    wait_until(lambda: text in cluster.log_of(node), 60, f"node {node} did not say {text!r}")
+    wait_until(lambda: text in cluster.log_of(node), f"node {node} did not say {text!r}")

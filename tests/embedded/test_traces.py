@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ import barnabas
 from barnabas.embedded import storage
 from barnabas.embedded.cluster import Cluster, ClusterError
 from barnabas.embedded.nursery import Nursery
+from tests.support.wait import wait_until
 
 _PROGRAM = """
 import json, os, sys, time
@@ -51,13 +51,9 @@ class Traces:
         """Let the program come to its last line."""
         self.process.communicate("\n", timeout=60)
 
-    def are_gone(self, timeout_s: float = 60) -> bool:
-        deadline = time.monotonic() + timeout_s
-        while self.directory.exists() or any(map(_is_alive, self.pids)):
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.02)
-        return True
+    def wait_until_gone(self) -> None:
+        wait_until(lambda: not self.directory.exists(), f"{self.directory} is left")
+        wait_until(lambda: not any(map(_is_alive, self.pids)), "processes are left")
 
 
 def _is_alive(pid: int) -> bool:
@@ -89,14 +85,14 @@ def test_a_test_that_gets_a_signal(number: signal.Signals) -> None:
     """One of the nodes is paused then, and one killed."""
     with program("pass") as traces:
         os.killpg(traces.process.pid, number)  # as a terminal does, or a CI system
-        assert traces.are_gone()
+        traces.wait_until_gone()
 
 
 @pytest.mark.parametrize("last_line", ["pass", "raise KeyError", "os._exit(4)"])
 def test_a_test_that_ends(last_line: str) -> None:
     with program(last_line) as traces:
         traces.go_on()
-        assert traces.are_gone()
+        traces.wait_until_gone()
 
 
 def test_a_fork_of_the_test() -> None:
@@ -120,13 +116,13 @@ def test_a_fork_of_the_test() -> None:
         assert traces.directory.exists()
         assert _is_alive(traces.pids[2])
         traces.process.kill()  # but not its fork
-        assert traces.are_gone()
+        traces.wait_until_gone()
 
 
 def test_a_cluster_that_nobody_closes() -> None:
     with program("other = barnabas.Cluster(); other.start()") as traces:
         traces.go_on()
-        assert traces.are_gone()
+        traces.wait_until_gone()
 
 
 def test_nodes_end_with_their_nursery() -> None:
@@ -135,10 +131,7 @@ def test_nodes_end_with_their_nursery() -> None:
         nursery = psutil.Process(traces.process.pid).children()[0]
         psutil.Process(traces.pids[0]).resume()
         nursery.kill()
-        deadline = time.monotonic() + 60
-        while any(map(_is_alive, traces.pids)):
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        wait_until(lambda: not any(map(_is_alive, traces.pids)), "processes are left")
     storage.remove(traces.directory)
 
 

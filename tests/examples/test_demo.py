@@ -26,6 +26,7 @@ from examples.demo.traffic import LATEST, OPENING, Event, Traffic
 from examples.demo.view import PlainView, picture
 from examples.demo.watch import ClusterView
 from examples.demo.website import AHEAD, Website
+from tests.support.wait import wait_until
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "examples.demo", "--plain"]
@@ -54,15 +55,17 @@ def assert_nothing_left(tmp_path: Path, processes: list[psutil.Process]) -> None
 
 def wait_for_processes(demo: "subprocess.Popen[str]", *programs: str) -> list[psutil.Process]:
     """Everything that the demo has started, once all of these programs are running."""
-    deadline = time.monotonic() + 120
-    while True:
-        children = psutil.Process(demo.pid).children(recursive=True)
-        lines = [line_of(child) for child in children]
-        if all(any(program in line for line in lines) for program in programs):
-            return children
-        assert time.monotonic() < deadline, f"only {lines}"
+
+    def children() -> list[psutil.Process]:
+        return psutil.Process(demo.pid).children(recursive=True)
+
+    def started() -> list[psutil.Process]:
         assert demo.poll() is None
-        time.sleep(0.05)
+        found = children()
+        lines = [line_of(child) for child in found]
+        return found if all(any(program in line for line in lines) for program in programs) else []
+
+    return wait_until(started, lambda: f"only {list(map(line_of, children()))}", timeout_s=120)
 
 
 def line_of(process: psutil.Process) -> str:

@@ -10,7 +10,7 @@ from tests.foreign_clients.aio import AioKafka
 from tests.foreign_clients.confluent import Confluent
 from tests.foreign_clients.face import Admin, Client, NotOffered
 from tests.foreign_clients.kafka_python import KafkaPython
-from tests.support.broker import wait_until
+from tests.support.wait import wait_until
 
 CLIENTS: list[Client] = [Confluent(), KafkaPython(), AioKafka()]
 
@@ -46,7 +46,7 @@ def new_topic(creator: Admin, name: str) -> NewTopic:
         creator.create_topic(
             topic, partitions, {key.replace("_", "."): value for key, value in configs.items()}
         )
-        wait_until(lambda: topic in creator.topics(), 60, "the topic is not listed")
+        wait_until(lambda: topic in creator.topics(), "the topic is not listed")
         return topic
 
     return create

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Self
 
 from tests.foreign_clients.face import Consumer, Record
-from tests.support.broker import wait_until
+from tests.support.wait import wait_until
 
 Share = frozenset[tuple[str, int]]
 
@@ -70,4 +70,4 @@ def wait_for_shares(members: Sequence[Member], sizes: Sequence[int], timeout_s: 
         everything = frozenset().union(*shares)
         return sorted(map(len, shares)) == sorted(sizes) and len(everything) == sum(sizes)
 
-    wait_until(shared_out, timeout_s, f"the partitions are not shared out as {sizes}")
+    wait_until(shared_out, f"the partitions are not shared out as {sizes}", timeout_s=timeout_s)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.foreign_clients.conftest import NewTopic
 from tests.foreign_clients.face import Admin, Client
-from tests.support.broker import wait_until
+from tests.support.wait import wait_until
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def admin(client: Client, bootstrap: str) -> Iterator[Admin]:
 def create(admin: Admin, name: str, partitions: int = 1, **configs: str) -> None:
     """Create a topic and wait until it is known: Kafka's brokers learn of it a little later."""
     admin.create_topic(name, partitions, {k.replace("_", "."): v for k, v in configs.items()})
-    wait_until(lambda: name in admin.topics(), 60, "the topic is not listed")
+    wait_until(lambda: name in admin.topics(), "the topic is not listed")
 
 
 def fill(client: Client, bootstrap: str, topic: str, count: int) -> None:
@@ -34,7 +34,7 @@ def test_create_describe_list_and_delete_a_topic(admin: Admin, name: str) -> Non
     assert admin.partition_count(name) == 3
     assert admin.topic_configs(name)["retention.ms"] == "3600000"
     admin.delete_topic(name)
-    wait_until(lambda: name not in admin.topics(), 60, "the topic is still listed")
+    wait_until(lambda: name not in admin.topics(), "the topic is still listed")
 
 
 def test_a_topic_that_exists_is_not_created_again(admin: Admin, name: str) -> None:
@@ -66,7 +66,7 @@ def test_what_a_deleted_topic_held_is_gone(
     create(admin, name)
     fill(client, bootstrap, name, 10)
     admin.delete_topic(name)
-    wait_until(lambda: name not in admin.topics(), 60, "the topic is still listed")
+    wait_until(lambda: name not in admin.topics(), "the topic is still listed")
     create(admin, name)
     with client.consumer(bootstrap) as consumer:
         assert consumer.bounds(name, 0) == (0, 0)
@@ -75,7 +75,7 @@ def test_what_a_deleted_topic_held_is_gone(
 def test_add_partitions(client: Client, admin: Admin, bootstrap: str, name: str) -> None:
     create(admin, name, 2)
     admin.create_partitions(name, 5)
-    wait_until(lambda: admin.partition_count(name) == 5, 60, "there are no new partitions")
+    wait_until(lambda: admin.partition_count(name) == 5, "there are no new partitions")
     with client.producer(bootstrap) as producer:
         producer.send(name, b"new", partition=4)
         (outcome,) = producer.flush()
@@ -92,7 +92,7 @@ def test_replace_configs(admin: Admin, name: str) -> None:
     admin.replace_configs(name, {"segment.bytes": "1048576", "cleanup.policy": "compact"})
     assert default != "1048576"
     wait_until(
-        lambda: admin.topic_configs(name)["segment.bytes"] == "1048576", 60, "nothing has changed"
+        lambda: admin.topic_configs(name)["segment.bytes"] == "1048576", "nothing has changed"
     )
     configs = admin.topic_configs(name)
     assert configs["cleanup.policy"] == "compact"
@@ -107,10 +107,10 @@ def test_change_one_config(admin: Admin, name: str) -> None:
         return admin.topic_configs(name)["segment.bytes"] == value
 
     admin.change_config(name, "segment.bytes", "1048576")
-    wait_until(lambda: segment_bytes_are("1048576"), 60, "nothing has changed")
+    wait_until(lambda: segment_bytes_are("1048576"), "nothing has changed")
     assert admin.topic_configs(name)["retention.ms"] == "3600000"
     admin.change_config(name, "segment.bytes", None)
-    wait_until(lambda: segment_bytes_are(default), 60, "nothing was taken back")
+    wait_until(lambda: segment_bytes_are(default), "nothing was taken back")
     with pytest.raises(Exception, match=r"(?i)config|segment"):
         admin.change_config(name, "segment.bytes", "many")
 
@@ -151,14 +151,12 @@ def test_list_describe_and_delete_a_group(
     assert group not in admin.groups()
     with client.consumer(bootstrap, group) as consumer:
         consumer.subscribe([topic])
-        wait_until(lambda: consumer.poll() or consumer.assigned(), 60, "nothing is assigned")
-        wait_until(
-            lambda: admin.describe_group(group)[0] == "Stable", 60, "the group is not stable"
-        )
+        wait_until(lambda: consumer.poll() or consumer.assigned(), "nothing is assigned")
+        wait_until(lambda: admin.describe_group(group)[0] == "Stable", "the group is not stable")
         assert admin.describe_group(group) == ("Stable", 1)
         assert group in admin.groups()
         consumer.commit(topic, {0: 3, 1: 4}, "half way")
         assert admin.group_offsets(group, topic) == {0: 3, 1: 4}
-    wait_until(lambda: admin.describe_group(group) == ("Empty", 0), 60, "the group is not empty")
+    wait_until(lambda: admin.describe_group(group) == ("Empty", 0), "the group is not empty")
     admin.delete_group(group)
     assert group not in admin.groups()

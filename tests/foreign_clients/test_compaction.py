@@ -8,7 +8,8 @@ import pytest
 from tests.foreign_clients.confluent import Confluent
 from tests.foreign_clients.conftest import CLIENTS
 from tests.foreign_clients.face import Client, Producer
-from tests.support.broker import BrokerProcess, wait_until
+from tests.support.broker import BrokerProcess
+from tests.support.wait import wait_until
 
 END = b"the end"
 KEYS = 5
@@ -57,7 +58,7 @@ def read(client: Client, bootstrap: str, topic: str, isolation: str) -> list[tup
 
 
 def compacted_to(broker: BrokerProcess, topic: str, most_bytes: int) -> None:
-    wait_until(lambda: size(broker, topic) <= most_bytes, 60, f"{topic} is not compacted")
+    wait_until(lambda: size(broker, topic) <= most_bytes, f"{topic} is not compacted")
 
 
 def finished(broker: BrokerProcess, topic: str) -> None:
@@ -78,7 +79,6 @@ def test_every_library_finds_the_last_of_every_key(cleaning: BrokerProcess, name
     expected = [(b"%d" % (number % KEYS), b"%d" % number * 50) for number in range(95, 100)]
     wait_until(
         lambda: read(Confluent(), cleaning.bootstrap, name, "read_uncommitted") == expected,
-        60,
         f"{name} is not compacted",
     )
     for client in CLIENTS:

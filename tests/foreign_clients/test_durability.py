@@ -13,7 +13,8 @@ import pytest
 from tests.conftest import ELSEWHERE, MakeBroker
 from tests.foreign_clients.confluent import Confluent
 from tests.foreign_clients.face import Client, Delivery, Producer, Record
-from tests.support.broker import BrokerProcess, wait_until
+from tests.support.broker import BrokerProcess
+from tests.support.wait import wait_until
 
 TOPIC = "stream"
 PARTITIONS = 2
@@ -84,11 +85,11 @@ def test_acknowledged_records_survive_in_mid_stream(
             for _ in range(3):
                 before = len(stream.outcomes)
                 wait_until(
-                    lambda before=before: len(stream.outcomes) > before + 200, 60, "nothing flows"
+                    lambda before=before: len(stream.outcomes) > before + 200, "nothing flows"
                 )
                 broker.restart(kill=kill)
             before = len(stream.outcomes)
-            wait_until(lambda: len(stream.outcomes) > before + 200, 60, "nothing flows")
+            wait_until(lambda: len(stream.outcomes) > before + 200, "nothing flows")
         finally:
             stream.end()
     acknowledged = [number for number, outcome in stream.outcomes if outcome.error is None]

@@ -14,7 +14,7 @@ import pytest
 from tests.foreign_clients.conftest import NewTopic
 from tests.foreign_clients.face import Client
 from tests.foreign_clients.members import Member, wait_for_shares
-from tests.support.broker import wait_until
+from tests.support.wait import wait_until
 
 PARTITIONS = 6
 ROOT = Path(__file__).parents[2]
@@ -67,12 +67,12 @@ def test_a_group_reads_everything_once(
     first = join(commits=True)
     wait_for_shares([first], [6])
     produce(client, bootstrap, topic, 600)
-    wait_until(lambda: len(first.records) >= 600, 60, "not everything was read")
+    wait_until(lambda: len(first.records) >= 600, "not everything was read")
     second = join(commits=True)
     wait_for_shares([first, second], [3, 3])
     produce(client, bootstrap, topic, 600)
     both = [first, second]
-    wait_until(lambda: sum(len(m.records) for m in both) >= 1200, 60, "not everything was read")
+    wait_until(lambda: sum(len(m.records) for m in both) >= 1200, "not everything was read")
     seen = [(r.partition, r.offset) for member in both for r in member.records]
     assert sorted(seen) == [(p, o) for p in range(PARTITIONS) for o in range(200)]
     for partition in range(PARTITIONS):

@@ -9,8 +9,8 @@ import pytest
 
 from tests.foreign_clients.confluent import Confluent
 from tests.foreign_clients.conftest import NewTopic
-from tests.support.broker import wait_until
 from tests.support.machine import find_tool, missing
+from tests.support.wait import wait_until
 
 KCAT = find_tool("kcat")
 pytestmark = pytest.mark.skipif(KCAT is None, reason=missing("kcat"))
@@ -37,7 +37,7 @@ def test_produce_and_consume(
     lines = [f"key{i}:value {i} {'x' * i}" for i in range(100)]
     options = ["-z", compression, "-X", f"acks={acks}", "-H", "from=kcat", "-K", ":"]
     kcat(bootstrap, "-P", "-t", topic, *options, stdin="\n".join(lines))
-    wait_until(lambda: len(consume(bootstrap, topic)) == 100, 60, "the records are not there")
+    wait_until(lambda: len(consume(bootstrap, topic)) == 100, "the records are not there")
     records = consume(bootstrap, topic)
     assert [r["offset"] for r in records] == list(range(100))
     assert [f"{r['key']}:{r['payload']}" for r in records] == lines
@@ -84,10 +84,10 @@ def test_two_members_of_a_group_share_the_partitions(
         return [file.read_text().splitlines() for file in files]
 
     try:
-        wait_until(lambda: _described(bootstrap, topic) == 2, 60, "the members did not join")
+        wait_until(lambda: _described(bootstrap, topic) == 2, "the members did not join")
         for partition in range(4):
             kcat(bootstrap, "-P", "-t", topic, "-p", str(partition), stdin="a\nb\nc")
-        wait_until(lambda: sum(map(len, lines())) >= 12, 60, "not everything was read")
+        wait_until(lambda: sum(map(len, lines())) >= 12, "not everything was read")
     finally:
         for member in members:
             member.terminate()

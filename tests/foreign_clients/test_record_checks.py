@@ -11,7 +11,8 @@ from barnabas.log.offline.repair import repair_log
 from barnabas.log.storage import OsDisk
 from barnabas.records.batch import HEADER_SIZE, batch_size, patch_crc
 from tests.foreign_clients.confluent import Confluent
-from tests.support.broker import BrokerProcess, wait_until
+from tests.support.broker import BrokerProcess
+from tests.support.wait import wait_until
 
 HOUR_MS = 3_600_000
 
@@ -64,7 +65,7 @@ def test_records_without_a_timestamp_are_kept(broker: BrokerProcess) -> None:
     create(broker, "zz-old", retention_ms=str(HOUR_MS))
     produce(broker, "timeless", b"a", b"b", timestamp=-1)
     produce(broker, "zz-old", b"old", timestamp=int(time.time() * 1000) - 2 * HOUR_MS)
-    wait_until(lambda: watermarks(broker, "zz-old") == (1, 1), 60, "retention does nothing")
+    wait_until(lambda: watermarks(broker, "zz-old") == (1, 1), "retention does nothing")
     assert watermarks(broker, "timeless") == (0, 2)
     assert read(broker, "timeless", 2) == [b"a", b"b"]
 

@@ -11,7 +11,7 @@ from kafka.errors import InvalidTxnStateError, TransactionalIdNotFoundError
 from tests.foreign_clients.conftest import NewTopic
 from tests.foreign_clients.face import Producer
 from tests.foreign_clients.kafka_python import KafkaPython
-from tests.support.broker import wait_until
+from tests.support.wait import wait_until
 
 
 @pytest.fixture
@@ -60,7 +60,6 @@ def test_a_transaction_can_be_looked_at(
     producer.commit()
     wait_until(
         lambda: listed(admin, **own) == {name: TransactionState.COMPLETE_COMMIT},
-        60,
         "the transaction is not complete",
     )
     assert admin.describe_transactions([name])[name].topic_partitions == set()

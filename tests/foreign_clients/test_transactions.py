@@ -15,7 +15,8 @@ import pytest
 from tests.foreign_clients.confluent import Confluent
 from tests.foreign_clients.conftest import CLIENTS, NewTopic
 from tests.foreign_clients.face import Client, Fenced, MustAbort, Producer
-from tests.support.broker import BrokerProcess, wait_until
+from tests.support.broker import BrokerProcess
+from tests.support.wait import wait_until
 
 END = b"the end"
 
@@ -188,7 +189,7 @@ def test_the_end_of_a_partition_is_where_committed_records_end(
 
     assert ends() == [5, 1]
     producer.commit()
-    wait_until(lambda: ends() == [6, 6], 60, "the marker does not end the transaction")
+    wait_until(lambda: ends() == [6, 6], "the marker does not end the transaction")
 
 
 @pytest.mark.parametrize("compression", ["none", "zstd"])
@@ -300,7 +301,7 @@ def test_offsets_are_committed_with_the_transaction(
         producer.send_offsets(consumer.group_metadata(), source, {0: 4})
         producer.send_offsets(consumer.group_metadata(), source, {0: 5, 1: 7})
         producer.commit()
-        wait_until(lambda: consumer.committed(source, 0) == 5, 60, "the offset is not committed")
+        wait_until(lambda: consumer.committed(source, 0) == 5, "the offset is not committed")
         assert consumer.committed(source, 1) == 7
         producer.begin()
         producer.send_offsets(consumer.group_metadata(), source, {0: 8, 1: 8})
@@ -362,7 +363,7 @@ def test_a_member_that_lost_its_partitions_commits_nothing(
         write(producer, target, b"again")
         producer.send_offsets(other.group_metadata(), source, {0: 10})
         producer.commit()
-        wait_until(lambda: other.committed(source, 0) == 10, 60, "the offset is not committed")
+        wait_until(lambda: other.committed(source, 0) == 10, "the offset is not committed")
     end(bootstrap, target)
     assert committed(bootstrap, target) == {0: [b"again"]}
 
@@ -499,7 +500,7 @@ def test_a_transaction_outlives_the_broker_that_served_it(
         write(producer, "t", b"next")
         producer.commit()
         left.abort()
-        wait_until(lambda: consumer.committed("source", 0) == 3, 60, "the offset is not committed")
+        wait_until(lambda: consumer.committed("source", 0) == 3, "the offset is not committed")
     end(broker.bootstrap, "t", 3)
     found = committed(broker.bootstrap, "t", 3)
     both = [b"before", b"after"]

@@ -12,8 +12,8 @@ import pytest
 import barnabas
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from tests.broker.raw_client import RawClient
-from tests.support.broker import wait_until
 from tests.support.cluster import ClusterProcesses, NodeProcess
+from tests.support.wait import wait_until
 
 MAX_CONNECTIONS = 20
 SETTINGS = {"offsets.topic.num.partitions": "1", "auto.leader.rebalance.enable": "false"}
@@ -66,10 +66,10 @@ def test_a_node_that_was_killed_comes_back_through_a_crowd(tmp_path: Path, limit
             producer.flush()
         nodes = list(cluster.nodes.values())
         with Crowd(nodes):
-            wait_until(lambda: all(map(is_full, nodes)), 60, "the crowd is too small")
+            wait_until(lambda: all(map(is_full, nodes)), "the crowd is too small")
             cluster[2].kill()
             cluster[2].launch()
-            wait_until(lambda: is_in_service(cluster[2]), 60, "node 2 did not get through")
+            wait_until(lambda: is_in_service(cluster[2]), "node 2 did not get through")
         cluster.wait_until_whole()
 
 

@@ -38,9 +38,9 @@ from barnabas.wire.primitives import UnsupportedFieldError
 from tests.broker.raw_client import RawClient, batch
 from tests.hostile.forgeries import FORGERIES, METADATA, World, replica_fetch
 from tests.hostile.onlooker import MB, Onlooker
-from tests.support.broker import wait_until
 from tests.support.cluster import ClusterProcesses, NodeProcess
 from tests.support.peer import prover_of
+from tests.support.wait import wait_until
 
 TOPIC = "orders"
 SETTINGS = {
@@ -169,7 +169,7 @@ def open_transaction(cluster: ClusterProcesses) -> tuple[int, int]:
                 return each.producer_id, each.producer_epoch
         return None
 
-    wait_until(found, 60, "no transaction is open")
+    wait_until(found, "no transaction is open")
     producer = found()
     assert producer is not None
     return producer
@@ -181,7 +181,6 @@ def committed(cluster: ClusterProcesses, prefix: bytes, until: bytes) -> list[by
     with barnabas.Consumer(cluster.bootstrap, TOPIC) as consumer:
         wait_until(
             lambda: values.extend(m.value for m in consumer.poll(0.5)) or until in values,
-            60,
             f"{until!r} does not come",
         )
     return [value for value in values if value.startswith(prefix)]

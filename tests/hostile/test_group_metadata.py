@@ -8,7 +8,7 @@ from tests.broker.raw_client import RawClient
 from tests.broker.verbs import find_coordinator
 from tests.conftest import MakeBroker
 from tests.hostile.onlooker import MB, Onlooker, resident
-from tests.support.broker import wait_until
+from tests.support.wait import wait_until
 
 LIMIT = 32 * MB
 GROUPS = 60
@@ -46,5 +46,5 @@ def test_what_members_say_is_bounded_in_all_groups_together(make_broker: MakeBro
         def is_given_back() -> bool:
             return resident(broker.pid) < onlooker.before + LIMIT // 2
 
-        wait_until(is_given_back, 60, "memory of groups without members is not given back")
+        wait_until(is_given_back, "memory of groups without members is not given back")
         assert client.ask(_join("later", METADATA), _WITHOUT_ID).error_code == ErrorCode.NONE

@@ -7,7 +7,8 @@ import pytest
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from tests.broker.raw_client import RawClient
 from tests.hostile.onlooker import MB, resident
-from tests.support.broker import BrokerProcess, wait_until
+from tests.support.broker import BrokerProcess
+from tests.support.wait import wait_until
 
 COUNT = 2000
 
@@ -29,5 +30,5 @@ def test_idle_connections_take_little_and_leave_nothing(broker: BrokerProcess, b
         for _ in range(COUNT):
             client = stack.enter_context(RawClient(broker.host, broker.port))
             client.ask(ApiVersionsRequest("idle", "1"))
-        wait_until(lambda: grown() < COUNT * 10_000, 30, "idle connections keep their buffers")
-    wait_until(lambda: grown() < 10 * MB, 30, "memory of closed connections is not given back")
+        wait_until(lambda: grown() < COUNT * 10_000, "idle connections keep their buffers")
+    wait_until(lambda: grown() < 10 * MB, "memory of closed connections is not given back")

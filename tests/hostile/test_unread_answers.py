@@ -9,7 +9,8 @@ from tests.broker.raw_client import RawClient, batch
 from tests.broker.verbs import BY_NAME, asked, create_topic, fetch_request, produced
 from tests.conftest import MakeBroker
 from tests.hostile.onlooker import MB, Onlooker, resident
-from tests.support.broker import BrokerProcess, wait_until
+from tests.support.broker import BrokerProcess
+from tests.support.wait import wait_until
 
 LIMIT = 64 * MB
 CONSUMERS = 150
@@ -49,7 +50,7 @@ def test_answers_that_are_not_read_stay_within_their_limit(
                 last.ask(MetadataRequest(topics=[]))
         assert onlooker.grown < LIMIT + _OWN
         wait_until(
-            lambda: resident(broker.pid) < onlooker.before + _OWN, 30, "memory is not given back"
+            lambda: resident(broker.pid) < onlooker.before + _OWN, "memory is not given back"
         )
 
 
@@ -61,7 +62,7 @@ def test_many_small_answers_count_too(broker: BrokerProcess) -> None:
         for _ in range(300):
             client = stack.enter_context(_deaf(broker))
             client.send_bytes(client.frame(MetadataRequest(topics=None)) * 20)
-        wait_until(lambda: _names_the_limit(broker), 60, "nobody is closed")
+        wait_until(lambda: _names_the_limit(broker), "nobody is closed")
         assert onlooker.grown < LIMIT + _OWN
 
 

@@ -468,13 +468,6 @@ class Cluster:
         """What a consumer can read at a node."""
         return values_of(await self.consume(node_id, index=index))
 
-    async def until(self, condition: Callable[[], bool], seconds: float = 60) -> None:
-        for _ in range(int(seconds / 0.005)):
-            if condition():
-                return
-            await asyncio.sleep(0.005)
-        raise AssertionError("it does not come true")
-
 
 def run(
     path: Path,

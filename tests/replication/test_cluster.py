@@ -19,6 +19,7 @@ from barnabas.wire.messages.fetch import (
 from barnabas.wire.messages.metadata_records import RemoveTopicRecord
 from tests.broker.verbs import values_of
 from tests.replication.cluster import TOPIC, TOPIC_ID, Cluster, run
+from tests.support.wait import wait_until_async
 
 
 def ends(cluster: Cluster, index: int = 0) -> list[int]:
@@ -39,7 +40,7 @@ def test_records_reach_everybody(tmp_path: Path, version: int, acks: int) -> Non
             assert (answer.error_code, answer.base_offset) == (0, number)
             if acks == -1:
                 assert ends(cluster) == [number + 1] * 3
-        await cluster.until(lambda: marks(cluster) == [20] * 3)
+        await wait_until_async(lambda: marks(cluster) == [20] * 3)
         for node_id in (1, 2, 3):
             assert await cluster.stored(node_id) == [b"%d" % number for number in range(20)]
         logs = {bytes(n.partition().log.read(0, 1 << 20)) for n in cluster.nodes.values()}
@@ -81,12 +82,12 @@ def test_nothing_is_shown_before_all_in_sync_have_it(tmp_path: Path) -> None:
         assert (between.error_code, between.high_watermark, between.records) == (0, 1, b"")
         assert (await cluster.consume(1, 3)).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
         waiting = asyncio.ensure_future(cluster.produce(1, b"c"))
-        await cluster.until(lambda: cluster.isr() == [1, 2])
+        await wait_until_async(lambda: cluster.isr() == [1, 2])
         assert (await waiting).error_code == 0
         assert await cluster.stored(1) == [b"a", b"b", b"c"]
         cluster.cuts.clear()
-        await cluster.until(lambda: cluster.isr() == [1, 2, 3])
-        await cluster.until(lambda: marks(cluster) == [3] * 3)
+        await wait_until_async(lambda: cluster.isr() == [1, 2, 3])
+        await wait_until_async(lambda: marks(cluster) == [3] * 3)
 
     run(tmp_path, test)
 
@@ -95,7 +96,7 @@ def test_a_quiet_follower_stays_in_sync_without_traffic(tmp_path: Path) -> None:
     async def test(cluster: Cluster) -> None:
         cluster.create([1, 2, 3])
         await cluster.produce(1, b"a")
-        await cluster.until(lambda: marks(cluster) == [1] * 3)
+        await wait_until_async(lambda: marks(cluster) == [1] * 3)
         calls = cluster.nodes[2].wires.calls
         await asyncio.sleep(1.6)
         assert cluster.isr() == [1, 2, 3]
@@ -125,8 +126,8 @@ def test_a_new_leader_goes_on_and_the_old_one_follows(tmp_path: Path) -> None:
         cluster.cuts.clear()
         cluster.nodes[1].learn(cluster.agreed[-1:])
         assert (await lost).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-        await cluster.until(lambda: cluster.isr() == [1, 2, 3])
-        await cluster.until(lambda: marks(cluster) == [4] * 3)
+        await wait_until_async(lambda: cluster.isr() == [1, 2, 3])
+        await wait_until_async(lambda: marks(cluster) == [4] * 3)
         for node_id in (1, 2, 3):
             assert await cluster.stored(node_id) == [b"a", b"b0", b"b1", b"b2"]
 
@@ -154,7 +155,7 @@ def test_leadership_goes_round_under_load(tmp_path: Path) -> None:
         loading = asyncio.ensure_future(load())
         for turn in range(12):
             enough = len(acknowledged) + 5
-            await cluster.until(lambda enough=enough: len(acknowledged) >= enough)
+            await wait_until_async(lambda enough=enough: len(acknowledged) >= enough)
             leader = cluster.image.topics[TOPIC].partitions[0].leader
             others = [member for member in cluster.isr() if member != leader]
             if others:
@@ -162,8 +163,8 @@ def test_leadership_goes_round_under_load(tmp_path: Path) -> None:
                 cluster.fail_over(others[turn % len(others)], isr)
         stopping = True
         await loading
-        await cluster.until(lambda: cluster.isr() == [1, 2, 3])
-        await cluster.until(lambda: len(set(marks(cluster))) == len(set(ends(cluster))) == 1)
+        await wait_until_async(lambda: cluster.isr() == [1, 2, 3])
+        await wait_until_async(lambda: len(set(marks(cluster))) == len(set(ends(cluster))) == 1)
         for node_id in (1, 2, 3):
             stored = await cluster.stored(node_id)
             assert all(stored[offset] == value for offset, value in acknowledged)
@@ -181,8 +182,8 @@ def test_a_node_comes_back(tmp_path: Path, cleanly: bool) -> None:
         cluster.fail_over(2, [2, 3])
         await cluster.produce(2, b"b")
         cluster.start(1)
-        await cluster.until(lambda: cluster.isr() == [1, 2, 3])
-        await cluster.until(lambda: marks(cluster) == [2] * 3)
+        await wait_until_async(lambda: cluster.isr() == [1, 2, 3])
+        await wait_until_async(lambda: marks(cluster) == [2] * 3)
         assert await cluster.stored(1) == [b"a", b"b"]
 
     run(tmp_path, test)
@@ -192,7 +193,7 @@ def test_all_nodes_come_back(tmp_path: Path) -> None:
     async def test(cluster: Cluster) -> None:
         cluster.create([1, 2, 3])
         await cluster.produce(1, b"a")
-        await cluster.until(lambda: marks(cluster) == [1] * 3)
+        await wait_until_async(lambda: marks(cluster) == [1] * 3)
         for node_id in (1, 2, 3):
             await cluster.stop(node_id, cleanly=node_id != 3)
         cluster.fail_over(2, [1, 2, 3])
@@ -200,7 +201,7 @@ def test_all_nodes_come_back(tmp_path: Path) -> None:
         assert await cluster.stored(2) == [b"a"], "what was committed stays so"
         cluster.start(1, 3)
         assert (await cluster.produce(2, b"b")).error_code == 0
-        await cluster.until(lambda: marks(cluster) == [2] * 3)
+        await wait_until_async(lambda: marks(cluster) == [2] * 3)
 
     run(tmp_path, test)
 
@@ -235,8 +236,8 @@ def test_a_controller_that_is_not_there_is_asked_again(tmp_path: Path) -> None:
         answer = await cluster.produce(1, b"b", timeout_ms=2_000)
         assert answer.error_code == ErrorCode.REQUEST_TIMED_OUT
         cluster.is_controller_there = True
-        await cluster.until(lambda: cluster.isr() == [1, 2])
-        await cluster.until(lambda: marks(cluster) == [2] * 2)
+        await wait_until_async(lambda: cluster.isr() == [1, 2])
+        await wait_until_async(lambda: marks(cluster) == [2] * 2)
 
     run(tmp_path, test)
 
@@ -248,7 +249,7 @@ def test_flushed_topics_count_what_is_on_the_disk(tmp_path: Path) -> None:
             assert (await cluster.produce(1, b"%d" % number)).error_code == 0
             for node in cluster.nodes.values():
                 assert node.partition().log.flushed_offset == number + 1
-        await cluster.until(lambda: marks(cluster) == [5] * 3)
+        await wait_until_async(lambda: marks(cluster) == [5] * 3)
 
     run(tmp_path, test)
 
@@ -265,10 +266,10 @@ def test_a_follower_far_behind_begins_where_the_leader_does(tmp_path: Path) -> N
         assert job is not None
         job.run()
         cluster.start(3)
-        await cluster.until(lambda: cluster.isr() == [1, 2, 3])
+        await wait_until_async(lambda: cluster.isr() == [1, 2, 3])
         log = cluster.nodes[3].partition().log
         assert (log.log_start_offset, log.log_end_offset) == (40, 51)
-        await cluster.until(lambda: cluster.nodes[2].partition().log.log_start_offset == 40)
+        await wait_until_async(lambda: cluster.nodes[2].partition().log.log_start_offset == 40)
         assert values_of(await cluster.consume(3, 40))[0] == b"%050d" % 39
         assert values_of(await cluster.consume(3, 50))[-1] == b"%050d" % 49
 
@@ -300,10 +301,10 @@ def test_replicas_move(tmp_path: Path) -> None:
         await cluster.produce(1, b"a")
         await cluster.produce(2, b"b", index=1)
         cluster.change(replicas=[1, 2, 3])
-        await cluster.until(lambda: cluster.isr() == [1, 2, 3])
+        await wait_until_async(lambda: cluster.isr() == [1, 2, 3])
         cluster.change(replicas=[3, 1], isr=[3, 1], leader=3)
         assert (await cluster.produce(3, b"c")).error_code == 0
-        await cluster.until(
+        await wait_until_async(
             lambda: (
                 not (tmp_path / "2" / "t-0").exists()
                 and not list((tmp_path / "2").glob("*-delete"))
@@ -342,7 +343,7 @@ def test_consumers_are_sent_to_the_closest_replica(tmp_path: Path) -> None:
     async def test(cluster: Cluster) -> None:
         cluster.create([1, 2, 3])
         await cluster.produce(1, b"a")
-        await cluster.until(lambda: marks(cluster) == [1] * 3)
+        await wait_until_async(lambda: marks(cluster) == [1] * 3)
         near = await cluster.consume(1, rack="b", max_wait_ms=5000)
         assert (near.preferred_read_replica, near.records) == (2, b"")
         assert values_of(await cluster.consume(2, rack="b")) == [b"a"]
@@ -360,7 +361,7 @@ def test_a_consumer_that_does_not_go_to_the_closest_replica_is_served(tmp_path: 
     async def test(cluster: Cluster) -> None:
         cluster.create([1, 2, 3])
         await cluster.produce(1, b"a")
-        await cluster.until(lambda: marks(cluster) == [1] * 3)
+        await wait_until_async(lambda: marks(cluster) == [1] * 3)
         asked = FetchPartition(0, fetch_offset=0, partition_max_bytes=1 << 20)
         topics = [FetchTopic(TOPIC, TOPIC_ID, [asked])]
         first = FetchRequest(session_epoch=0, topics=topics, rack_id="b", max_bytes=1 << 20)
@@ -410,7 +411,7 @@ def test_a_new_leader_does_not_know_yet_what_is_committed(tmp_path: Path) -> Non
     async def test(cluster: Cluster) -> None:
         cluster.create([1, 2, 3])
         await cluster.produce(1, b"a")
-        await cluster.until(lambda: marks(cluster) == [1] * 3)
+        await wait_until_async(lambda: marks(cluster) == [1] * 3)
         cluster.cuts = {(2, 1), (3, 1)}
         for node_id in (2, 3):
             cluster.nodes[node_id].wires.lines[1].cut()
@@ -419,7 +420,7 @@ def test_a_new_leader_does_not_know_yet_what_is_committed(tmp_path: Path) -> Non
         assert await cluster.latest(1) == (ErrorCode.OFFSET_NOT_AVAILABLE, -1)
         assert await cluster.latest(1, version=4) == (ErrorCode.LEADER_NOT_AVAILABLE, -1)
         cluster.cuts.clear()
-        await cluster.until(lambda: marks(cluster) == [2] * 3)
+        await wait_until_async(lambda: marks(cluster) == [2] * 3)
         assert await cluster.latest(1) == (0, 2)
         assert await cluster.latest(2) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
 
@@ -464,7 +465,7 @@ def test_a_follower_with_a_full_disk_leaves_and_returns(tmp_path: Path) -> None:
         await asyncio.sleep(0.3)
         assert cluster.nodes[3].wires.calls - calls < 10, "it does not try without a pause"
         disk.is_full = False
-        await cluster.until(lambda: cluster.isr() == [1, 2, 3])
+        await wait_until_async(lambda: cluster.isr() == [1, 2, 3])
         assert await cluster.stored(3) == [b"a", b"b"]
 
     run(tmp_path, test)
@@ -493,7 +494,7 @@ def test_a_leader_that_sends_garbage_is_not_believed(
         await asyncio.sleep(0.1)
         assert ends(cluster) == [2, 1]
         broken = False
-        await cluster.until(lambda: ends(cluster) == [2, 2])
+        await wait_until_async(lambda: ends(cluster) == [2, 2])
 
     run(tmp_path, test, nodes=2)
 
@@ -532,7 +533,7 @@ def test_replicas_that_moved_while_a_node_was_away(tmp_path: Path) -> None:
         assert partitions.get(TOPIC, 0) is None
         assert partitions.get(TOPIC, 1) is not None
         partitions.set_strays_aside(keep=set())
-        await cluster.until(lambda: not list((tmp_path / "2").glob("t-0*")))
+        await wait_until_async(lambda: not list((tmp_path / "2").glob("t-0*")))
         assert (tmp_path / "2" / "t-1").exists()
 
     run(tmp_path, test)
@@ -550,7 +551,7 @@ def test_a_replica_on_a_disk_that_refuses_is_opened_later(
         assert cluster.nodes[3].partitions.get(TOPIC, 0) is None
         cluster.nodes[3].partitions.set_strays_aside(keep=set())
         blocked.unlink()
-        await cluster.until(lambda: cluster.nodes[3].partitions.get(TOPIC, 0) is not None)
+        await wait_until_async(lambda: cluster.nodes[3].partitions.get(TOPIC, 0) is not None)
         assert (await cluster.produce(1, b"a")).error_code == 0
 
     run(tmp_path, test)
@@ -566,10 +567,12 @@ def test_who_asks_a_leader_that_does_not_know_it_yet_keeps_what_it_has(tmp_path:
         cluster.create([1, 2, 3])
         await cluster.produce(1, b"a")
         for node_id in (2, 3):
-            await cluster.until(lambda n=node_id: cluster.nodes[n].partition().high_watermark == 1)
+            await wait_until_async(
+                lambda n=node_id: cluster.nodes[n].partition().high_watermark == 1
+            )
         await cluster.stop(3)
         await cluster.produce(1, b"b", acks=1)
-        await cluster.until(lambda: ends(cluster) == [2, 2])
+        await wait_until_async(lambda: ends(cluster) == [2, 2])
         cluster.start(3)
         follower, leader = cluster.nodes[2].partition(), cluster.nodes[3].partition()
         assert (follower.log.log_end_offset, leader.log.log_end_offset) == (2, 1)
@@ -582,7 +585,7 @@ def test_who_asks_a_leader_that_does_not_know_it_yet_keeps_what_it_has(tmp_path:
         entry.update(asked)
         assert entry.read(1 << 20, min_one=True).diverging_epoch == EpochEndOffset(0, 1)
         assert follower.log.log_end_offset >= 1
-        await cluster.until(lambda: ends(cluster)[1:] == [1, 1])
+        await wait_until_async(lambda: ends(cluster)[1:] == [1, 1])
 
     run(tmp_path, test)
 
@@ -599,6 +602,6 @@ def test_an_offset_alone_makes_nobody_throw_records_away(
         await asyncio.sleep(0.1)
         assert ends(cluster) == [3, 2]
         monkeypatch.undo()
-        await cluster.until(lambda: ends(cluster) == [3, 3])
+        await wait_until_async(lambda: ends(cluster) == [3, 3])
 
     run(tmp_path, test, nodes=2)

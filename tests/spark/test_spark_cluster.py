@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from time import monotonic, sleep
+from time import sleep
 
 import psutil
 import pytest
@@ -18,6 +18,7 @@ import barnabas
 import barnabas.spark
 from barnabas.spark.sessions.java import java_home
 from tests.spark.sink.test_killed_sinks import RECORDS, check, start
+from tests.support.wait import wait_until
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(900), pytest.mark.long]
 
@@ -140,11 +141,9 @@ def test_executors_die_in_the_middle_of_a_batch_and_the_query_does_not_even_fail
     arguments = (brokers.bootstrap_servers, master, str(tmp_path))
     driver = processes.start("driver", sys.executable, "-c", program, *arguments)
     for name in DEATHS:
-        deadline = monotonic() + 400
-        while not (tmp_path / name).exists():
-            assert driver.poll() is None, processes.log("driver")
-            assert monotonic() < deadline, processes.log("driver")
-            sleep(0.1)
+        written = tmp_path / name
+        wait_until(lambda: written.exists() or driver.poll() is not None, timeout_s=400)  # noqa: B023
+        assert written.exists(), processes.log("driver")
         victim = psutil.Process(int((tmp_path / name).read_text()))
         if name == "executor":  # of a Python worker the daemon is the parent, and its the JVM
             victim = victim.parents()[1]

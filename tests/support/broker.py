@@ -5,12 +5,13 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
 import psutil
+
+from tests.support.wait import wait_until
 
 _READY = re.compile(r"ready on (\S+):(\d+)")
 _START_TIMEOUT_S = 60.0
@@ -85,7 +86,7 @@ class BrokerProcess:
         return command
 
     def wait_until_ready(self, timeout_s: float = _START_TIMEOUT_S) -> None:
-        wait_until(self._is_ready, timeout_s, "the broker is not ready")
+        wait_until(self._is_ready, "the broker is not ready", timeout_s=timeout_s)
 
     def _is_ready(self) -> bool:
         with self.log.open("rb") as log:
@@ -148,21 +149,6 @@ class BrokerProcess:
 
     def log_tail(self, lines: int = 60) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
-
-
-def wait_until(condition: Callable[[], object], timeout_s: float, complaint: str) -> None:
-    """Poll until something holds; the complaint says what did not come true.
-
-    A look may be a process that is started: it leaves others as much time as it takes itself.
-    """
-    deadline = time.monotonic() + timeout_s
-    while True:
-        began = time.monotonic()
-        if condition():
-            return
-        now = time.monotonic()
-        assert now < deadline, f"{complaint} after {timeout_s} s"
-        time.sleep(max(0.02, now - began))
 
 
 def _plain_environment() -> dict[str, str]:

@@ -8,11 +8,10 @@ comes from the node that is meant and nothing is retried behind the test's back.
 import shutil
 import subprocess
 import sys
-import time
 from base64 import urlsafe_b64decode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from barnabas.embedded.ports import Ports
 from barnabas.embedded.view import PartitionState, View
@@ -23,12 +22,12 @@ from barnabas.wire.messages.create_topics import (
     CreateTopicsRequest,
 )
 from tests.broker.raw_client import RawClient
-from tests.support.broker import BrokerProcess, wait_until
+from tests.support.broker import BrokerProcess
 from tests.support.network import Network
+from tests.support.wait import wait_until
 
 ASK_TIMEOUT_S = 3.0
 _TOPIC_EXISTS = 36
-_T = TypeVar("_T")
 
 
 class NodeProcess(BrokerProcess):
@@ -229,7 +228,7 @@ class ClusterProcesses:
             node = None if state is None else self.nodes.get(state.leader)
             return node if node is not None and node.alive else None
 
-        return _await(leader, timeout_s, f"{topic}-{partition} has no leader")
+        return wait_until(leader, f"{topic}-{partition} has no leader", timeout_s=timeout_s)
 
     def controller(self, timeout_s: float = 60) -> NodeProcess:
         """The active controller: the leader of the metadata log."""
@@ -239,7 +238,7 @@ class ClusterProcesses:
             node = None if quorum is None else self.nodes.get(quorum.leader_id)
             return node if node is not None and node.alive else None
 
-        return _await(found, timeout_s, "there is no controller")
+        return wait_until(found, "there is no controller", timeout_s=timeout_s)
 
     def create_topic(
         self, topic: str, partitions: int = 1, replicas: int = 3, **configs: str
@@ -259,8 +258,8 @@ class ClusterProcesses:
                 return False
             return result.error_code in (0, _TOPIC_EXISTS)
 
-        wait_until(created, 60, f"can't create {topic}")
-        wait_until(lambda: self._is_led(topic, partitions), 60, f"{topic} has no leaders")
+        wait_until(created, f"can't create {topic}")
+        wait_until(lambda: self._is_led(topic, partitions), f"{topic} has no leaders")
 
     def _is_led(self, topic: str, partitions: int) -> bool:
         states = self.partitions(topic).values()
@@ -274,7 +273,7 @@ class ClusterProcesses:
             seen = self._view.brokers()
             return len(seen) == len(expected) and all(expected <= ids for ids in seen)
 
-        wait_until(formed, timeout_s, "the nodes don't see each other")
+        wait_until(formed, "the nodes don't see each other", timeout_s=timeout_s)
 
     def wait_until_whole(self, timeout_s: float = 60) -> None:
         """Until all is as if nothing had happened: all nodes there, in sync, and voters again.
@@ -283,7 +282,7 @@ class ClusterProcesses:
         """
         self.wait_until_formed(timeout_s)
         self.wait_until_in_sync(timeout_s)
-        wait_until(self._all_vote, timeout_s, "not all nodes are voters")
+        wait_until(self._all_vote, "not all nodes are voters", timeout_s=timeout_s)
 
     def _all_vote(self) -> bool:
         """Whether each node has a vote with the disk that it has now, and has the newest entry."""
@@ -299,19 +298,9 @@ class ClusterProcesses:
         """Until all replicas of all partitions are in their in-sync sets."""
         wait_until(
             lambda: not self.out_of_sync(),
-            timeout_s,
             "replicas are out of sync",
+            timeout_s=timeout_s,
         )
 
     def out_of_sync(self) -> dict[tuple[str, int], PartitionState]:
         return self._view.out_of_sync()
-
-
-def _await(look: Callable[[], _T | None], timeout_s: float, complaint: str) -> _T:
-    deadline = time.monotonic() + timeout_s
-    while True:
-        found = look()
-        if found is not None:
-            return found
-        assert time.monotonic() < deadline, f"{complaint} after {timeout_s} s"
-        time.sleep(0.02)

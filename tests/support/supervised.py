@@ -1,6 +1,5 @@
 """`barnabas server --nodes`: a supervisor with its nodes, as tests use it."""
 
-import contextlib
 import os
 import re
 import subprocess
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.support.broker import wait_until
+from tests.support.wait import wait_until
 
 
 class Supervised:
@@ -41,9 +40,11 @@ class Supervised:
         def found() -> bool:
             return len(re.findall(pattern, self.output)) >= times
 
-        with contextlib.suppress(AssertionError):
-            wait_until(lambda: found() or not self.alive, 60, "")
-        assert found(), f"{pattern} is not in: {self.output}"
+        def complaint() -> str:
+            return f"{pattern} is not in: {self.output}"
+
+        wait_until(lambda: found() or not self.alive, complaint)
+        assert found(), complaint()
         match = re.search(pattern, self.output)
         assert match is not None
         return match

@@ -19,6 +19,7 @@ from barnabas.wire.messages.broker_registration import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
+from tests.support.wait import wait_until_async
 
 SESSION_MS = 3_000
 GRACE_MS = 100
@@ -90,14 +91,8 @@ class Stage:
 
     async def started(self) -> BrokerLifecycle:
         self.lifecycle.start()
-        await until(self.lifecycle.unfenced.is_set)
+        await wait_until_async(self.lifecycle.unfenced.is_set)
         return self.lifecycle
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(60):
-        while not condition():
-            await asyncio.sleep(0.001)
 
 
 def play(path: Path, scenario: Callable[[Stage], Coroutine[Any, Any, None]]) -> None:
@@ -115,7 +110,7 @@ def test_it_registers_and_goes_on(tmp_path: Path) -> None:
         lifecycle = await stage.started()
         assert (lifecycle.epoch, lifecycle.is_fenced) == (10, False)
         assert stage.registrations == [UNKNOWN_EPOCH], "a new disk vouches for nothing"
-        await until(lambda: len(stage.heartbeats) > 3)
+        await wait_until_async(lambda: len(stage.heartbeats) > 3)
         heartbeat = stage.heartbeats[-1]
         assert (heartbeat.broker_id, heartbeat.broker_epoch) == (1, 10)
         assert heartbeat.current_metadata_offset == 42
@@ -129,14 +124,14 @@ def test_a_disk_is_sure_when_what_is_suspect_is_dealt_with(tmp_path: Path) -> No
     async def scenario(stage: Stage) -> None:
         stage.in_step = False
         stage.lifecycle.start()
-        await until(lambda: len(stage.heartbeats) > 2)
+        await wait_until_async(lambda: len(stage.heartbeats) > 2)
         assert stage.heartbeats[-1].current_metadata_offset == -1, "so that it is not let in"
         assert stage.trust.read() == (10, False), "should it be killed now"
         stage.in_step, stage.may_vouch = True, False
-        await until(lambda: stage.heartbeats[-1].current_metadata_offset == 42)
+        await wait_until_async(lambda: stage.heartbeats[-1].current_metadata_offset == 42)
         assert stage.trust.read() == (10, False), "one could not be opened"
         stage.may_vouch = True
-        await until(lambda: stage.trust.read() == (10, True))
+        await wait_until_async(lambda: stage.trust.read() == (10, True))
 
     play(tmp_path, scenario)
 
@@ -145,10 +140,10 @@ def test_it_is_ready_when_it_is_let_in(tmp_path: Path) -> None:
     async def scenario(stage: Stage) -> None:
         stage.beat = BrokerHeartbeatResponse(is_fenced=True)
         stage.lifecycle.start()
-        await until(lambda: len(stage.heartbeats) > 2)
+        await wait_until_async(lambda: len(stage.heartbeats) > 2)
         assert not stage.lifecycle.unfenced.is_set()
         stage.beat = BrokerHeartbeatResponse(is_fenced=False)
-        await until(stage.lifecycle.unfenced.is_set)
+        await wait_until_async(stage.lifecycle.unfenced.is_set)
 
     play(tmp_path, scenario)
 
@@ -160,10 +155,10 @@ def test_who_is_not_known_any_more_registers_again(tmp_path: Path, error: ErrorC
     async def scenario(stage: Stage) -> None:
         lifecycle = await stage.started()
         stage.beat = BrokerHeartbeatResponse(error_code=error)
-        await until(lambda: not lifecycle.unfenced.is_set())
+        await wait_until_async(lambda: not lifecycle.unfenced.is_set())
         assert lifecycle.is_fenced
         stage.beat = BrokerHeartbeatResponse(is_fenced=False)
-        await until(lifecycle.unfenced.is_set)
+        await wait_until_async(lifecycle.unfenced.is_set)
         assert lifecycle.epoch > 10
         # Its process has not ended: it has all that it had.
         assert stage.registrations[:2] == [UNKNOWN_EPOCH, 10]
@@ -191,9 +186,9 @@ def test_a_refusal_is_explained_once_and_not_final(
     async def scenario(stage: Stage) -> None:
         stage.refusal = error
         stage.lifecycle.start()
-        await until(lambda: len(stage.registrations) > 3)
+        await wait_until_async(lambda: len(stage.registrations) > 3)
         stage.refusal = ErrorCode.NONE
-        await until(stage.lifecycle.unfenced.is_set)
+        await wait_until_async(stage.lifecycle.unfenced.is_set)
 
     play(tmp_path, scenario)
     warnings = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
@@ -207,10 +202,10 @@ def test_without_a_controller_it_says_whom_it_waits_for(
     async def scenario(stage: Stage) -> None:
         stage.unavailable = ControllerUnavailable("no controller")
         stage.lifecycle.start()
-        await until(lambda: caplog.records)
+        await wait_until_async(lambda: caplog.records)
         assert "no controller; waiting for node 2 (host:9092)" in caplog.records[0].getMessage()
         stage.unavailable = None
-        await until(stage.lifecycle.unfenced.is_set)
+        await wait_until_async(stage.lifecycle.unfenced.is_set)
 
     play(tmp_path, scenario)
 
@@ -224,7 +219,7 @@ def test_a_node_among_strangers_ends(tmp_path: Path, monkeypatch: pytest.MonkeyP
         await asyncio.sleep(0.03)
         assert not stage.failures, "who waits for others does not give up"
         stage.strangers = True
-        await until(lambda: stage.failures)
+        await wait_until_async(lambda: stage.failures)
         await asyncio.sleep(0.03)
         (failure,) = stage.failures
         assert failure.startswith("node 2 (host:9092) belongs to another cluster")
@@ -244,10 +239,10 @@ def test_a_node_that_hears_nothing_for_a_session_is_cut_off(tmp_path: Path) -> N
         stage.clock.now += 1
         assert lifecycle.is_cut_off
         lifecycle.wake()
-        await until(lambda: stage.cut_off)
+        await wait_until_async(lambda: stage.cut_off)
         stage.unavailable = None
         lifecycle.wake()
-        await until(lambda: not lifecycle.is_cut_off)
+        await wait_until_async(lambda: not lifecycle.is_cut_off)
 
     play(tmp_path, scenario)
 
@@ -260,13 +255,13 @@ def test_a_fenced_node_is_cut_off_although_the_controller_answers(tmp_path: Path
         lifecycle = await stage.started()
         assert not lifecycle.is_cut_off
         stage.beat = BrokerHeartbeatResponse(is_fenced=True)
-        await until(lambda: lifecycle.is_fenced)
+        await wait_until_async(lambda: lifecycle.is_fenced)
         assert lifecycle.is_cut_off
         beats = len(stage.heartbeats)
-        await until(lambda: len(stage.heartbeats) > beats + 2)
+        await wait_until_async(lambda: len(stage.heartbeats) > beats + 2)
         assert lifecycle.is_cut_off, "however often it is answered"
         stage.beat = BrokerHeartbeatResponse(is_fenced=False)
-        await until(lambda: not lifecycle.is_cut_off)
+        await wait_until_async(lambda: not lifecycle.is_cut_off)
 
     play(tmp_path, scenario)
 
@@ -283,7 +278,7 @@ def test_a_node_whose_connection_broke_is_cut_off_when_the_controller_fences_it(
         stage.clock.now += GRACE_MS + 1
         assert lifecycle.is_cut_off, "the controller does not wait for a session"
         stage.unavailable = None
-        await until(lambda: not lifecycle.is_cut_off)
+        await wait_until_async(lambda: not lifecycle.is_cut_off)
 
     play(tmp_path, scenario)
 
@@ -314,7 +309,7 @@ def test_an_answer_counts_from_when_it_was_asked_for(tmp_path: Path) -> None:
         stage.call = slow  # type: ignore[method-assign]
         beats = len(stage.heartbeats)
         lifecycle.wake()
-        await until(lambda: len(stage.heartbeats) > beats + 1)
+        await wait_until_async(lambda: len(stage.heartbeats) > beats + 1)
         assert lifecycle.is_cut_off, "the controller may have given up after it answered"
 
     play(tmp_path, scenario)
@@ -327,7 +322,7 @@ def test_news_do_not_wait_for_the_next_heartbeat(tmp_path: Path) -> None:
         await asyncio.sleep(0.03)
         beats = len(stage.heartbeats)
         lifecycle.wake()
-        await until(lambda: len(stage.heartbeats) > beats)
+        await wait_until_async(lambda: len(stage.heartbeats) > beats)
 
     play(tmp_path, scenario)
 
@@ -342,12 +337,12 @@ def test_a_disk_that_can_not_remember_the_epoch_keeps_the_node_out(
         with monkeypatch.context() as patch:
             patch.setattr(DiskTrust, "registered", full)
             stage.lifecycle.start()
-            await until(lambda: stage.registrations)
+            await wait_until_async(lambda: stage.registrations)
             await asyncio.sleep(0.01)
             assert stage.lifecycle.epoch == UNKNOWN_EPOCH
             assert not stage.heartbeats
         stage.lifecycle.wake()
-        await until(stage.lifecycle.unfenced.is_set)
+        await wait_until_async(stage.lifecycle.unfenced.is_set)
         assert stage.trust.read() == (stage.lifecycle.epoch, True) == (11, True)
 
     play(tmp_path, scenario)
@@ -357,7 +352,7 @@ def test_a_node_leaves_when_it_may(tmp_path: Path) -> None:
     async def scenario(stage: Stage) -> None:
         lifecycle = await stage.started()
         leaving = asyncio.ensure_future(lifecycle.leave(60_000))
-        await until(lambda: stage.heartbeats[-1].want_shut_down)
+        await wait_until_async(lambda: stage.heartbeats[-1].want_shut_down)
         assert not leaving.done()
         stage.beat = BrokerHeartbeatResponse(is_fenced=True, should_shut_down=True)
         await asyncio.wait_for(leaving, 30)
@@ -393,7 +388,7 @@ def test_a_bug_that_ends_the_heartbeats_ends_the_node(
     async def scenario(stage: Stage) -> None:
         lifecycle = await stage.started()
         stage.unavailable = ValueError("a bug")
-        await until(lambda: stage.failures)
+        await wait_until_async(lambda: stage.failures)
         assert stage.failures == ["heartbeats have ended"]
         await asyncio.wait_for(lifecycle.leave(60_000), 30)
 

@@ -25,9 +25,9 @@ from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from tests.support.broker import wait_until
 from tests.support.cluster import ClusterProcesses, NodeProcess
 from tests.support.peer import prove
+from tests.support.wait import wait_until
 
 BROKER = 4
 
@@ -137,7 +137,6 @@ def test_without_a_majority_a_node_waits_says_so_and_can_be_stopped(
     waited_for = ", ".join(f"node {n} (127.0.0.1:{cluster[n].port})" for n in (1, 3))
     wait_until(
         lambda: f"a majority of the voters must be up; waiting for {waited_for}" in node.log_tail(),
-        60,
         "it does not say whom it waits for",
     )
     assert node.alive

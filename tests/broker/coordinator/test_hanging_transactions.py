@@ -27,7 +27,8 @@ from barnabas.wire.messages.write_txn_markers import (
 )
 from tests.broker.raw_client import RawClient, batch
 from tests.broker.verbs import create_topic
-from tests.support.broker import BrokerProcess, wait_until
+from tests.support.broker import BrokerProcess
+from tests.support.wait import wait_until
 
 SETTINGS = {"transaction.state.log.num.partitions": "1"}
 
@@ -43,7 +44,7 @@ def begin(client: RawClient) -> ProducerState:
     """A transaction with one record in it."""
     client.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=["tx"]))
     init = InitProducerIdRequest("tx", 60_000)
-    wait_until(lambda: client.ask(init).error_code == 0, 60, "nobody coordinates transactions")
+    wait_until(lambda: client.ask(init).error_code == 0, "nobody coordinates transactions")
     identity = client.ask(init)
     producer = (identity.producer_id, identity.producer_epoch)
     topics = [AddPartitionsToTxnTopic("t", [0])]
@@ -90,6 +91,6 @@ def test_only_what_no_coordinator_knows_is_rolled_back(tmp_path: Path) -> None:
             assert state_of(client).current_txn_start_offset == 0
             absurd = roll_back(client, found, 2**31 - 1)
             assert absurd == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-            wait_until(lambda: roll_back(client, found) == 0, 30, "it is not rolled back")
+            wait_until(lambda: roll_back(client, found) == 0, "it is not rolled back")
             assert state_of(client).current_txn_start_offset == -1
             assert roll_back(client, found) == ErrorCode.INVALID_TXN_STATE, "it is over"

@@ -23,6 +23,7 @@ from barnabas.wire.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+from tests.support.wait import wait_until_async
 
 ME, OTHER = 1, 2
 EPOCH = 5
@@ -114,9 +115,7 @@ class Stage:
         self.markers.write(self.shard, MARKERS)  # type: ignore[arg-type]
 
     async def requested(self, count: int) -> None:
-        async with asyncio.timeout(60):
-            while len(self.requests) < count:
-                await asyncio.sleep(0.002)
+        await wait_until_async(lambda: len(self.requests) >= count)
 
     async def answer(self, number: int, error_of: Answer = well) -> None:
         _, request, answer = self.requests[number]
@@ -210,9 +209,7 @@ def test_a_topic_that_is_gone_needs_no_marker(monkeypatch: pytest.MonkeyPatch) -
         stage.image.topics.clear()
         stage.write()
         assert not stage.shard.known, "this node may not have heard of it yet"
-        async with asyncio.timeout(60):
-            while set(stage.shard.known) != MARKERS.partitions:
-                await asyncio.sleep(0.01)
+        await wait_until_async(lambda: set(stage.shard.known) == MARKERS.partitions)
         assert not stage.requests
 
     play(scenario)

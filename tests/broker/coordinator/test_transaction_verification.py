@@ -23,6 +23,7 @@ from barnabas.wire.messages.add_partitions_to_txn import (
 )
 from barnabas.wire.messages.metadata_records import PartitionRecord, TopicRecord
 from tests.broker.fake_partition import FakePartition
+from tests.support.wait import wait_until_async
 
 ME, COORDINATOR = 1, 2
 PRODUCER = 7
@@ -98,12 +99,6 @@ async def turns(count: int = 3) -> None:
         await asyncio.sleep(0)
 
 
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(60):
-        while not condition():
-            await asyncio.sleep(0.002)
-
-
 def play(scenario: Callable[[Stage], Coroutine[Any, Any, None]]) -> None:
     async def run() -> None:
         await scenario(Stage())
@@ -159,9 +154,9 @@ def test_a_coordinator_that_is_busy_is_asked_again() -> None:
         stage.enlist(FakePartition(), "a", adds=True)
         await turns()
         await stage.answer(ErrorCode.CONCURRENT_TRANSACTIONS)
-        await until(lambda: len(stage.asked) == 2)
+        await wait_until_async(lambda: len(stage.asked) == 2)
         stage.asked[-1][1].set_exception(PeerUnavailable("it has gone"))
-        await until(lambda: len(stage.asked) == 3)
+        await wait_until_async(lambda: len(stage.asked) == 3)
         await stage.answer()
         assert stage.heard == [("a", ErrorCode.NONE)]
 
@@ -221,7 +216,7 @@ def test_what_goes_on_here_is_that_of_the_same_epoch() -> None:
         assert len(stage.asked) == 1
         await stage.answer(ErrorCode.CONCURRENT_TRANSACTIONS)
         partition.store_marker(Producer(PRODUCER, 4), is_commit=True)
-        await until(lambda: len(stage.asked) == 2)
+        await wait_until_async(lambda: len(stage.asked) == 2)
         await stage.answer()
         assert stage.heard[1:] == [("next", ErrorCode.NONE)]
 

@@ -34,8 +34,9 @@ from barnabas.wire.messages.txn_offset_commit import (
 )
 from tests.broker.raw_client import RawClient, batch
 from tests.broker.verbs import BY_NAME, create_topic, fetch_one, find_coordinator, values_of
-from tests.support.broker import BrokerProcess, wait_until
+from tests.support.broker import BrokerProcess
 from tests.support.peer import prove
+from tests.support.wait import wait_until
 
 SETTINGS = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
 BY_NODES = 4
@@ -75,7 +76,7 @@ def test_a_transaction(
         started = ask(InitProducerIdRequest(topic, 60_000))
         return started.error_code == 0
 
-    wait_until(is_started, 60, "nobody coordinates transactions")
+    wait_until(is_started, "nobody coordinates transactions")
     producer = (started.producer_id, started.producer_epoch)
     if number < IMPLICIT:
         if number >= BY_NODES:
@@ -121,7 +122,7 @@ def test_a_transaction(
         (now,) = ask(DescribeTransactionsRequest([topic])).transaction_states
         return now.transaction_state == state
 
-    wait_until(is_complete, 60, "the transaction does not end")
+    wait_until(is_complete, "the transaction does not end")
     data = fetch_one(client, topic, isolation_level=1)
     assert (data.high_watermark, data.last_stable_offset) == (2, 2)
     if committed:

@@ -21,7 +21,8 @@ from tests.broker.verbs import (
     fetch_one,
     values_of,
 )
-from tests.support.broker import BrokerProcess, wait_until
+from tests.support.broker import BrokerProcess
+from tests.support.wait import wait_until
 
 ENABLE = "transaction.two.phase.commit.enable"
 SETTINGS = {"transaction.state.log.num.partitions": "1"}
@@ -42,7 +43,7 @@ def init(client: RawClient, name: str, **flags: bool) -> InitProducerIdResponse:
             ErrorCode.CONCURRENT_TRANSACTIONS,
         )
 
-    wait_until(is_answered, 60, "nobody coordinates transactions")
+    wait_until(is_answered, "nobody coordinates transactions")
     answer: InitProducerIdResponse = answers[-1]
     return answer
 
@@ -66,9 +67,7 @@ def test_it_has_to_be_allowed(client: RawClient, topic: str) -> None:
     assert refused.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     assert (refused.producer_id, refused.producer_epoch) == NOTHING
     assert alter(client, (BROKER, ""), (ENABLE, SET, "true")) == (0, None)
-    wait_until(
-        lambda: init(client, topic, enable2_pc=True).error_code == 0, 60, "it stays forbidden"
-    )
+    wait_until(lambda: init(client, topic, enable2_pc=True).error_code == 0, "it stays forbidden")
     assert alter(client, (BROKER, ""), (ENABLE, SET, "false")) == (0, None)
 
 
@@ -99,7 +98,7 @@ def test_a_transaction_is_kept_over_a_restart(tmp_path: Path, committed: bool) -
             def is_complete() -> bool:
                 return fetch_one(client, "t", isolation_level=1).last_stable_offset == 2
 
-            wait_until(is_complete, 60, "the transaction does not end")
+            wait_until(is_complete, "the transaction does not end")
             data = fetch_one(client, "t", isolation_level=1)
             assert bool(data.aborted_transactions) is not committed
             assert values_of(data)[:1] == [b"a"]

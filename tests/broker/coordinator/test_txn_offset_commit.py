@@ -23,7 +23,8 @@ from barnabas.wire.messages.txn_offset_commit import (
 )
 from tests.broker.raw_client import RawClient
 from tests.broker.verbs import create_topic, find_coordinator
-from tests.support.broker import BrokerProcess, wait_until
+from tests.support.broker import BrokerProcess
+from tests.support.wait import wait_until
 
 CLASSIC, NEWER = 4, 5
 TRANSACTION = 1
@@ -54,7 +55,7 @@ class Producer:
             self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
             return answer.error_code == ErrorCode.NONE
 
-        wait_until(is_there, 60, "nobody coordinates the transaction")
+        wait_until(is_there, "nobody coordinates the transaction")
 
     def add_offsets(self) -> int:
         return self.client.ask(
@@ -96,7 +97,7 @@ class Producer:
 
     def stable(self) -> int:
         """The offset once nothing may change it any more: the marker comes after the answer."""
-        wait_until(lambda: self.fetch(require_stable=True)[1] == ErrorCode.NONE, 60, "it hangs")
+        wait_until(lambda: self.fetch(require_stable=True)[1] == ErrorCode.NONE, "it hangs")
         return self.fetch(require_stable=True)[0]
 
 
@@ -209,12 +210,12 @@ def test_a_broker_that_falls_in_the_middle(tmp_path: Path) -> None:
         broker.start()
         with RawClient(broker.host, broker.port) as client:
             producer.client = client
-            wait_until(lambda: producer.fetch(require_stable=True) == UNSTABLE, 60, "it was lost")
+            wait_until(lambda: producer.fetch(require_stable=True) == UNSTABLE, "it was lost")
             assert producer.fetch() == (-1, ErrorCode.NONE)
 
             def goes_on() -> bool:
                 return producer.commit(6, NEWER) == ErrorCode.NONE
 
-            wait_until(goes_on, 60, "the transaction does not go on")
+            wait_until(goes_on, "the transaction does not go on")
             producer.end(NEWER)
             assert producer.stable() == 6

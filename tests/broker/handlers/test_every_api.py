@@ -108,8 +108,9 @@ from barnabas.wire.messages.sync_group import SyncGroupRequest
 from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
 from tests.broker.raw_client import RawClient, batch
 from tests.broker.verbs import asked, create_topic, fetch_request, find_coordinator
-from tests.support.broker import BrokerProcess, wait_until
+from tests.support.broker import BrokerProcess
 from tests.support.peer import prove
+from tests.support.wait import wait_until
 
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
@@ -532,7 +533,7 @@ def known(node: Any) -> Known:
         find_coordinator(client, "g")
         client.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=["nobody's"]))
         some = InitProducerIdRequest("some", 60_000)
-        wait_until(lambda: client.ask(some).error_code == 0, 60, "nobody coordinates transactions")
+        wait_until(lambda: client.ask(some).error_code == 0, "nobody coordinates transactions")
         assert client.ask(_offset_commit(known, 9), 9).topics[0].partitions[0].error_code == 0
         return known
 

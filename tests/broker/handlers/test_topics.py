@@ -28,7 +28,8 @@ from tests.broker.verbs import (
     produced,
     stored,
 )
-from tests.support.broker import BrokerProcess, wait_until
+from tests.support.broker import BrokerProcess
+from tests.support.wait import wait_until
 
 SETTINGS = {
     "auto.create.topics.enable": "false",
@@ -136,7 +137,7 @@ def test_a_deleted_topic_leaves_nothing(client: RawClient, topic: str, node: Bro
     assert describe(client, topic).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     answer = produce(client, topic, batch(b"a"))
     assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    wait_until(lambda: not directories(node, topic), 60, "the directories are still there")
+    wait_until(lambda: not directories(node, topic), "the directories are still there")
 
 
 def test_a_topic_of_the_same_name_is_another_one(
@@ -151,7 +152,7 @@ def test_a_topic_of_the_same_name_is_another_one(
     assert produced(client, topic, batch(b"new")) == 0
     by_id = DeleteTopicsRequest([DeleteTopicState(None, old)])
     assert client.ask(by_id).responses[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
-    wait_until(lambda: directories(node, topic) == [f"{topic}-0"], 60, "old directories stay")
+    wait_until(lambda: directories(node, topic) == [f"{topic}-0"], "old directories stay")
     node.restart(kill=True)
     with RawClient(node.host, node.port) as again:
         assert describe(again, topic).topic_id == new

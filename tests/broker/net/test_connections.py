@@ -26,7 +26,8 @@ from tests.broker.verbs import (
     produced,
     values_of,
 )
-from tests.support.broker import BrokerProcess, wait_until
+from tests.support.broker import BrokerProcess
+from tests.support.wait import wait_until
 
 SETTINGS = {
     "socket.request.max.bytes": "3000000",
@@ -117,7 +118,7 @@ def test_memory_for_unfinished_requests_is_limited(node: BrokerProcess) -> None:
         def closed() -> int:
             return sum(one.is_closed(0.05) for one in clients)
 
-        wait_until(closed, 60, "all of them are kept")
+        wait_until(closed, "all of them are kept")
         assert closed() < 4
     finally:
         for one in clients:
@@ -204,6 +205,6 @@ def test_too_many_connections(client: RawClient, node: BrokerProcess, setting: s
             with RawClient(node.host, node.port) as again:
                 return not again.is_closed(0.05)
 
-        wait_until(there_is_room, 60, "the place was not given back")
+        wait_until(there_is_room, "the place was not given back")
     finally:
         assert alter(client, (BROKER, "1"), (setting, 1, None)) == (0, None)

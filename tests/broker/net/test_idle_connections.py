@@ -14,7 +14,8 @@ from tests.broker.verbs import (
     partitions_of,
     produced,
 )
-from tests.support.broker import BrokerProcess, wait_until
+from tests.support.broker import BrokerProcess
+from tests.support.wait import wait_until
 
 SETTINGS = {"connections.max.idle.ms": "3000"}  # longer than a loaded machine may pause
 
@@ -33,7 +34,7 @@ def test_the_idle_go_and_the_others_stay(node: BrokerProcess, topic: str) -> Non
         RawClient(node.host, node.port),
         RawClient(node.host, node.port, receive_buffer=4096) as stalled,
     ):
-        wait_until(lambda: connections(node) == 4, 60, "not all are connected")
+        wait_until(lambda: connections(node) == 4, "not all are connected")
         create_topic(busy, topic)
         produced(busy, topic, batch(b"x" * 500_000))
         # More than the sockets hold: this client would have to read before it can be answered.
@@ -45,7 +46,7 @@ def test_the_idle_go_and_the_others_stay(node: BrokerProcess, topic: str) -> Non
             assert busy.ask(MetadataRequest([])).cluster_id
             return connections(node) == 2
 
-        wait_until(only_two_are_left, 60, "idle connections stay")
+        wait_until(only_two_are_left, "idle connections stay")
         assert time.monotonic() - started > 2.5
         produced(busy, topic, batch(b"y"))
         assert partitions_of(waiting.receive())[topic, 0].error_code == 0

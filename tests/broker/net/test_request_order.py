@@ -58,8 +58,8 @@ from tests.broker.verbs import (
     produce_request,
     values_of,
 )
-from tests.support.broker import wait_until
 from tests.support.cluster import ClusterProcesses
+from tests.support.wait import wait_until
 
 ROUNDS = 50
 LATEST, EARLIEST = -1, -2
@@ -106,7 +106,7 @@ def coordinator_of(cluster: ClusterProcesses, key_type: int, key: str) -> int:
         found = answer.node_id
         return not answer.error_code
 
-    wait_until(is_found, 60, f"nobody coordinates {key}")
+    wait_until(is_found, f"nobody coordinates {key}")
     return found
 
 
@@ -122,7 +122,7 @@ def wait_until_served(client: RawClient, group: str, topic: str) -> None:
         (answer,) = client.ask(offset_fetch(group, topic), GROUPS_BY_NAME).groups
         return not answer.error_code
 
-    wait_until(is_served, 60, f"{group} is not served")
+    wait_until(is_served, f"{group} is not served")
 
 
 def list_offsets(topic: str, timestamp: int) -> ListOffsetsRequest:
@@ -292,7 +292,7 @@ def test_a_transaction_has_the_offsets_that_came_before_its_end(
             begun = client.ask(InitProducerIdRequest(transactional_id, 60_000, -1, -1), 5)
             return not begun.error_code
 
-        wait_until(has_begun, 60, "nobody coordinates the transaction")
+        wait_until(has_begun, "nobody coordinates the transaction")
         assert begun is not None
         producer_id, epoch = begun.producer_id, begun.producer_epoch
         for number in range(1, ROUNDS + 1):
@@ -322,7 +322,7 @@ def stable_offset(client: RawClient, group: str, topic: str) -> int:
         )
         return not partition.error_code
 
-    wait_until(is_stable, 60, "the transaction does not end")
+    wait_until(is_stable, "the transaction does not end")
     assert partition is not None
     return int(partition.committed_offset)
 

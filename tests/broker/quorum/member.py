@@ -3,7 +3,6 @@
 import asyncio
 import shutil
 import socket
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
@@ -42,6 +41,7 @@ from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest
 from barnabas.wire.messages.metadata_records import ConfigRecord
 from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
 from barnabas.wire.messages.vote import VoteRequest
+from tests.support.wait import wait_until_async
 
 FAST = RaftConfig(
     fetch_timeout_ms=500, election_timeout_ms=100, request_timeout_ms=300, fetch_max_wait_ms=150
@@ -245,19 +245,11 @@ class Members:
                 and {other.quorum.leader_id for other in self.up} == {member.node_id}
             ]
 
-        await until(lambda: len(found()) == 1)
+        await wait_until_async(lambda: len(found()) == 1)
         return found()[0]
 
     async def in_step(self) -> None:
         """Until all who are up have applied the same."""
-        await until(lambda: len({member.applied for member in self.up}) == 1)
+        await wait_until_async(lambda: len({member.applied for member in self.up}) == 1)
         states = [member.state for member in self.up]
         assert all(state == states[0] for state in states)
-
-
-async def until(condition: Callable[[], object], within_s: float = 60) -> None:
-    loop = asyncio.get_running_loop()
-    end = loop.time() + within_s
-    while not condition():
-        assert loop.time() < end, "it has not come true in time"
-        await asyncio.sleep(0.002)

@@ -17,9 +17,10 @@ from barnabas.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopi
 from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest
 from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
 from barnabas.wire.messages.vote import VoteRequest
-from tests.broker.quorum.member import Member, Members, change, until
+from tests.broker.quorum.member import Member, Members, change
 from tests.broker.quorum.test_formation import ASK
 from tests.broker.quorum.test_quorum import run
+from tests.support.wait import wait_until_async
 
 
 async def ask(member: Member, request: Request, client_id: str = "a client"):
@@ -89,7 +90,7 @@ def test_voters_come_and_go_by_command(tmp_path: Path) -> None:
         assert answer.error_message
         remove = RemoveRaftVoterRequest(leader.quorum.cluster_id, *leader.quorum.me)
         assert (await ask(follower, remove)).error_code == 0
-        await until(lambda: not leader.quorum.is_leader)
+        await wait_until_async(lambda: not leader.quorum.is_leader)
         successor = await members.leader()
         assert successor is not leader
         assert len(successor.quorum.voters.voters) == 3

@@ -17,8 +17,9 @@ from barnabas.wire.messages.describe_quorum import (
     PartitionData,
     TopicData,
 )
-from tests.broker.quorum.member import Member, Members, change, free_ports, until
+from tests.broker.quorum.member import Member, Members, change, free_ports
 from tests.broker.quorum.test_quorum import run
+from tests.support.wait import wait_until_async
 
 ASK = DescribeQuorumRequest([TopicData("__cluster_metadata", [PartitionData(0)])])
 
@@ -60,7 +61,9 @@ def test_no_cluster_begins_before_all_voters_are_there(tmp_path: Path) -> None:
 
 
 async def is_voter_again(members: Members, wiped: Member) -> None:
-    await until(lambda: all(wiped.quorum.me in member.quorum.voters for member in members.up))
+    await wait_until_async(
+        lambda: all(wiped.quorum.me in member.quorum.voters for member in members.up)
+    )
 
 
 @pytest.mark.parametrize("node_id", [1, 2])
@@ -78,7 +81,7 @@ def test_a_wiped_voter_becomes_one_again(tmp_path: Path, node_id: int) -> None:
         await wiped.kill()
         wiped.wipe()
         await wiped.start()
-        await until(lambda: wiped.quorum.cluster_id == cluster_id)
+        await wait_until_async(lambda: wiped.quorum.cluster_id == cluster_id)
         assert wiped.quorum.me != old
         await is_voter_again(members, wiped)
         leader = await members.leader()
@@ -146,12 +149,12 @@ def test_a_lone_node_becomes_three(tmp_path: Path) -> None:
         everybody = members[1].voters
         members[1].voters = everybody[:1]
         await members.start(1)
-        await until(lambda: members[1].quorum.is_leader)
+        await wait_until_async(lambda: members[1].quorum.is_leader)
         await members[1].quorum.propose([change("a")])
         await members[1].stop()
         members[1].voters = everybody
         await members.start()
-        await until(lambda: all(len(m.quorum.voters.voters) == 3 for m in members.all))
+        await wait_until_async(lambda: all(len(m.quorum.voters.voters) == 3 for m in members.all))
         leader = await members.leader()
         await leader.quorum.propose([change("b")])
         await members.in_step()
@@ -188,14 +191,14 @@ def test_a_stranger_at_the_address_of_a_voter_is_not_followed(
         leader = await members.leader()
         followers = [m for m in members.all[:2] if m is not leader]
         found = {"leader": leader, "follower": followers[0], "observer": members[3]}[answers]
-        await until(lambda: members[3].quorum.cluster_id)
+        await wait_until_async(lambda: members[3].quorum.cluster_id)
         port = free_ports(1)[0]
         named = [(7, "127.0.0.1", port), (8, "127.0.0.1", found.port)]
         lost = Member(7, port, tmp_path / "lost", named)
         await lost.start()
         try:
             where = f"127.0.0.1:{found.port} is node {found.node_id} of another cluster, not node 8"
-            await until(lambda: said(caplog, where + ": check --voters"))
+            await wait_until_async(lambda: said(caplog, where + ": check --voters"))
             await asyncio.sleep(0.3)
             assert len(said(caplog, where)) == 1, "every few seconds, not with each question"
             assert not lost.quorum.cluster_id
@@ -213,7 +216,9 @@ def test_a_stranger_without_a_cluster_founds_none(
         one, other = members.all
         one.voters = [one.voters[0], (5, *one.voters[1][1:])]
         await members.start()
-        await until(lambda: said(caplog, f":{other.port} is node 2, not node 5: check --voters"))
+        await wait_until_async(
+            lambda: said(caplog, f":{other.port} is node 2, not node 5: check --voters")
+        )
         assert not one.quorum.cluster_id
 
     run(Members(tmp_path, 2), scenario)
@@ -226,9 +231,9 @@ def test_voters_of_two_clusters_are_not_chosen_from(
         for member in members.all[:2]:
             member.voters = [member.voters[member.node_id - 1]]
         await members.start(1, 2)
-        await until(lambda: all(member.quorum.is_leader for member in members.up))
+        await wait_until_async(lambda: all(member.quorum.is_leader for member in members.up))
         await members.start(3)
-        await until(lambda: said(caplog, "the voters are of different clusters"))
+        await wait_until_async(lambda: said(caplog, "the voters are of different clusters"))
         assert not members[3].quorum.cluster_id
 
     run(Members(tmp_path), scenario)
@@ -241,10 +246,12 @@ def test_a_cluster_in_which_another_node_has_this_id_is_not_joined(
         members[1].voters = members[1].voters[:1]
         members[1].brokers = [DescribeClusterBroker(2, "elsewhere", 9092)]
         await members.start()
-        await until(lambda: said(caplog, "whose node 2 is up at elsewhere:9092, not at 127.0.0.1"))
+        await wait_until_async(
+            lambda: said(caplog, "whose node 2 is up at elsewhere:9092, not at 127.0.0.1")
+        )
         assert not members[2].quorum.cluster_id
         members[1].brokers = [DescribeClusterBroker(2, *members[2].voters[1][1:])]
-        await until(lambda: members[2].quorum.cluster_id)
+        await wait_until_async(lambda: members[2].quorum.cluster_id)
 
     run(Members(tmp_path, 2), scenario)
 
@@ -252,7 +259,7 @@ def test_a_cluster_in_which_another_node_has_this_id_is_not_joined(
 def test_a_member_that_is_still_reading_does_not_pass_for_a_new_node(tmp_path: Path) -> None:
     async def scenario(members: Members) -> None:
         await members.start()
-        await until(lambda: members[1].quorum.is_leader)
+        await wait_until_async(lambda: members[1].quorum.is_leader)
         members[1].quorum._shell, shell = None, members[1].quorum._shell
         answer = describe_quorum(members[1].quorum, ASK, may_forward=False)
         members[1].quorum._shell = shell

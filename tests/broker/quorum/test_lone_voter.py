@@ -13,8 +13,9 @@ from barnabas.log import Log, LogConfig, OsDisk, StorageError
 from barnabas.metadata.records import encode_metadata_record
 from barnabas.records.batch import parse_header
 from barnabas.records.encode import encode_batch
-from tests.broker.quorum.member import Members, change, until
+from tests.broker.quorum.member import Members, change
 from tests.broker.quorum.test_quorum import PATIENT, run
+from tests.support.wait import wait_until_async
 
 
 def alone(path: Path, **options: Any) -> Members:
@@ -28,7 +29,7 @@ def test_it_leads_at_once_and_commits_as_fast_as_the_disk(tmp_path: Path) -> Non
         member = members[1]
         began = time.perf_counter()
         await member.start()
-        await until(lambda: member.quorum.is_leader)
+        await wait_until_async(lambda: member.quorum.is_leader)
         for number in range(50):
             await member.quorum.propose([change("x", str(number))])
         assert time.perf_counter() - began < PATIENT.fetch_timeout_ms / 1000
@@ -36,7 +37,7 @@ def test_it_leads_at_once_and_commits_as_fast_as_the_disk(tmp_path: Path) -> Non
         assert member.quorum.cluster_id
         await member.kill()
         await member.start()
-        await until(lambda: member.quorum.is_leader)
+        await wait_until_async(lambda: member.quorum.is_leader)
         assert member.state == {"x": "49"}
 
     run(alone(tmp_path, config=PATIENT), scenario)
@@ -63,14 +64,14 @@ def test_a_directory_of_an_earlier_release_goes_on(tmp_path: Path) -> None:
     async def scenario(members: Members) -> None:
         member = members[1]
         await member.start()
-        await until(lambda: member.quorum.is_leader)
+        await wait_until_async(lambda: member.quorum.is_leader)
         assert set(member.state) == {str(number) for number in range(30)}
         assert member.quorum.cluster_id == "old"
         await member.quorum.propose([change("new")])
         for _ in range(2):
             await member.kill()
             await member.start()
-            await until(lambda: member.quorum.is_leader)
+            await wait_until_async(lambda: member.quorum.is_leader)
             assert len(member.state) == 31
 
     run(alone(tmp_path), scenario)
@@ -97,12 +98,12 @@ def test_snapshots_bound_what_a_restart_reads(tmp_path: Path) -> None:
     async def scenario(members: Members) -> None:
         member = members[1]
         await member.start()
-        await until(lambda: member.quorum.is_leader)
+        await wait_until_async(lambda: member.quorum.is_leader)
         for number in range(100):
             await member.quorum.propose([change(str(number % 7), str(number))])
         await member.kill()
         await member.start()
-        await until(lambda: member.quorum.is_leader)
+        await wait_until_async(lambda: member.quorum.is_leader)
         assert len(member.restored) == 1
         assert member.restored[0] > 80
         assert member.state == {str(n % 7): str(n) for n in range(93, 100)}
@@ -117,14 +118,14 @@ def test_a_disk_that_fails_stops_the_replica_loudly(
         members = alone(tmp_path)
         member = members[1]
         await member.start()
-        await until(lambda: member.quorum.is_leader)
+        await wait_until_async(lambda: member.quorum.is_leader)
 
         def broken(*_: object) -> None:
             raise StorageError("no more")
 
         member.quorum._storage.write = broken  # type: ignore[method-assign]
         proposal = member.quorum.propose([change("a")])
-        await until(lambda: member.failures)
+        await wait_until_async(lambda: member.failures)
         assert str(member.failures[0]) == "no more"
         await asyncio.sleep(0)
         assert proposal.exception() is not None
@@ -144,7 +145,7 @@ def test_a_full_disk_only_makes_proposals_wait(
     async def scenario(members: Members) -> None:
         member = members[1]
         await member.start()
-        await until(lambda: member.quorum.is_leader)
+        await wait_until_async(lambda: member.quorum.is_leader)
         attempts = []
         write = member.quorum._storage.write
 
@@ -154,7 +155,7 @@ def test_a_full_disk_only_makes_proposals_wait(
 
         member.quorum._storage.write = full  # type: ignore[method-assign]
         proposals = [member.quorum.propose([change(name)]) for name in "ab"]
-        await until(lambda: len(attempts) > 3)
+        await wait_until_async(lambda: len(attempts) > 3)
         assert member.quorum.is_leader
         assert member.quorum.no_room == "no space left"
         assert not any(proposal.done() for proposal in proposals)
@@ -166,7 +167,7 @@ def test_a_full_disk_only_makes_proposals_wait(
         # One that is told to stop does not wait for room.
         member.quorum._storage.write = full  # type: ignore[method-assign]
         member.quorum.propose([change("c")])
-        await until(lambda: member.quorum.no_room)
+        await wait_until_async(lambda: member.quorum.no_room)
 
     run(alone(tmp_path), scenario)
     said = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]

@@ -18,7 +18,8 @@ from barnabas.broker.runtime.clock import Clock
 from barnabas.wire.framing import decode_request, decode_request_header, encode_response
 from barnabas.wire.messages.vote import VoteRequest, VoteResponse
 from barnabas.wire.primitives import Reader
-from tests.broker.quorum.member import free_ports, until
+from tests.broker.quorum.member import free_ports
+from tests.support.wait import wait_until_async
 
 
 class Other(asyncio.Protocol):
@@ -252,7 +253,7 @@ def test_a_cancelled_call_disturbs_nobody() -> None:
         assert (await before).error_code == 20
         assert (await after).error_code == 30
         stage.hang_up()
-        await until(lambda: not stage.peers.is_connected(7))
+        await wait_until_async(lambda: not stage.peers.is_connected(7))
         never_sent = stage.call()
         never_sent.cancel()
         await asyncio.sleep(0.1)
@@ -296,7 +297,7 @@ def test_an_idle_connection_ends_here_and_not_over_there(
     async def scenario(stage: Stage) -> None:
         await stage.listen()
         assert (await stage.call(120)).error_code == 120, "who waits for an answer is not idle"
-        await until(lambda: not stage.peers.is_connected(7))
+        await wait_until_async(lambda: not stage.peers.is_connected(7))
         assert stage.lost == []
         await stage.call()
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from barnabas.broker.quorum import NotLeader, OutcomeUnknown
-from tests.broker.quorum.member import FAST, Members, change, until
+from tests.broker.quorum.member import FAST, Members, change
+from tests.support.wait import wait_until_async
 
 PATIENT = replace(
     FAST, fetch_timeout_ms=30_000, request_timeout_ms=20_000, fetch_max_wait_ms=10_000
@@ -113,7 +114,7 @@ def test_a_leader_that_is_told_to_stop_hands_over(tmp_path: Path) -> None:
         await members.in_step()
         began = time.perf_counter()
         stopping = asyncio.create_task(leader.stop())
-        await until(lambda: any(m.quorum.is_leader for m in members.others(leader)))
+        await wait_until_async(lambda: any(m.quorum.is_leader for m in members.others(leader)))
         assert time.perf_counter() - began < PATIENT.fetch_timeout_ms / 1000
         await stopping
         assert leader.leaderships[-1] is None
@@ -148,7 +149,7 @@ def test_without_a_majority_nothing_is_agreed(tmp_path: Path) -> None:
         for member in others:
             await member.kill()
         proposal = leader.quorum.propose([change("lost?")])
-        await until(proposal.done)
+        await wait_until_async(proposal.done)
         assert isinstance(proposal.exception(), OutcomeUnknown)
         assert leader.leaderships[-1] is None
         assert not leader.quorum.is_leader

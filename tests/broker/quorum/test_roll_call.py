@@ -5,8 +5,9 @@ from pathlib import Path
 
 from barnabas.broker.quorum.roll_call import Answer, RollCall
 from barnabas.raft import ReplicaKey
-from tests.broker.quorum.member import Members, until
+from tests.broker.quorum.member import Members
 from tests.broker.quorum.test_quorum import run
+from tests.support.wait import wait_until_async
 
 KEYS = {node_id: ReplicaKey(node_id, b"%d" % node_id) for node_id in (1, 2, 3)}
 NEW = {node_id: ReplicaKey(node_id, b"new") for node_id in (1, 2, 3)}
@@ -88,7 +89,7 @@ def test_real_nodes_answer_for_themselves(tmp_path: Path) -> None:
         for node_id in (2, 3):
             members[node_id].wipe()
         await members.start()
-        await until(lambda: all(member.quorum.shell for member in members.all))
+        await wait_until_async(lambda: all(member.quorum.shell for member in members.all))
         for member in members.all:
             said = str(await member.quorum.call_the_roll())
             assert said.startswith("3 of 3 voters answer, but nodes 2 and 3 came back with empty")

@@ -20,7 +20,8 @@ from tests.broker.verbs import (
     produced,
     stored,
 )
-from tests.support.broker import BrokerProcess, wait_until
+from tests.support.broker import BrokerProcess
+from tests.support.wait import wait_until
 
 EARLIEST = -2
 SETTINGS = {"log.cleaner.backoff.ms": "50", "log.retention.check.interval.ms": "50"}
@@ -43,7 +44,7 @@ def test_the_dirty_part_may_stay_small(client: RawClient, topic: str) -> None:
     time.sleep(0.5)
     assert len(stored(client, topic)) == 12, "a ratio of 1 is never passed"
     assert alter(client, (TOPIC, topic), ("min.cleanable.dirty.ratio", SET, "0"))[0] == 0
-    wait_until(lambda: len(stored(client, topic)) < 12, 60, "the new setting is not obeyed")
+    wait_until(lambda: len(stored(client, topic)) < 12, "the new setting is not obeyed")
 
 
 def test_how_often_it_looks_can_be_changed(client: RawClient, topic: str) -> None:
@@ -57,7 +58,7 @@ def test_how_often_it_looks_can_be_changed(client: RawClient, topic: str) -> Non
     time.sleep(0.5)
     assert len(stored(client, topic)) == 12
     assert alter(client, (BROKER, "1"), ("log.cleaner.backoff.ms", DELETE, None))[0] == 0
-    wait_until(lambda: len(stored(client, topic)) < 12, 60, "the new setting is not obeyed")
+    wait_until(lambda: len(stored(client, topic)) < 12, "the new setting is not obeyed")
 
 
 def test_an_idle_topic_is_compacted_when_its_records_are_too_old(
@@ -70,7 +71,7 @@ def test_an_idle_topic_is_compacted_when_its_records_are_too_old(
     time.sleep(0.3)
     assert len(stored(client, topic)) == 5
     assert alter(client, (TOPIC, topic), ("max.compaction.lag.ms", SET, "20000"))[0] == 0
-    wait_until(lambda: stored(client, topic) == [b"4"], 60, "nothing is compacted")
+    wait_until(lambda: stored(client, topic) == [b"4"], "nothing is compacted")
 
 
 def test_tombstones_have_their_time(client: RawClient, topic: str) -> None:
@@ -84,7 +85,7 @@ def test_tombstones_have_their_time(client: RawClient, topic: str) -> None:
     put(client, topic, b"key", b"value")
     put(client, topic, b"other", b"value")
     put(client, topic, b"key", None)
-    wait_until(lambda: stored(client, topic) == [b"value", None], 60, "the tombstone is kept")
+    wait_until(lambda: stored(client, topic) == [b"value", None], "the tombstone is kept")
     time.sleep(0.3)
     assert stored(client, topic) == [b"value", None]
 
@@ -96,7 +97,7 @@ def test_tombstones_go_without_anything_that_follows(client: RawClient, topic: s
     put(client, topic, b"other", b"value")
     put(client, topic, b"key", b"value")
     put(client, topic, b"key", None)
-    wait_until(lambda: stored(client, topic) == [b"value"], 60, "the tombstone stays")
+    wait_until(lambda: stored(client, topic) == [b"value"], "the tombstone stays")
 
 
 def test_both_policies(client: RawClient, topic: str) -> None:
@@ -110,10 +111,10 @@ def test_both_policies(client: RawClient, topic: str) -> None:
     for number in range(4):
         put(client, topic, b"old", b"%d" % number * 300, age_ms=120_000)
     # Each by itself, or what is left of an old segment takes the begin of the new ones along.
-    wait_until(lambda: offset_at(client, topic, EARLIEST).offset == 4, 60, "the old ones stay")
+    wait_until(lambda: offset_at(client, topic, EARLIEST).offset == 4, "the old ones stay")
     for number in range(6):
         put(client, topic, b"new", b"%d" % number * 300)
-    wait_until(lambda: len(stored(client, topic, 4)) <= 3, 60, "nothing is compacted")
+    wait_until(lambda: len(stored(client, topic, 4)) <= 3, "nothing is compacted")
     assert stored(client, topic, 4)[-1] == b"5" * 300
 
 
@@ -138,7 +139,7 @@ def test_no_process_is_left_behind(topic: str, tmp_path: Path) -> None:
             create_topic(client, topic, cleanup_policy="compact", max_compaction_lag_ms="1")
             put(client, topic, b"key", b"1")
             put(client, topic, b"key", b"2")
-            wait_until(lambda: stored(client, topic) == [b"2"], 60, "nothing is compacted")
+            wait_until(lambda: stored(client, topic) == [b"2"], "nothing is compacted")
         (child,) = psutil.Process(node.pid).children()
         node.stop()
         assert not child.is_running()
@@ -166,7 +167,7 @@ def test_a_batch_that_cannot_be_read_is_told_of_once(topic: str, tmp_path: Path)
             for number in range(3, 6):
                 put(client, topic, b"key", b"%d" % number)
                 done = f"{topic}-0 is compacted up to offset {number + 1}:"
-                wait_until(lambda done=done: done in node.log.read_text(), 60, done)
+                wait_until(lambda done=done: done in node.log.read_text(), done)
         said = node.log.read_text()
         assert said.count("can't be read") == 1
         assert f"{topic}-0: the batch at offsets 1 to 1 holds records that can't be read" in said

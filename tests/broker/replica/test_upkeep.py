@@ -37,7 +37,8 @@ from tests.broker.verbs import (
     stored,
     values_of,
 )
-from tests.support.broker import BrokerProcess, wait_until
+from tests.support.broker import BrokerProcess
+from tests.support.wait import wait_until
 
 SETTINGS = {
     "log.retention.check.interval.ms": "50",
@@ -72,17 +73,17 @@ def test_by_age_also_what_nobody_has_read(
     for number in range(4):
         produced(client, topic, aged(120_000, b"old-%d" % number * 100))
     produced(client, topic, aged(0, b"new" * 200))
-    wait_until(lambda: starts_at(client, topic) == 4, 60, "old segments stay")
+    wait_until(lambda: starts_at(client, topic) == 4, "old segments stay")
     assert stored(client, topic, 4) == [b"new" * 200]
     assert fetch_one(client, topic, 0).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
-    wait_until(lambda: len(segments(node, topic)) == 1, 60, "old files stay")
+    wait_until(lambda: len(segments(node, topic)) == 1, "old files stay")
 
 
 def test_everything_may_go(client: RawClient, topic: str) -> None:
     """Offsets go on behind what was there."""
     create_topic(client, topic, retention_ms="60000")
     produced(client, topic, aged(120_000, b"a", b"b"))
-    wait_until(lambda: starts_at(client, topic) == 2, 60, "the old segment stays")
+    wait_until(lambda: starts_at(client, topic) == 2, "the old segment stays")
     assert produced(client, topic, aged(0, b"c")) == 2
 
 
@@ -90,7 +91,7 @@ def test_by_size(client: RawClient, topic: str) -> None:
     create_topic(client, topic, segment_bytes="1024", retention_bytes="2500")
     for number in range(10):
         produced(client, topic, aged(0, b"%d" % number * 900))
-    wait_until(lambda: starts_at(client, topic) == 7, 60, "too much stays")
+    wait_until(lambda: starts_at(client, topic) == 7, "too much stays")
     assert stored(client, topic, 7) == [b"%d" % number * 900 for number in (7, 8, 9)]
 
 
@@ -100,7 +101,7 @@ def test_retention_follows_the_settings(client: RawClient, topic: str) -> None:
     produced(client, topic, aged(1000, b"b"))
     assert starts_at(client, topic) == 0
     assert alter(client, (TOPIC, topic), ("retention.ms", SET, "500"))[0] == 0
-    wait_until(lambda: starts_at(client, topic) == 2, 60, "the new setting is not obeyed")
+    wait_until(lambda: starts_at(client, topic) == 2, "the new setting is not obeyed")
 
 
 def test_producers_are_forgotten_by_the_setting(client: RawClient, topic: str) -> None:
@@ -115,7 +116,7 @@ def test_producers_are_forgotten_by_the_setting(client: RawClient, topic: str) -
     assert producers() == [7]
     assert alter(client, (BROKER, ""), ("producer.id.expiration.ms", SET, "1"))[0] == 0
     try:
-        wait_until(lambda: producers() == [], 60, "the new setting is not obeyed")
+        wait_until(lambda: producers() == [], "the new setting is not obeyed")
     finally:
         assert alter(client, (BROKER, ""), ("producer.id.expiration.ms", DELETE, None))[0] == 0
 
@@ -125,7 +126,7 @@ def test_the_brokers_default_counts(client: RawClient, topic: str) -> None:
     produced(client, topic, aged(1000, b"a"))
     assert alter(client, (BROKER, ""), ("log.retention.ms", SET, "500"))[0] == 0
     try:
-        wait_until(lambda: starts_at(client, topic) == 1, 60, "the new default is not obeyed")
+        wait_until(lambda: starts_at(client, topic) == 1, "the new default is not obeyed")
     finally:
         alter(client, (BROKER, ""), ("log.retention.ms", DELETE, None))
 
@@ -136,7 +137,7 @@ def test_what_is_not_flushed_is_not_dropped(client: RawClient, topic: str) -> No
     produced(client, topic, aged(60_000, b"a"), acks=1)
     create_topic(client, f"{topic}-other", retention_ms="1")
     produced(client, f"{topic}-other", aged(60_000, b"a"))
-    wait_until(lambda: starts_at(client, f"{topic}-other") == 1, 60, "retention does not run")
+    wait_until(lambda: starts_at(client, f"{topic}-other") == 1, "retention does not run")
     assert starts_at(client, topic) == 0
 
 
@@ -147,7 +148,7 @@ def test_a_waiting_reader_is_not_disturbed(
     produced(client, topic, aged(120_000, b"a"))
     with RawClient(node.host, node.port) as reader:
         reader.send(fetch_request(asked(topic, {0: 1}), max_wait_ms=20_000), BY_NAME)
-        wait_until(lambda: starts_at(client, topic) == 1, 60, "the old segment stays")
+        wait_until(lambda: starts_at(client, topic) == 1, "the old segment stays")
         assert reader.is_silent(0.1)
         produced(client, topic, aged(0, b"b"))
         assert values_of(partitions_of(reader.receive())[topic, 0]) == [b"b"]
@@ -167,7 +168,7 @@ def test_the_last_record_of_a_key_stays(client: RawClient, topic: str, node: Bro
     for number in range(30):
         row = (now_ms(), b"key-%d" % (number % 3), b"%d" % number * 100, ())
         produced(client, topic, bytes(encode_batch([row])))
-    wait_until(lambda: len(stored(client, topic)) <= 5, 60, "nothing is compacted")
+    wait_until(lambda: len(stored(client, topic)) <= 5, "nothing is compacted")
     assert stored(client, topic)[-3:] == [b"%d" % number * 100 for number in (27, 28, 29)]
     assert starts_at(client, topic) == 0
     assert produced(client, topic, batch(b"more")) == 30
@@ -210,7 +211,7 @@ def test_committed_offsets_survive_compaction(node: BrokerProcess, topic: str, k
             return found
 
         # 220 commits of well over 100 bytes each.
-        wait_until(lambda: size() < 16_000, 60, "the log of the offsets does not shrink")
+        wait_until(lambda: size() < 16_000, "the log of the offsets does not shrink")
     node.restart(kill=kill)
     with RawClient(node.host, node.port) as client:
         for group in ("often", *(f"once-{number}" for number in range(20))):

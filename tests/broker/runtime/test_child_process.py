@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from barnabas.broker.runtime.child_process import ChildProcess
-from tests.support.broker import wait_until
+from tests.support.wait import wait_until
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_it_ends_when_it_is_idle() -> None:
     child = ChildProcess(idle_s=0.2)
     try:
         first = child.submit(os.getpid).result(30)
-        wait_until(lambda: not psutil.pid_exists(first) or _is_dead(first), 60, "it stays")
+        wait_until(lambda: not psutil.pid_exists(first) or _is_dead(first), "it stays")
         assert child.submit(os.getpid).result(30) != first
     finally:
         child.shutdown()
@@ -73,7 +73,7 @@ def test_what_raises_fails_alone(child: ChildProcess) -> None:
 
 def test_one_that_is_killed_is_replaced(child: ChildProcess) -> None:
     future = child.submit(time.sleep, 60)
-    wait_until(lambda: len(children()) == 1, 60, "it does not start")
+    wait_until(lambda: len(children()) == 1, "it does not start")
     children()[0].kill()
     with pytest.raises(ChildProcessError, match="ended with -9"):
         future.result(30)
@@ -83,7 +83,7 @@ def test_one_that_is_killed_is_replaced(child: ChildProcess) -> None:
 def test_the_end_does_not_wait_for_work_under_way() -> None:
     child = ChildProcess()
     futures = [child.submit(time.sleep, 60), child.submit(time.sleep, 60)]
-    wait_until(lambda: len(children()) == 1, 60, "it does not start")
+    wait_until(lambda: len(children()) == 1, "it does not start")
     began = time.monotonic()
     child.shutdown()
     assert time.monotonic() - began < 30
@@ -109,7 +109,7 @@ def test_it_dies_with_its_parent_in_the_middle_of_its_work(number: int) -> None:
     assert psutil.pid_exists(pid)
     parent.send_signal(number)
     parent.wait(60)
-    wait_until(lambda: not psutil.pid_exists(pid) or _is_dead(pid), 60, "it lives on")
+    wait_until(lambda: not psutil.pid_exists(pid) or _is_dead(pid), "it lives on")
 
 
 def test_it_ends_without_a_word_when_nobody_is_left_to_hear_its_answer() -> None:

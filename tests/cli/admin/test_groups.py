@@ -8,7 +8,7 @@ import pytest
 
 import barnabas
 from tests.cli.conftest import Cli, committed, interrupt
-from tests.support.broker import wait_until
+from tests.support.wait import wait_until
 
 NewTopic = Callable[..., str]
 LINES = "".join(f"k{i}:{i}\n" for i in range(10))
@@ -91,11 +91,11 @@ def test_two_members_share_the_work(cli: Cli, new_topic: NewTopic) -> None:
         shares = sorted(len(member["partitions"]) for member in described["members"])
         return bool(described["state"] == "Stable" and shares == [2, 2])
 
-    wait_until(is_shared, 60, "the members do not share")
+    wait_until(is_shared, "the members do not share")
     cli.ok(
         "produce", topic, "--key-separator", ":", stdin="".join(f"k{i}:{i}\n" for i in range(99))
     )
-    wait_until(lambda: sum(committed(cli, group).values()) == 99, 60, "not everything is committed")
+    wait_until(lambda: sum(committed(cli, group).values()) == 99, "not everything is committed")
     printed = []
     for member in members:
         code, out, _ = interrupt(member)

@@ -8,7 +8,7 @@ import pytest
 from barnabas.cli.admin.transactions import _print_transaction
 from barnabas.client.admin.transactions import TransactionDescription
 from tests.cli.conftest import Cli, committed, interrupt
-from tests.support.broker import wait_until
+from tests.support.wait import wait_until
 
 NewTopic = Callable[..., str]
 
@@ -32,7 +32,7 @@ def open_transaction(cli: Cli, topic: str, transactional_id: str) -> "subprocess
     )
     assert process.stdin is not None
     process.stdin.write(b"one\n")
-    wait_until(lambda: "one" in cli.ok("consume", topic, "--no-follow"), 60, "nothing was sent")
+    wait_until(lambda: "one" in cli.ok("consume", topic, "--no-follow"), "nothing was sent")
     return process
 
 
@@ -43,7 +43,7 @@ def committed_lines(cli: Cli, topic: str, *options: str) -> list[str]:
 
 def wait_for_committed(cli: Cli, topic: str, *lines: str) -> None:
     """Markers may come a moment after the commit is confirmed."""
-    wait_until(lambda: committed_lines(cli, topic) == [*lines], 60, f"{lines} are not committed")
+    wait_until(lambda: committed_lines(cli, topic) == [*lines], f"{lines} are not committed")
 
 
 def end(process: "subprocess.Popen[bytes]") -> tuple[int, str]:

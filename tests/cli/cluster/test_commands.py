@@ -14,8 +14,8 @@ import pytest
 from barnabas.client.admin.quorum import describe_quorum
 from barnabas.client.connect.cluster_client import ClusterClient
 from tests.cli.conftest import Cli
-from tests.support.broker import wait_until
 from tests.support.supervised import Supervised
+from tests.support.wait import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def cli(nodes: Supervised) -> Iterator[Cli]:
     command = Cli(nodes.ready())
     yield command
     command.end()
-    wait_until(lambda: command.run("cluster", "status").returncode == 0, 60, "not healthy again")
+    wait_until(lambda: command.run("cluster", "status").returncode == 0, "not healthy again")
 
 
 def partitions(cli: Cli, topic: str) -> list[dict[str, Any]]:
@@ -76,10 +76,8 @@ def test_a_node_that_is_down_is_seen(nodes: Supervised, cli: Cli, name: str) -> 
     cli.ok("topics", "create", name, "--partitions", "3", "-c", "min.insync.replicas=3")
     nodes.nodes()[2].suspend()
     try:
-        wait_until(lambda: "node 2 is fenced" in status(cli)["problems"], 60, "not fenced")
-        wait_until(
-            lambda: all(row["under_replicated"] for row in partitions(cli, name)), 60, "in sync"
-        )
+        wait_until(lambda: "node 2 is fenced" in status(cli)["problems"], "not fenced")
+        wait_until(lambda: all(row["under_replicated"] for row in partitions(cli, name)), "in sync")
         found = status(cli)
         assert not found["healthy"]
         assert [name, 0] in found["partitions"]["under_replicated"]
@@ -101,7 +99,7 @@ def test_without_a_majority_it_is_said_what_to_start(nodes: Supervised, cli: Cli
     try:
         expected = "no controller: 1 of 3 voters answer, 2 are needed; start node 2 or 3"
         wait_until(
-            lambda: f": {expected}; " in cli.run("cluster", "status").stdout.decode(), 60, expected
+            lambda: f": {expected}; " in cli.run("cluster", "status").stdout.decode(), expected
         )
         found = status(cli)
         assert found["problems"][:3] == [
@@ -152,7 +150,7 @@ def test_a_move_to_a_node_that_is_down_waits_and_can_be_called_off(
     other = home % 3 + 1
     nodes.nodes()[other].suspend()
     try:
-        wait_until(lambda: f"node {other} is fenced" in status(cli)["problems"], 60, "not fenced")
+        wait_until(lambda: f"node {other} is fenced" in status(cli)["problems"], "not fenced")
         cli.ok("cluster", "move", name, "--to", str(other), "--no-wait")
         assert status(cli)["partitions"]["moving"] == [[name, 0]]
         assert cli.json("cluster", "move", name, "--cancel")["partitions"] == 1
@@ -174,7 +172,7 @@ def test_a_drained_node_leads_nothing_until_all_is_spread_again(cli: Cli, name: 
         counts = [node["leaders"] for node in status(cli)["nodes"]]
         return max(counts) - min(counts) <= 1
 
-    wait_until(spread, 60, "another node has not heard of it")
+    wait_until(spread, "another node has not heard of it")
 
 
 def test_what_only_a_drained_node_keeps_is_named(cli: Cli, name: str) -> None:
@@ -197,7 +195,7 @@ def test_a_node_that_is_down_neither_leads_nor_leaves_with_the_only_copy(
     cli.ok("cluster", "move", f"{name}-duo", "--to", "2,3")
     nodes.nodes()[3].suspend()
     try:
-        wait_until(lambda: "node 3 is fenced" in status(cli)["problems"], 60, "not fenced")
+        wait_until(lambda: "node 3 is fenced" in status(cli)["problems"], "not fenced")
         done = cli.run("cluster", "drain", "2")
         assert done.returncode == 1
         assert (
@@ -214,7 +212,7 @@ def test_a_node_that_is_down_neither_leads_nor_leaves_with_the_only_copy(
         assert 3 in partitions(cli, name)[0]["replicas"]
     finally:
         nodes.nodes()[3].resume()
-    wait_until(lambda: status(cli)["healthy"], 60, "node 3 has not come back")
+    wait_until(lambda: status(cli)["healthy"], "node 3 has not come back")
     cli.ok("topics", "delete", f"{name}-solo", f"{name}-duo")
     cli.ok("cluster", "add-node", "2", "--rebalance")
 
@@ -225,8 +223,8 @@ def test_leadership_goes_back_to_the_preferred_replicas(
     cli.ok("topics", "create", name, "--partitions", "3")
     before = leaders(cli, name)
     nodes.nodes()[1].send_signal(signal.SIGTERM)
-    wait_until(lambda: 1 not in leaders(cli, name), 60, "leadership has not moved")
-    wait_until(lambda: status(cli)["healthy"], 60, "node 1 has not come back")
+    wait_until(lambda: 1 not in leaders(cli, name), "leadership has not moved")
+    wait_until(lambda: status(cli)["healthy"], "node 1 has not come back")
     if leaders(cli, name) != before:  # a node that comes back may get its own at once
         cli.ok("cluster", "elect", name)
         assert leaders(cli, name) == before

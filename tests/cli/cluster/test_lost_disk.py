@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from tests.cli.conftest import Cli
-from tests.support.broker import wait_until
 from tests.support.cluster import ClusterProcesses
+from tests.support.wait import wait_until
 
 
 def test_a_voter_that_lost_its_disk_does_not_count_as_answering(tmp_path: Path) -> None:
@@ -32,8 +32,8 @@ def test_a_voter_that_lost_its_disk_does_not_count_as_answering(tmp_path: Path) 
             return expected in seen
 
         try:
-            wait_until(is_said, 60, f"not said: {expected}")
+            wait_until(is_said, f"not said: {expected}")
         except AssertionError as error:
             raise AssertionError(f"{error}; instead: {seen}") from None
         away.start()
-        wait_until(lambda: cli.run("cluster", "status").returncode == 0, 60, "not healthy again")
+        wait_until(lambda: cli.run("cluster", "status").returncode == 0, "not healthy again")

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cli.conftest import Cli, interrupt
-from tests.support.broker import BrokerProcess, wait_until
+from tests.support.broker import BrokerProcess
+from tests.support.wait import wait_until
 
 
 @pytest.fixture
@@ -56,7 +57,6 @@ def test_everything_produced_across_a_kill_arrives_in_order(
             own.json("groups", "describe", "g")[0]["offsets"]
             and own.json("groups", "describe", "g")[0]["offsets"][0]["lag"] == 0
         ),
-        60,
         "the group does not catch up",
     )
     code, out, error = interrupt(member)
@@ -73,7 +73,7 @@ def test_a_broker_that_stays_away_is_reported_with_what_was_lost(
     assert producer.stdin is not None
     producer.stdin.write(b"1\n")
     producer.stdin.flush()
-    wait_until(lambda: own.ok("consume", "t", "--no-follow") == "1\n", 60, "nothing is delivered")
+    wait_until(lambda: own.ok("consume", "t", "--no-follow") == "1\n", "nothing is delivered")
     broker.kill()
     out, error = producer.communicate(b"2\n3\n", timeout=60)
     assert producer.returncode == 1

@@ -15,7 +15,7 @@ import pytest
 from barnabas.embedded.ports import Ports
 from barnabas.records.batch import HEADER_SIZE, batch_size, patch_crc
 from tests.cli.conftest import Cli, interrupt
-from tests.support.broker import wait_until
+from tests.support.wait import wait_until
 
 
 class Server:
@@ -101,7 +101,6 @@ def test_output_without_room_neither_ends_a_server_nor_spoils_its_exit_code(
         try:
             wait_until(
                 lambda: Cli(address).run("cluster", "status").returncode == 0,
-                60,
                 "the server does not serve",
             )
             process.send_signal(signal.SIGTERM)

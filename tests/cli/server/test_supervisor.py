@@ -11,8 +11,8 @@ import pytest
 
 from barnabas.cli.server.local_nodes import plan_nodes
 from tests.cli.conftest import Cli
-from tests.support.broker import wait_until
 from tests.support.supervised import Supervised
+from tests.support.wait import wait_until
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_the_second_interrupt_kills(supervised: list[Supervised], tmp_path: Path
 def test_it_can_be_stopped_while_it_starts(supervised: list[Supervised], tmp_path: Path) -> None:
     cluster = Supervised(tmp_path, "--nodes", "1")
     supervised.append(cluster)
-    wait_until(lambda: cluster.nodes(), 60, "no node has been started")
+    wait_until(lambda: cluster.nodes(), "no node has been started")
     cluster.process.send_signal(signal.SIGTERM)
     assert cluster.end() == 0
     assert "Traceback" not in cluster.output

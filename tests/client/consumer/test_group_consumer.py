@@ -13,6 +13,7 @@ from barnabas.client.consumer.group_consumer import GroupConsumer
 from barnabas.client.group.committed_offsets import commit_offsets, fetch_committed
 from barnabas.client.group.group_member import GroupMember
 from barnabas.client.producer.record_producer import RecordProducer
+from tests.support.wait import wait_until_async
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
@@ -55,12 +56,6 @@ class Member:
         await self._task
 
 
-async def until(condition: Any) -> None:
-    async with asyncio.timeout(60):
-        while not condition():
-            await asyncio.sleep(0.02)
-
-
 def test_who_gives_up_joining_leaves_at_once(bootstrap: str) -> None:
     """Not when the member that everybody waits for has joined again."""
 
@@ -76,9 +71,10 @@ def test_who_gives_up_joining_leaves_at_once(bootstrap: str) -> None:
             async def members() -> int:
                 return len((await describe_group(cluster, group)).members)
 
-            async with asyncio.timeout(60):
-                while await members() < 2:
-                    await asyncio.sleep(0.02)
+            async def both_are_members() -> bool:
+                return await members() == 2
+
+            await wait_until_async(both_are_members)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
             await joining.leave()
@@ -94,10 +90,10 @@ def test_members_share_partitions_as_they_come_and_go(bootstrap: str) -> None:
             topic = await topic_with(cluster, 4, 400)
             group = f"g-{topic}"
             first = Member(cluster, group, topic)
-            await until(lambda: len(first.values) == 400)
+            await wait_until_async(lambda: len(first.values) == 400)
             assert first.partitions == {0, 1, 2, 3}
             second = Member(cluster, group, topic)
-            await until(lambda: len(first.partitions) == len(second.partitions) == 2)
+            await wait_until_async(lambda: len(first.partitions) == len(second.partitions) == 2)
             assert not first.partitions & second.partitions
             described = await describe_group(cluster, group)
             assert (described.state, described.assignor) == ("Stable", "range")
@@ -106,7 +102,7 @@ def test_members_share_partitions_as_they_come_and_go(bootstrap: str) -> None:
                 (topic, index) for index in range(4)
             ]
             await first.stop()
-            await until(lambda: second.partitions == {0, 1, 2, 3})
+            await wait_until_async(lambda: second.partitions == {0, 1, 2, 3})
             await second.stop()
             assert sorted(first.values) == list(range(400))
             assert second.values == []
@@ -123,7 +119,7 @@ def test_reading_goes_on_where_the_group_has_committed(bootstrap: str) -> None:
             group = f"g-{topic}"
             await commit_offsets(cluster, group, {TopicPartition(topic, 0): 7})
             member = Member(cluster, group, topic)
-            await until(lambda: len(member.values) == 3)
+            await wait_until_async(lambda: len(member.values) == 3)
             await member.stop()
             assert member.values == [7, 8, 9]
             assert await fetch_committed(cluster, group) == {(topic, 0): 10}
@@ -137,13 +133,13 @@ def test_a_member_the_group_has_forgotten_comes_back_as_a_new_one(bootstrap: str
             topic = await topic_with(cluster, 2, 20)
             group = f"g-{topic}"
             member = Member(cluster, group, topic)
-            await until(lambda: len(member.values) == 20)
+            await wait_until_async(lambda: len(member.values) == 20)
             forgotten = member.source._member._member_id
             impostor = GroupConsumer(cluster, group, [topic])._member
             impostor._member_id = forgotten
             await impostor.leave()
-            await until(lambda: member.source._member._member_id not in ("", forgotten))
-            await until(lambda: member.partitions == {0, 1})
+            await wait_until_async(lambda: member.source._member._member_id not in ("", forgotten))
+            await wait_until_async(lambda: member.partitions == {0, 1})
             await member.stop()
 
     run(main())
@@ -155,9 +151,9 @@ def test_the_leader_notices_new_partitions(bootstrap: str) -> None:
             topic = await topic_with(cluster, 1, 1)
             member = Member(cluster, f"g-{topic}", topic)
             member.source._member._metadata_max_age_ms = 50
-            await until(lambda: member.partitions == {0})
+            await wait_until_async(lambda: member.partitions == {0})
             await create_partitions(cluster, topic, 3)
-            await until(lambda: member.partitions == {0, 1, 2})
+            await wait_until_async(lambda: member.partitions == {0, 1, 2})
             await member.stop()
 
     run(main())

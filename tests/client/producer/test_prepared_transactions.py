@@ -27,6 +27,7 @@ from barnabas.errors import BrokerError, InvalidArgument, NotAuthorized
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from tests.support.broker import BrokerProcess
+from tests.support.wait import wait_until_async
 
 COMMITTED = IsolationLevel.READ_COMMITTED
 
@@ -83,8 +84,11 @@ async def read(cluster: ClusterClient, topic: str) -> list[bytes | None]:
 
 async def settled(cluster: ClusterClient, name: str) -> None:
     """Wait for the markers."""
-    while (await describe_transaction(cluster, name)).is_open:
-        await asyncio.sleep(0.01)
+
+    async def has_ended() -> bool:
+        return not (await describe_transaction(cluster, name)).is_open
+
+    await wait_until_async(has_ended)
 
 
 async def new_topic(cluster: ClusterClient) -> str:

@@ -30,6 +30,7 @@ from barnabas.wire.messages.produce import (
     TopicProduceResponse,
 )
 from tests.client.fake_broker import FakeBroker
+from tests.support.wait import wait_until_async
 
 Judge = Callable[[TopicPartition, list[bytes]], int]
 
@@ -264,9 +265,7 @@ def test_without_acknowledgement_everything_is_still_written_before_the_end() ->
                 async with RecordProducer(cluster, acks=0) as producer:
                     futures = [await producer.send("t", bytes(5_000_000)) for _ in range(6)]
                 assert (await futures[0]).offset == -1
-            async with asyncio.timeout(60):
-                while len(store.values.get(TopicPartition("t", 0), [])) < 6:
-                    await asyncio.sleep(0.01)
+            await wait_until_async(lambda: len(store.values.get(TopicPartition("t", 0), [])) >= 6)
 
     run(main())
 

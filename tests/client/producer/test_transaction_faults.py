@@ -52,6 +52,7 @@ from barnabas.wire.messages.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 from tests.client.fake_broker import FakeBroker
+from tests.support.wait import wait_until_async
 
 CLASSIC, IMPLICIT = 1, 2
 both = pytest.mark.parametrize("level", [CLASSIC, IMPLICIT])
@@ -284,8 +285,7 @@ def test_a_cancelled_transaction_is_rolled_back(level: int) -> None:
                     await asyncio.sleep(60)
 
             task = asyncio.create_task(work())
-            while "produce" not in coordinator.told:
-                await asyncio.sleep(0.01)
+            await wait_until_async(lambda: "produce" in coordinator.told)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -446,8 +446,7 @@ def test_no_transaction_begins_before_the_last_one_has_ended(level: int) -> None
             transaction.begin()
             await producer.send("t", b"1")
             committing = asyncio.create_task(transaction.commit())
-            while not broker.count(EndTxnRequest):
-                await asyncio.sleep(0.01)
+            await wait_until_async(lambda: broker.count(EndTxnRequest))
             with pytest.raises(InvalidArgument, match="another transaction"):
                 producer.transaction().begin()
             with pytest.raises(InvalidArgument, match="being ended"):
@@ -470,8 +469,7 @@ def test_a_roll_back_that_is_cut_short_ends_the_producer(level: int) -> None:
             transaction = producer.transaction()
             transaction.begin()
             await producer.send("t", b"1")
-            while not broker.count(ProduceRequest):
-                await asyncio.sleep(0.01)
+            await wait_until_async(lambda: broker.count(ProduceRequest))
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.1):
                     await transaction.abort()
@@ -493,8 +491,7 @@ def test_a_commit_that_is_cancelled_is_uncertain(level: int) -> None:
                     await producer.send("t", b"1")
 
             task = asyncio.create_task(work())
-            while "commit" not in coordinator.told:
-                await asyncio.sleep(0.01)
+            await wait_until_async(lambda: "commit" in coordinator.told)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -612,8 +609,7 @@ def test_a_roll_back_does_not_look_for_another_leader(level: int) -> None:
             transaction = producer.transaction()
             transaction.begin()
             await producer.send("t", b"1", partition=0)
-            while "produce" not in coordinator.told:
-                await asyncio.sleep(0.01)
+            await wait_until_async(lambda: "produce" in coordinator.told)
             asked = broker.count(MetadataRequest)
             ending = asyncio.create_task(transaction.abort())
             await asyncio.sleep(0.01)
@@ -634,8 +630,7 @@ def test_a_roll_back_waits_for_the_batch_under_way_and_sends_it_no_second_time(l
             with pytest.raises(KeyError):
                 async with producer.transaction():
                     await producer.send("t", b"1")
-                    while coordinator.told.count("produce") < 2:
-                        await asyncio.sleep(0.01)
+                    await wait_until_async(lambda: coordinator.told.count("produce") >= 2)
                     raise KeyError
             attempts = coordinator.told.count("produce")
             last = "raise epoch" if level == CLASSIC else "abort"

@@ -36,6 +36,7 @@ from barnabas.client.producer.record_producer import RecordProducer
 from barnabas.errors import BrokerError, InvalidArgument, ProducerFenced, TransactionAborted
 from barnabas.wire.errors import ErrorCode
 from tests.support.broker import BrokerProcess
+from tests.support.wait import wait_until_async
 
 COMMITTED = IsolationLevel.READ_COMMITTED
 UNCOMMITTED = IsolationLevel.READ_UNCOMMITTED
@@ -104,8 +105,11 @@ def test_a_transaction_is_seen_as_a_whole_once_it_is_committed(bootstrap: str) -
 
 async def until_seen(cluster: ClusterClient, topic: str, count: int) -> None:
     """Markers may come a moment after the commit is confirmed."""
-    while any(len(each) < count for each in (await read(cluster, topic)).values()):
-        await asyncio.sleep(0.01)
+
+    async def all_read() -> bool:
+        return all(len(each) >= count for each in (await read(cluster, topic)).values())
+
+    await wait_until_async(all_read)
 
 
 def test_what_is_rolled_back_is_never_seen(bootstrap: str) -> None:
@@ -216,8 +220,11 @@ def test_a_transaction_that_takes_too_long_is_rolled_back(bootstrap: str, genera
                 transaction.begin()
                 await producer.send(topic, b"late")
                 await producer.flush()
-                while (await describe_transaction(cluster, name)).state != "CompleteAbort":
-                    await asyncio.sleep(0.1)
+
+                async def is_aborted() -> bool:
+                    return (await describe_transaction(cluster, name)).state == "CompleteAbort"
+
+                await wait_until_async(is_aborted)
                 if generation == "classic":
                     with pytest.raises(ProducerFenced):
                         await transaction.commit()

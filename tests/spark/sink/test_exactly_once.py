@@ -50,6 +50,7 @@ from barnabas.spark.sink.options import SinkOptions
 from barnabas.spark.sink.producer_settings import ProducerSettings
 from barnabas.spark.sink.transactional_writer import write_in_transaction
 from tests.support.broker import BrokerProcess
+from tests.support.wait import wait_until_async
 
 TASKS = 2
 _names = count()
@@ -391,10 +392,12 @@ def test_the_driver_stays_away_for_longer_than_a_timeout(
 
 async def _until_rolled_back(cluster: ClusterClient) -> None:
     """Until the broker has ended an ordinary transaction that was begun later."""
-    while "ordinary" in {
-        each.transactional_id for each in await list_transactions(cluster, states=["Ongoing"])
-    }:
-        await asyncio.sleep(0.05)
+
+    async def has_ended() -> bool:
+        ongoing = await list_transactions(cluster, states=["Ongoing"])
+        return "ordinary" not in {each.transactional_id for each in ongoing}
+
+    await wait_until_async(has_ended)
 
 
 def test_what_a_query_leaves_that_never_comes_back_is_found_and_ended(node: BrokerProcess) -> None:

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from time import monotonic, sleep
 
 import pytest
 from pyspark.errors import StreamingQueryException
@@ -21,6 +20,7 @@ from barnabas.client.admin.transactions import TransactionListing, list_transact
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.spark.sink.commit_log import PREFIX
 from tests.support.broker import BrokerProcess
+from tests.support.wait import wait_until
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(300)]
 
@@ -100,11 +100,12 @@ def test_a_killed_driver(spark: SparkSession, node: BrokerProcess, tmp_path: Pat
             start_new_session=True,
         )
         try:
-            deadline = monotonic() + 200
-            while not open_transactions(node.bootstrap):
+
+            def is_writing() -> object:
                 assert driver.poll() is None, (tmp_path / "log").read_text()
-                assert monotonic() < deadline, "nothing is written"
-                sleep(0.005)
+                return open_transactions(node.bootstrap)
+
+            wait_until(is_writing, "nothing is written", timeout_s=200)
         finally:
             os.killpg(driver.pid, signal.SIGKILL)
             driver.wait()
@@ -161,9 +162,9 @@ def test_killed_brokers(spark: SparkSession, tmp_path: Path) -> None:
                         producer.send("in", b"%d" % number)
                     producer.flush()
                     has_all = partial(has_written, query, until)
-                    wait_until(lambda: open_transactions(bootstrap) or has_all(), query)  # noqa: B023 - waits here
+                    wait_for(query, lambda: open_transactions(bootstrap) or has_all())  # noqa: B023 - waits here
                     cluster.kill(node)
-                    wait_until(has_all, query)
+                    wait_for(query, has_all)
                     cluster.repair()
             finally:
                 query.stop()
@@ -174,9 +175,9 @@ def has_written(query: StreamingQuery, rows: int) -> bool:
     return sum(each.numInputRows for each in query.recentProgress) >= rows
 
 
-def wait_until(holds: Callable[[], object], query: StreamingQuery) -> None:
-    deadline = monotonic() + 120
-    while not holds():
+def wait_for(query: StreamingQuery, condition: Callable[[], object]) -> None:
+    def holds() -> object:
         assert query.isActive, query.exception()
-        assert monotonic() < deadline, query.lastProgress
-        sleep(0.01)
+        return condition()
+
+    wait_until(holds, lambda: str(query.lastProgress), timeout_s=120)

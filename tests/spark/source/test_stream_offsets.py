@@ -1,7 +1,6 @@
 """How far a stream goes, asked directly: no Spark needed."""
 
 import json
-import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -15,6 +14,7 @@ from barnabas.spark.source.options import stream_options
 from barnabas.spark.source.schema import schema_of
 from barnabas.spark.source.stream_position import Json, position_of
 from barnabas.spark.source.stream_reader import StreamReader
+from tests.support.wait import wait_until
 
 ReaderOf = Callable[..., StreamReader]
 
@@ -113,9 +113,10 @@ def test_an_open_transaction_is_waited_for(reader_of: ReaderOf, bootstrap: str, 
         with producer.transaction():
             send(producer, topic, 0)
             assert reader.latestOffset(start, ReadAllAvailable()) == start
-        deadline = time.monotonic() + 10
-        while (end := reader.latestOffset(start, ReadAllAvailable())) == start:
-            assert time.monotonic() < deadline  # markers are written after the answer
+        wait_until(  # markers are written after the answer
+            lambda: reader.latestOffset(start, ReadAllAvailable()) != start
+        )
+        end = reader.latestOffset(start, ReadAllAvailable())
     (task,) = reader.partitions(start, end)
     assert [batch.num_rows for batch in reader.read(task)] == [1]
 
@@ -255,9 +256,10 @@ def test_a_batch_of_nothing_but_markers_and_what_was_rolled_back(
     ):
         send(producer, topic, 0, 0)
         raise LookupError
-    deadline = time.monotonic() + 20
-    while offsets(end := reader.latestOffset(start, ReadAllAvailable()))[topic]["0"] < 3:
-        assert time.monotonic() < deadline  # markers are written after the answer
+    wait_until(  # markers are written after the answer
+        lambda: offsets(reader.latestOffset(start, ReadAllAvailable()))[topic]["0"] >= 3
+    )
+    end = reader.latestOffset(start, ReadAllAvailable())
     assert offsets(end) == {topic: {"0": 3, "1": 0, "2": 0}}  # two records and a marker
     for _ in range(3):  # each of them a batch of its own
         end = reader.latestOffset(start, ReadMaxRows(1))

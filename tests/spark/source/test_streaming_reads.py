@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 import barnabas
 from barnabas import TopicPartition
+from tests.support.wait import wait_until
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -120,7 +120,7 @@ def test_partitions_and_topics_that_appear_are_read_from_their_beginning(
             for number in range(10, 20):
                 fresh.send(topic, b"%d" % number, partition=1)
                 fresh.send(f"{topic}-more", b"%d" % (number + 10))
-        wait_until(lambda: pipeline.numbers() == list(range(30)), timeout_s=30)
+        wait_until(lambda: pipeline.numbers() == list(range(30)))
     finally:
         query.stop()
 
@@ -162,10 +162,10 @@ def test_a_topic_made_anew_is_not_taken_for_the_old_one(
     query = pipeline.start(subscribe=topic, failOnDataLoss="false")
     try:
         expected = [*range(30), *range(100, 160)]
-        wait_until(lambda: pipeline.numbers() == expected, timeout_s=60)
+        wait_until(lambda: pipeline.numbers() == expected)
         admin.delete_topic(topic)
         make_anew(range(200, 290))
-        wait_until(lambda: pipeline.numbers() == [*expected, *range(200, 290)], timeout_s=60)
+        wait_until(lambda: pipeline.numbers() == [*expected, *range(200, 290)])
     finally:
         query.stop()
 
@@ -180,17 +180,10 @@ def test_the_death_of_a_leader_neither_stops_nor_repeats_anything(
             send(producer, "numbers", range(1_000), partitions=2)
             query = pipeline.start(subscribe="numbers", maxOffsetsPerTrigger=300)
             try:
-                wait_until(lambda: len(query.recentProgress) > 0, timeout_s=30)
+                wait_until(lambda: len(query.recentProgress) > 0)
                 cluster.kill(cluster.leader_of("numbers", 0))
                 send(producer, "numbers", range(1_000, 2_000), partitions=2)
-                wait_until(lambda: len(pipeline.numbers()) >= 2_000, timeout_s=60)
+                wait_until(lambda: len(pipeline.numbers()) >= 2_000)
             finally:
                 query.stop()
         assert pipeline.numbers() == list(range(2_000))
-
-
-def wait_until(holds: Callable[[], bool], timeout_s: float) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not holds():
-        assert time.monotonic() < deadline, f"not within {timeout_s} s"
-        time.sleep(0.1)
