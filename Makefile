@@ -56,6 +56,7 @@ check: $(STAMP) ## Lint, type-check, import ladder, generated code up to date
 	$(BIN)/python tools/generate_codecs.py --check
 	$(BIN)/python tools/generate_sync.py --check
 	$(BIN)/python tools/generate_docs.py --check
+	$(BIN)/python tools/draw_performance.py --check
 
 fix: $(STAMP) ## Format and apply safe lint fixes
 	$(BIN)/ruff check --fix .
@@ -67,8 +68,9 @@ codecs: $(STAMP) ## Generate src/barnabas/wire/messages from the schema table
 sync: $(STAMP) ## Make the blocking clients, src/barnabas/sync, from those in src/barnabas/aio
 	$(BIN)/python tools/generate_sync.py
 
-docs: $(STAMP) ## Write the tables in docs/ that follow from the code
+docs: $(STAMP) ## Write the tables in docs/ that follow from the code, and the chart of performance.md
 	$(BIN)/python tools/generate_docs.py
+	$(BIN)/python tools/draw_performance.py
 
 # Its own environment, without Barnabas: the generator reads the sources, and imports nothing.
 $(DOCS_VENV)/.installed: pyproject.toml

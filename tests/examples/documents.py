@@ -38,15 +38,10 @@ class Step:
     expected: list[str] | None = field(default=None)
 
 
-def steps(document: Path, *, only: str | None = None, without: str | None = None) -> list[Step]:
-    """Those of a document, of one of its sections (`## only`), or of all but one."""
+def steps(document: Path, *, without: str | None = None) -> list[Step]:
+    """Those of a document, or of all its sections but one (`## without`)."""
     sections = re.split(r"^## ", document.read_text(), flags=re.MULTILINE)
-    chosen = [
-        text
-        for text in sections
-        if (only is None or text.startswith(f"{only}\n"))
-        and (without is None or not text.startswith(f"{without}\n"))
-    ]
+    chosen = [text for text in sections if without is None or not text.startswith(f"{without}\n")]
     found: list[Step] = []
     for kind, text in _BLOCK.findall("\n".join(chosen)):
         if kind == "python":

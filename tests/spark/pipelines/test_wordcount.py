@@ -1,4 +1,4 @@
-"""The word count of the README, as it is written there, with a broker and a Spark of its own."""
+"""docs/first-pipeline.md, the word count, runs as it is written, with a broker and Spark."""
 
 import shutil
 import signal
@@ -9,22 +9,22 @@ import pytest
 
 from tests.conftest import MakeBroker
 from tests.examples.documents import ROOT, environment, run, steps
-from tests.examples.test_documents import README, WITH_SPARK
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(900)]
 
+PAGE = ROOT / "docs" / "first-pipeline.md"
 _RUN = "barnabas pipeline run"
 _PATIENCE_S = 300
 
 
-def test_the_readme_counts_words(make_broker: MakeBroker, tmp_path: Path) -> None:
+def test_the_page_counts_words(make_broker: MakeBroker, tmp_path: Path) -> None:
     bootstrap = make_broker().bootstrap
     (tmp_path / "examples").mkdir()
     shutil.copy(ROOT / "examples" / "wordcount.sql", tmp_path / "examples")
     output = tmp_path / "output"
     running: subprocess.Popen[bytes] | None = None
     try:
-        for step in steps(README, only=WITH_SPARK):
+        for step in steps(PAGE):
             if step.source.startswith(_RUN):
                 with output.open("wb") as file:
                     running = subprocess.Popen(
@@ -50,6 +50,6 @@ def test_the_readme_counts_words(make_broker: MakeBroker, tmp_path: Path) -> Non
             running.wait()
 
 
-def test_the_readme_shows_the_file_that_it_runs() -> None:
+def test_the_page_shows_the_file_that_it_runs() -> None:
     text = (ROOT / "examples" / "wordcount.sql").read_text()
-    assert f"```sql\n{text}```" in README.read_text()
+    assert f"```sql\n{text}```" in PAGE.read_text()
