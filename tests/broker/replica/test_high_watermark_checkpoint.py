@@ -54,7 +54,7 @@ def test_only_what_moved_is_written() -> None:
     written(disk, watermarks)
     assert watermarks.draft() is None, "idle partitions cost nothing"
     partitions[1].high_watermark = 7
-    watermarks.moved.add(partitions[1])
+    watermarks.moved[partitions[1]] = None
     assert written(disk, watermarks) == f"1\n3\nt 0 0 {HEX}\nt 1 7 {HEX}\nt 2 0 {HEX}\n"
     assert not watermarks.is_stale.is_set()
     watermarks.removed("t", 0)
@@ -83,7 +83,7 @@ def test_a_replica_in_doubt_keeps_its_line() -> None:
     empty = Stub("t", 0, 0)
     empty.doubt = "its directory is gone"
     again.opened(empty)
-    again.moved.add(empty)
+    again.moved[empty] = None
     assert again.draft() is None
     assert again.acknowledged("t", ID, 0) == 500
     empty.doubt = ""
@@ -99,7 +99,7 @@ def test_what_is_not_open_yet_stays_listed_until_it_is_known_to_be_gone() -> Non
     again = HighWatermarkCheckpoint(disk, "data")
     moved = Stub("open", 0, 6)
     again.opened(moved)
-    again.moved.add(moved)
+    again.moved[moved] = None
     assert written(disk, again) == f"1\n3\ndeleted 0 5 {HEX}\nkept 0 5 {HEX}\nopen 0 6 {HEX}\n"
     again.forget_unclaimed(lambda topic, _: topic == "kept")
     assert written(disk, again) == f"1\n2\nkept 0 5 {HEX}\nopen 0 6 {HEX}\n"

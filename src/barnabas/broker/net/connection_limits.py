@@ -31,7 +31,8 @@ class ConnectionLimits:
         """Who was let in beyond the limits, and when it must go; the oldest first."""
         self._uncounted: set[Connection] = set()
         """Nodes, and whoever is or was on probation: they are within no limit."""
-        self.connections: set[Connection] = set()
+        self.connections: dict[Connection, None] = {}
+        """In the order in which they came, so that a simulation closes them in the same order."""
         self._per_ip: Counter[str] = Counter()
         self.arriving = HeldMemory(
             "requests that are still arriving", "queued.max.request.bytes", loop.time
@@ -50,7 +51,7 @@ class ConnectionLimits:
 
     def enter(self, connection: Connection) -> None:
         host = connection.client_host
-        self.connections.add(connection)
+        self.connections[connection] = None
         if len(self.connections) - len(self._uncounted) > self._max_connections:
             self._put_on_probation(connection, f"max.connections is {self._max_connections}")
         elif self._per_ip[host] >= self._max_per_ip:
@@ -82,7 +83,7 @@ class ConnectionLimits:
             self._leave_host(connection.client_host)
 
     def leave(self, connection: Connection) -> None:
-        self.connections.discard(connection)
+        self.connections.pop(connection, None)
         timer = self._on_probation.pop(connection, None)
         if timer is not None:
             timer.cancel()

@@ -80,7 +80,8 @@ class HeldMemory:
 
         cut: list[Holder] = []
         cut_bytes = 0
-        for holder in sorted(self._held.keys() - self._closed, key=burden, reverse=True):
+        open_holders = [holder for holder in self._held if holder not in self._closed]
+        for holder in sorted(open_holders, key=burden, reverse=True):
             if self.total - self._closed_bytes <= self.max_bytes * _CUT_TO:
                 break
             held = self.held_by(holder)

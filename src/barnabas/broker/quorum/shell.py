@@ -82,8 +82,8 @@ class RaftShell:
         """What others have asked, by the number under which Raft was."""
         self._last_asked = 0
         self._strangers: set[int] = set()
-        self._reads: set[Future[None]] = set()
-        self._ends: set[Future[Any]] = set()
+        self._reads: dict[Future[None], None] = {}
+        self._ends: dict[Future[Any], None] = {}
         """Announcements of the end of this node's leadership that are under way."""
         self._timer: TimerHandle | None = None
         self._timer_ms = 0
@@ -163,8 +163,8 @@ class RaftShell:
 
     def read(self) -> "Future[None]":
         outcome: Future[None] = self._loop.create_future()
-        self._reads.add(outcome)
-        outcome.add_done_callback(self._reads.discard)
+        self._reads[outcome] = None
+        outcome.add_done_callback(self._reads.pop)
         self.step(lambda raft, now_ms: raft.read(outcome, now_ms))
         return outcome
 
@@ -261,8 +261,8 @@ class RaftShell:
         )
         answer.add_done_callback(lambda answer: self._answered(envelope, answer, is_fetch))
         if isinstance(message, raft_messages.EndQuorumEpochRequest):
-            self._ends.add(answer)
-            answer.add_done_callback(self._ends.discard)
+            self._ends[answer] = None
+            answer.add_done_callback(self._ends.pop)
 
     def _answered(self, envelope: Envelope, answer: "Future[Response]", is_fetch: bool) -> None:
         if answer.cancelled():

@@ -24,7 +24,7 @@ class Flusher:
         self._executor = executor
         self._timers: dict[Partition, tuple[int, TimerHandle]] = {}
         """The deadline and what will be called then."""
-        self._running: set[Future[None]] = set()
+        self._running: dict[Future[None], None] = {}
 
     def appended(self, partition: Partition) -> None:
         """Called after every append to a partition whose topic sets `flush.*`.
@@ -49,11 +49,11 @@ class Flusher:
         if job is None:
             return
         future = self._loop.run_in_executor(self._executor, job.run)
-        self._running.add(future)
+        self._running[future] = None
         future.add_done_callback(lambda done: self._finished(done, partition, job))
 
     def _finished(self, done: Future[None], partition: Partition, job: FlushJob) -> None:
-        self._running.discard(done)
+        self._running.pop(done, None)
         if partition.deleted:
             return
         try:

@@ -36,7 +36,7 @@ class HighWatermarkCheckpoint:
         self._marks: dict[Key, Mark] = _read(disk, self._path)
         self._unclaimed = set(self._marks)
         """Listed, and not opened yet."""
-        self.moved: set[Partition] = set()
+        self.moved: dict[Partition, None] = {}
         """Those whose high watermark has moved since `draft`."""
         self.is_stale = Event()
         """A replica is gone that is still listed: one of a new topic of that name must not be
@@ -81,7 +81,7 @@ class HighWatermarkCheckpoint:
         for partition in tuple(self.moved):
             if partition.doubt:
                 continue
-            self.moved.discard(partition)
+            del self.moved[partition]
             if not partition.deleted:
                 mark = partition.topic_id, partition.high_watermark
                 self._marks[partition.topic, partition.index] = mark

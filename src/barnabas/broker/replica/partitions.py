@@ -101,7 +101,7 @@ class Partitions:
             on_doubt,
             on_offline,
             self._rejected,
-            self.high_watermarks.moved.add,
+            self.high_watermarks.moved.setdefault,
             self._set_aside,
         )
         self.by_name: dict[str, Replicas] = {}
