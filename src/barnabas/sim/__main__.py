@@ -30,6 +30,8 @@ Attempt = tuple[int, Future[Outcome]]
 
 def _here(seeds: Iterator[int], emphasis: str | None) -> Iterator[Attempt]:
     """One seed after the other, in this process."""
+    gc.collect()
+    gc.freeze()  # what was there before the first seed is not looked at after each of them
     for seed in seeds:
         attempt: Future[Outcome] = Future()
         try:

@@ -14,13 +14,14 @@ others come in between.
 """
 
 import asyncio
-from asyncio import Future, Handle, Task, TimerHandle
+from asyncio import Future, Task
 from asyncio.events import _set_running_loop
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import Executor
 from contextlib import suppress
 from contextvars import Context
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -51,6 +52,50 @@ class Observer(Protocol):
 
     def failed(self, process: "ProcessLoop", context: dict[str, Any]) -> None:
         """An exception that nobody handled."""
+
+
+class Callback:
+    """What asyncio calls a handle: something to run, unless it is cancelled before.
+
+    Without a `context` it runs in that of the simulation: no code here has context variables.
+    """
+
+    __slots__ = ("args", "callback", "context")
+
+    def __init__(
+        self, callback: Callable[..., object], args: tuple[Any, ...], context: Context | None
+    ) -> None:
+        self.callback: Callable[..., object] | None = callback
+        self.args = args
+        self.context = context
+
+    def cancel(self) -> None:
+        self.callback = None
+        self.args = ()
+
+    def cancelled(self) -> bool:
+        return self.callback is None
+
+
+class Timer(Callback):
+    """A callback for later, which knows when, by the clock of its process."""
+
+    __slots__ = ("_when",)
+
+    def __init__(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        context: Context | None,
+    ) -> None:
+        self._when = when
+        self.callback = callback
+        self.args = args
+        self.context = context
+
+    def when(self) -> float:
+        return self._when
 
 
 class SimulatedExecutor(Executor):
@@ -103,7 +148,7 @@ class ProcessLoop(_EventLoop):  # type: ignore[misc]
         self.is_paused = False
         self.job_delay_us = job_delay_us
         self._observer = observer
-        self._ready: deque[Handle] = deque()
+        self._ready: deque[Callback] = deque()
         self._awake = False
         self._turning = False
         self._rate = clock_rate
@@ -149,8 +194,19 @@ class ProcessLoop(_EventLoop):  # type: ignore[misc]
         try:
             for _ in range(len(ready)):
                 handle = ready.popleft()
-                if not handle._cancelled:
-                    handle._run()
+                callback = handle.callback
+                if callback is None:
+                    continue
+                try:
+                    if handle.context is None:
+                        callback(*handle.args)
+                    else:
+                        handle.context.run(callback, *handle.args)
+                except (SystemExit, KeyboardInterrupt):
+                    raise
+                except BaseException as error:  # noqa: BLE001 - handed over, as asyncio does
+                    what = {"message": f"Exception in {callback}", "exception": error}
+                    self.call_exception_handler(what)
                 if self._is_dead():
                     break
         finally:
@@ -167,7 +223,7 @@ class ProcessLoop(_EventLoop):  # type: ignore[misc]
 
     def time(self) -> float:
         """Seconds on a clock that is never set, but may be fast or slow."""
-        return self.local_us() / 1e6
+        return (1_000_000 + int((self.simulator.now_us - self._began_us) * self._rate)) / 1e6
 
     def local_us(self) -> int:
         """The same in microseconds. It begins at a different number in each process."""
@@ -175,12 +231,13 @@ class ProcessLoop(_EventLoop):  # type: ignore[misc]
 
     def call_soon(
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> Handle:
-        handle = Handle(callback, args, self, context)
+    ) -> Callback:
+        handle = Callback(callback, args, context)
         if self.is_alive:
             self._ready.append(handle)
-            if not self._turning:
-                self._wake(0)
+            if not self._turning and not self._awake:
+                self._awake = True
+                self.simulator.after(0, self._turn)
         return handle
 
     call_soon_threadsafe = call_soon
@@ -191,7 +248,7 @@ class ProcessLoop(_EventLoop):  # type: ignore[misc]
         callback: Callable[..., object],
         *args: Any,
         context: Context | None = None,
-    ) -> TimerHandle:
+    ) -> Timer:
         return self.call_at(self.time() + delay, callback, *args, context=context)
 
     def call_at(
@@ -200,19 +257,17 @@ class ProcessLoop(_EventLoop):  # type: ignore[misc]
         callback: Callable[..., object],
         *args: Any,
         context: Context | None = None,
-    ) -> TimerHandle:
-        handle = TimerHandle(when, callback, args, self, context)
+    ) -> Timer:
+        handle = Timer(when, callback, args, context)
         delay_us = int((when * 1e6 - self.local_us()) / self._rate) + 1
-        self.simulator.after(max(delay_us, 0), lambda: self._due(handle))
+        self.simulator.after(delay_us, partial(self._due, handle))
         return handle
 
-    def _due(self, handle: Handle) -> None:
-        if self.is_alive and not handle._cancelled:
+    def _due(self, handle: Timer) -> None:
+        """A timer that was cancelled stays among the events, and does nothing."""
+        if handle.callback is not None and self.is_alive:
             self._ready.append(handle)
             self._wake(0)
-
-    def _timer_handle_cancelled(self, handle: TimerHandle) -> None:
-        """It stays among the events and does nothing."""
 
     # -- futures, tasks, threads -------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ simulation draws does not shift what the others draw.
 """
 
 import heapq
+from collections import deque
 from collections.abc import Callable
 from hashlib import blake2b
 from random import Random
@@ -28,6 +29,9 @@ class Simulator:
         self.seed = seed
         self.now_us = 0
         self._heap: list[tuple[int, int, Callable[[], object]]] = []
+        """Events to come, with their time and their number."""
+        self._due: deque[Callable[[], object]] = deque()
+        """Events of the present moment, in the order in which they were scheduled."""
         self._count = 0
         self._say = say
         self._trace = blake2b(digest_size=16)
@@ -40,26 +44,38 @@ class Simulator:
         return Random(f"{self.seed}/{purpose}")  # noqa: S311 - it is to be repeatable
 
     def at(self, at_us: int, action: Callable[[], object]) -> None:
-        self._count += 1
-        heapq.heappush(self._heap, (max(at_us, self.now_us), self._count, action))
+        if at_us <= self.now_us:
+            self._due.append(action)
+        else:
+            self._count += 1
+            heapq.heappush(self._heap, (at_us, self._count, action))
 
     def after(self, delay_us: int, action: Callable[[], object]) -> None:
-        self.at(self.now_us + delay_us, action)
+        if delay_us <= 0:
+            self._due.append(action)
+        else:
+            self._count += 1
+            heapq.heappush(self._heap, (self.now_us + delay_us, self._count, action))
 
     def run_until(self, end_us: int) -> None:
         """Let time pass; an exception of an event ends it there."""
-        heap = self._heap
-        at_once = 0
-        while heap and heap[0][0] <= end_us:
-            at_us, _, action = heapq.heappop(heap)
-            at_once = at_once + 1 if at_us == self.now_us else 0
-            if at_once > EVENTS_AT_ONCE:
-                raise Stuck(f"{EVENTS_AT_ONCE} events at {at_us} us, the last one {action}")
-            self.now_us = at_us
-            self.events += 1
-            action()
-            if self.failure is not None:
-                raise self.failure
+        heap, due = self._heap, self._due
+        while True:
+            at_once = 0
+            while due:
+                action = due.popleft()
+                at_once += 1
+                if at_once > EVENTS_AT_ONCE:
+                    raise Stuck(f"{EVENTS_AT_ONCE} events at {self.now_us} us, the last {action}")
+                self.events += 1
+                action()
+                if self.failure is not None:
+                    raise self.failure
+            if not heap or heap[0][0] > end_us:
+                break
+            now_us = self.now_us = heap[0][0]
+            while heap and heap[0][0] == now_us:
+                due.append(heapq.heappop(heap)[2])
         self.now_us = end_us
 
     def run_until_true(self, condition: Callable[[], bool], within_us: int, what: str) -> None:
@@ -79,8 +95,7 @@ class Simulator:
 
     def note(self, what: bytes) -> None:
         """Make `what` part of the trace that two runs of a seed have in common."""
-        self._trace.update(b"%d:" % self.now_us)
-        self._trace.update(what)
+        self._trace.update(b"%d:%b" % (self.now_us, what))
 
     def say(self, text: str) -> None:
         """Something worth reading, for people; it is part of the trace too."""

@@ -125,8 +125,7 @@ class Watch:
             self._check_controller(node)
             self.guarantee.learn(node)
             self.guarantee.hear(node)
-            for partition in node.partitions:
-                self._check_partition(node, partition)
+            self._check_partitions(node)
             self.decisions.check(process.name)
         except Violation as violation:  # not to be raised into a broker that is being killed
             self._simulator.failure = self._simulator.failure or violation
@@ -164,14 +163,23 @@ class Watch:
 
     # -- partitions --------------------------------------------------------------------------------
 
+    def _check_partitions(self, node: Node) -> None:
+        """Look into those that have changed: most have not, so that is found out here."""
+        seen_before = self._seen
+        for partitions in node.partitions.by_name.values():
+            for partition in partitions:
+                if partition is None:
+                    continue
+                leader_epoch, is_leader, high_watermark = seen_before.get(partition, _NOTHING)
+                if (
+                    high_watermark != partition.high_watermark
+                    or leader_epoch != partition.leader_epoch
+                    or is_leader is (partition.leading is None)
+                ) and not partition.deleted:
+                    self._check_partition(node, partition)
+
     def _check_partition(self, node: Node, partition: Partition) -> None:
         seen = self._seen.get(partition, _NOTHING)
-        if (
-            seen.high_watermark == partition.high_watermark
-            and seen.leader_epoch == partition.leader_epoch
-            and seen.is_leader is (partition.leading is not None)
-        ) or partition.deleted:
-            return
         now = Seen(partition.leader_epoch, partition.is_leader, partition.high_watermark)
         self._seen[partition] = now
         try:
