@@ -113,7 +113,7 @@ class SmallCluster:
         self.end_offset += len(decision.records)
         self.records = decision.records
         self.warnings = decision.warnings
-        assert self.agreed == self.controller.image
+        assert self.agreed == self.controller.pending_image
         self.watch_decision(before)
         if decision.records:
             self._leaders_act()

@@ -84,7 +84,7 @@ def test_each_resource_on_its_own() -> None:
 def test_the_controller_has_an_image_of_its_own() -> None:
     cluster = SmallCluster(1)
     cluster.controller.create_topics(CreateTopicsRequest([CreatableTopic("a", 1, 1)]))
-    assert cluster.controller.image.topics.keys() == {"a"}
+    assert cluster.controller.pending_image.topics.keys() == {"a"}
     assert cluster.agreed.topics == {}
 
 
@@ -97,7 +97,7 @@ def test_ten_thousand_partitions(what: str) -> None:
     cluster.controller.disconnected(1, 0)
     started = perf_counter()
     if what == "copy":
-        assert cluster.controller.image.copy() == cluster.agreed
+        assert cluster.controller.pending_image.copy() == cluster.agreed
     else:
         decision = cluster.controller.tick(1000)
         assert len(decision.records) == 2001

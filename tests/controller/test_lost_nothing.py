@@ -352,7 +352,7 @@ class World(SmallCluster):
     # -- what must hold ----------------------------------------------------------------------------
 
     def check(self, before: MetadataImage) -> None:
-        assert self.agreed == self.controller.image
+        assert self.agreed == self.controller.pending_image
         assert self.agreed.next_broker_epoch >= before.next_broker_epoch
         there = set()
         for topic, partition in self.partitions():

@@ -28,7 +28,7 @@ from barnabas.replication.progress import FollowerProgress
 from barnabas.sim import run
 from barnabas.sim.profile import Profile, draw_profile
 from barnabas.wire.errors import ErrorCode
-from tests.sim import transaction_variants
+from tests.sim import replay_variants, transaction_variants
 from tests.sim.variant import Variant
 
 # -- the quorum ------------------------------------------------------------------------------------
@@ -300,6 +300,7 @@ VARIANTS: dict[str, Variant] = {
         [patch.object(data_directory, "_sync_name", lambda *_: None)], "power", 10
     ),
     **transaction_variants.VARIANTS,
+    **replay_variants.VARIANTS,
 }
 
 

@@ -1,12 +1,13 @@
 """The controller: everything the cluster agrees on is decided here.
 
-It lives on the leader of the metadata log, for as long as that leads. Its image is speculative:
-every decision is replayed into it at once, before its records are committed, so that the next
-decision builds on it. Answers may be given when the records are committed; if they never are,
-the controller has to be thrown away.
+It runs on the leader of the metadata log, while that leads. What is persistent is the node's
+`MetadataImage`, into which committed records are replayed. A controller has soft state only:
 
-Soft state, made anew by every controller: when each broker was last heard of, how far it had
-read the metadata, when leadership is balanced next.
+- `pending_image`: the committed image plus the records of pending decisions. Every decision is
+  replayed into it at once, so that the next decision builds on it. An answer is given when its
+  records are committed. If they never are, the pending image is wrong and the controller ends.
+- `Sessions`: when each broker was last heard from, and how far it has read the metadata.
+- `Schedule`: when leadership is balanced next.
 """
 
 from collections.abc import Callable
@@ -83,7 +84,7 @@ AnswerT = TypeVar("AnswerT")
 
 
 class Controller:
-    """Each method decides; the records it returns are already in `image`."""
+    """Each method decides; the records it returns are already in `pending_image`."""
 
     def __init__(
         self,
@@ -94,18 +95,18 @@ class Controller:
         new_uuid: Callable[[], bytes],
         now_ms: int,
     ) -> None:
-        """Takes over from `image`, which it copies; every broker gets a new session.
+        """Begin with a copy of the committed `image`; every broker gets a new session.
 
-        `settings` are those of the controller's own node; what was changed while running is
-        looked up in the image. All times are of one steady clock.
+        `settings` are those of the controller's own node; dynamic ones are looked up in the image.
+        All times are of one steady clock.
         """
-        self.image = image.copy()
+        self.pending_image = image.copy()
         self._config = config
         self._settings = settings
         self._new_uuid = new_uuid
-        self._sessions = Sessions(config, self.image, now_ms)
+        self._sessions = Sessions(config, self.pending_image, now_ms)
         self._balance = leader_balance.Schedule(config, now_ms)
-        self._taking_over_ms = now_ms if has_leaderless(self.image) else None
+        self._taking_over_ms = now_ms if has_leaderless(self.pending_image) else None
         """When elections are held that the controller before may have left undone."""
 
     # -- brokers and time --------------------------------------------------------------------------
@@ -199,8 +200,8 @@ class Controller:
         """The replicas of partitions to be led uncleanly have said how far their logs go."""
         draft = self._draft()
         for topic_id, index in ends:
-            topic = self.image.topics_by_id.get(topic_id)
-            partition = self.image.partition(topic_id, index)
+            topic = self.pending_image.topics_by_id.get(topic_id)
+            partition = self.pending_image.partition(topic_id, index)
             if topic is not None and partition is not None and draft.unclean(topic.name):
                 settle(draft, topic, partition, ends=ends)
         draft.to_recover.clear()
@@ -224,24 +225,26 @@ class Controller:
         self, request: ListPartitionReassignmentsRequest
     ) -> Decision[ListPartitionReassignmentsResponse]:
         """The moves that are going on."""
-        return Decision([], reassignments.list_reassignments(self.image, request))
+        return Decision([], reassignments.list_reassignments(self.pending_image, request))
 
     # -- topics and settings -----------------------------------------------------------------------
 
     def create_topics(self, request: CreateTopicsRequest) -> Decision[CreateTopicsResponse]:
         internal = asks_for_internal(request)
         if internal:
-            request = internal_request(request, self.image, self._settings)
-        return self._replayed(create_topics(self.image, request, self._policy(), internal=internal))
+            request = internal_request(request, self.pending_image, self._settings)
+        return self._replayed(
+            create_topics(self.pending_image, request, self._policy(), internal=internal)
+        )
 
     def create_partitions(
         self, request: CreatePartitionsRequest
     ) -> Decision[CreatePartitionsResponse]:
-        limit = self._settings.number(self.image, "max.broker.partitions")
-        return self._replayed(create_partitions(self.image, request, limit))
+        limit = self._settings.number(self.pending_image, "max.broker.partitions")
+        return self._replayed(create_partitions(self.pending_image, request, limit))
 
     def delete_topics(self, request: DeleteTopicsRequest) -> Decision[DeleteTopicsResponse]:
-        return self._replayed(delete_topics(self.image, request, self._policy()))
+        return self._replayed(delete_topics(self.pending_image, request, self._policy()))
 
     def alter_configs(self, request: AlterConfigsRequest) -> Decision[AlterConfigsResponse]:
         draft = self._draft()
@@ -262,34 +265,34 @@ class Controller:
     # -- how it is done ----------------------------------------------------------------------------
 
     def _draft(self) -> Draft:
-        return Draft(self.image, self._allows_unclean_election, self._min_isr)
+        return Draft(self.pending_image, self._allows_unclean_election, self._min_isr)
 
     def _replayed(self, decision: Decision[AnswerT]) -> Decision[AnswerT]:
         for record in decision.records:
-            self.image.replay(record)
+            self.pending_image.replay(record)
         return decision
 
     def _policy(self) -> TopicPolicy:
         return TopicPolicy(
             self._settings.node_id,
-            self._settings.number(self.image, "num.partitions"),
-            TopicDefaults(self.image, self._settings),
-            self._settings.flag(self.image, "delete.topic.enable"),
+            self._settings.number(self.pending_image, "num.partitions"),
+            TopicDefaults(self.pending_image, self._settings),
+            self._settings.flag(self.pending_image, "delete.topic.enable"),
             self._new_uuid,
-            self._settings.number(self.image, "default.replication.factor"),
-            self._settings.number(self.image, "max.broker.partitions"),
+            self._settings.number(self.pending_image, "default.replication.factor"),
+            self._settings.number(self.pending_image, "max.broker.partitions"),
         )
 
     def _allows_unclean_election(self, topic: str) -> bool:
-        own = self.image.topic_configs(topic).get(UNCLEAN_ELECTION)
+        own = self.pending_image.topic_configs(topic).get(UNCLEAN_ELECTION)
         if own is not None:
             return TOPIC_CONFIGS[UNCLEAN_ELECTION].parse(own) is True
-        return self._settings.flag(self.image, UNCLEAN_ELECTION)
+        return self._settings.flag(self.pending_image, UNCLEAN_ELECTION)
 
     def _min_isr(self, topic: str) -> int:
-        own = self.image.topic_configs(topic).get(MIN_ISR)
+        own = self.pending_image.topic_configs(topic).get(MIN_ISR)
         value = (
-            self._settings.value(self.image, MIN_ISR)
+            self._settings.value(self.pending_image, MIN_ISR)
             if own is None
             else TOPIC_CONFIGS[MIN_ISR].parse(own)
         )

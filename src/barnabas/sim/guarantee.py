@@ -81,7 +81,7 @@ class Guarantee:
                 self._proposed[key][isr] = leading.pending.partition_epoch + 1
         controller = node.controller._controller
         if controller is not None:
-            for topic in controller.image.topics.values():
+            for topic in controller.pending_image.topics.values():
                 for image in topic.partitions:
                     key = (topic.topic_id, image.index)
                     if image.partition_epoch > self._epochs.get(key, -1):

@@ -166,6 +166,7 @@ class Run:
         for node in self.cluster.nodes():
             for partition in node.partitions:
                 self.cluster.watch.check_replica(node, partition)
+            self.cluster.watch.replays.check_from_start(node)
         self.cluster.check_images()
 
     async def _judge_place(self, judge: Client, place: Place) -> None:

@@ -10,6 +10,7 @@ Watched are things that no client sees in time, or at all:
 - An epoch and an offset name one batch, whoever has it, committed or not.
 - What coordinators decide about transactions is what the logs know of them (`decisions`).
 - The metadata that nodes have applied up to an offset is the same everywhere.
+- Persistent state is what a replay of the log gives (`replay_check`).
 
 A broker that logs an error about itself, or lets an exception go unhandled, has failed too.
 """
@@ -31,6 +32,7 @@ from barnabas.sim.guarantee import Guarantee
 from barnabas.sim.history import Place, Violation
 from barnabas.sim.machine import Machine
 from barnabas.sim.process import Killed, ProcessLoop
+from barnabas.sim.replay_check import ReplayCheck
 from barnabas.sim.simulator import Simulator
 
 _READ_BYTES = 1 << 20
@@ -102,6 +104,7 @@ class Watch:
         self._written: dict[tuple[str, int, int], tuple[Batch, int]] = {}
         self.guarantee = Guarantee()
         self.decisions = Decisions()
+        self.replays = ReplayCheck()
         self.elections = 0
 
     # -- called by the processes -------------------------------------------------------------------
@@ -127,6 +130,7 @@ class Watch:
             self.guarantee.hear(node)
             self._check_partitions(node)
             self.decisions.check(process.name)
+            self._check_replays(node)
         except Violation as violation:  # not to be raised into a broker that is being killed
             self._simulator.failure = self._simulator.failure or violation
 
@@ -148,6 +152,12 @@ class Watch:
                     f"{directory}: node {machine.node_id} writes {batch}, but {known} is on node "
                     f"{node_id}"
                 )
+
+    def _check_replays(self, node: Node) -> None:
+        try:
+            self.replays.check(node)
+        except StorageError as error:
+            self._simulator.remark("node %d can not be replayed: %s", node.node_id, error)
 
     # -- the quorum --------------------------------------------------------------------------------
 

@@ -109,7 +109,7 @@ class ActiveController:
         """How far the logs go that an election has to choose from. Raises `NotController`."""
         if self._controller is None:
             raise NotController
-        image = self._controller.image
+        image = self._controller.pending_image
         return await self._replica_ends(image, leaderless(image, request))
 
     async def decide(
@@ -154,7 +154,7 @@ class ActiveController:
         """Whether another process of that id is in service, and its connection stands."""
         if self._controller is None or broker_id not in self._connections:
             return False
-        broker = self._controller.image.brokers.get(broker_id)
+        broker = self._controller.pending_image.brokers.get(broker_id)
         return broker is not None and not broker.fenced and broker.incarnation_id != incarnation_id
 
     def _lost(self, broker_id: int, connection: Connection) -> None:
@@ -198,15 +198,15 @@ class ActiveController:
             asked = [
                 (topic, partition)
                 for topic_id, index in self._recovering
-                if (topic := controller.image.topics_by_id.get(topic_id)) is not None
-                and (partition := controller.image.partition(topic_id, index)) is not None
+                if (topic := controller.pending_image.topics_by_id.get(topic_id)) is not None
+                and (partition := controller.pending_image.partition(topic_id, index)) is not None
                 and partition.leader == NO_LEADER
-                and any(map(controller.image.is_active, partition.replicas))
+                and any(map(controller.pending_image.is_active, partition.replicas))
             ]
             # Whoever is left out waits for a broker to come, which brings it here again.
             self._recovering = dict.fromkeys((t.topic_id, p.index) for t, p in asked)
             if asked:
-                ends = await self._replica_ends(controller.image, asked)
+                ends = await self._replica_ends(controller.pending_image, asked)
                 if self._controller is not controller:
                     return
                 self._carry_out(controller, partial(_recover, ends))

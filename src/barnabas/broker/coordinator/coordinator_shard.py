@@ -57,6 +57,8 @@ class CoordinatorShard(ABC, Generic[DecisionT]):
         self.partition = partition
         self.leader_epoch = partition.leader_epoch
         self.is_over = False
+        self.replayed_offset = 0
+        """All records before it are replayed, and none after it."""
         self._loop = loop
         self._clock = clock
         self._commit_timeout_ms = commit_timeout_ms
@@ -69,6 +71,11 @@ class CoordinatorShard(ABC, Generic[DecisionT]):
         self._overdue: TimerHandle | None = None
 
     # -- what is particular ------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def image(self) -> object:
+        """The persistent state, as it is replayed up to `replayed_offset`."""
 
     @abstractmethod
     def replay(self, header: BatchHeader, records: Sequence[StoredRecord]) -> None:
@@ -125,6 +132,7 @@ class CoordinatorShard(ABC, Generic[DecisionT]):
         while in_flight and in_flight[0].next_offset <= loaded_offset:
             in_flight.popleft()
         self._refusal = ErrorCode.NONE
+        self.replayed_offset = loaded_offset
         self._loaded()
 
     def damaged(self) -> None:
@@ -223,8 +231,10 @@ class CoordinatorShard(ABC, Generic[DecisionT]):
             return  # what has come before is not replayed yet
         in_flight = self._in_flight
         while in_flight and in_flight[0].next_offset <= self.partition.high_watermark:
-            decision = in_flight.popleft().decision
-            self._persist(self._committed(decision))
+            first = in_flight.popleft()
+            follow_up = self._committed(first.decision)
+            self.replayed_offset = first.next_offset
+            self._persist(follow_up)
             self._say_progress()
         if in_flight and self._waiter is None:
             waiter = self.partition.committed(in_flight[0].next_offset)

@@ -9,6 +9,7 @@ from barnabas.broker.runtime.clock import Clock
 from barnabas.coordination.decision import Decision, Reply
 from barnabas.coordination.stored import CorruptRecord
 from barnabas.groups import NO_PRODUCER_ID, GroupShard
+from barnabas.groups.image import GroupsImage
 from barnabas.records.batch import BatchHeader
 from barnabas.records.control import ControlType, parse_control_record
 from barnabas.records.errors import CorruptBatch
@@ -38,25 +39,13 @@ class GroupCoordinatorShard(CoordinatorShard[Decision]):
 
     # -- its life ----------------------------------------------------------------------------------
 
+    @property
+    def image(self) -> GroupsImage:
+        return self.groups.image
+
     def replay(self, header: BatchHeader, records: Sequence[StoredRecord]) -> None:
         """Raises `CorruptRecord`."""
-        if header.is_control:
-            self._replay_markers(header, records)
-            return
-        producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
-        for record in records:
-            if record.key is not None:
-                self.groups.replay(record.key, record.value, producer_id)
-
-    def _replay_markers(self, header: BatchHeader, records: Sequence[StoredRecord]) -> None:
-        for record in records:
-            try:
-                control = parse_control_record(record)
-            except CorruptBatch as error:
-                raise CorruptRecord(f"the marker at offset {record.offset}: {error}") from error
-            if control.coordinator_epoch is not None:
-                is_commit = control.type == ControlType.COMMIT
-                self.groups.replay_end(header.producer_id, is_commit=is_commit)
+        replay_group_batch(self.groups, header, records)
 
     def transaction_ended(self, next_offset: int, producer_id: int, *, is_commit: bool) -> None:
         """Its marker was appended, before `next_offset`; it counts once it is committed."""
@@ -104,3 +93,29 @@ class GroupCoordinatorShard(CoordinatorShard[Decision]):
         self._carry_out(
             self.groups.topics_deleted(self.groups.committed_topics().difference(self._topics()))
         )
+
+
+def replay_group_batch(
+    groups: GroupShard | GroupsImage, header: BatchHeader, records: Sequence[StoredRecord]
+) -> None:
+    """Replay a batch of `__consumer_offsets`. Raises `CorruptRecord`."""
+    if header.is_control:
+        _replay_markers(groups, header, records)
+        return
+    producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
+    for record in records:
+        if record.key is not None:
+            groups.replay(record.key, record.value, producer_id)
+
+
+def _replay_markers(
+    groups: GroupShard | GroupsImage, header: BatchHeader, records: Sequence[StoredRecord]
+) -> None:
+    for record in records:
+        try:
+            control = parse_control_record(record)
+        except CorruptBatch as error:
+            raise CorruptRecord(f"the marker at offset {record.offset}: {error}") from error
+        if control.coordinator_epoch is not None:
+            is_commit = control.type == ControlType.COMMIT
+            groups.replay_end(header.producer_id, is_commit=is_commit)

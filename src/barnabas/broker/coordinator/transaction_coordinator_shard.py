@@ -16,6 +16,7 @@ from barnabas.transactions import (
     TransactionDecision,
     TransactionShard,
 )
+from barnabas.transactions.transactions_image import TransactionsImage
 from barnabas.wire.errors import ErrorCode
 
 
@@ -41,13 +42,13 @@ class TransactionCoordinatorShard(CoordinatorShard[TransactionDecision]):
 
     # -- its life ----------------------------------------------------------------------------------
 
+    @property
+    def image(self) -> TransactionsImage:
+        return self.transactions.image
+
     def replay(self, header: BatchHeader, records: Sequence[StoredRecord]) -> None:
         """Raises `CorruptRecord`."""
-        if header.is_control:
-            return
-        for record in records:
-            if record.key is not None:
-                self.transactions.replay(record.key, record.value)
+        replay_transaction_batch(self.transactions, header, records)
 
     def _loaded(self) -> None:
         """What was being ended goes on being ended; timeouts begin anew."""
@@ -98,3 +99,16 @@ class TransactionCoordinatorShard(CoordinatorShard[TransactionDecision]):
         """Nobody needs markers in topics that are gone."""
         if self.error is ErrorCode.NONE:
             self._carry_out(self.transactions.topics_deleted(names, now_ms=self.now_ms()))
+
+
+def replay_transaction_batch(
+    transactions: TransactionShard | TransactionsImage,
+    header: BatchHeader,
+    records: Sequence[StoredRecord],
+) -> None:
+    """Replay a batch of `__transaction_state`. Raises `CorruptRecord`."""
+    if header.is_control:
+        return
+    for record in records:
+        if record.key is not None:
+            transactions.replay(record.key, record.value)
