@@ -15,9 +15,12 @@ there as the log grows. At the end of a run everything is read from the start on
 from dataclasses import dataclass, field
 from typing import Any
 
-from barnabas.broker.led_groups import LedGroups, replay_group_batch
-from barnabas.broker.led_shard import LedShard
-from barnabas.broker.led_transactions import replay_transaction_batch
+from barnabas.broker.coordinator.coordinator_shard import CoordinatorShard
+from barnabas.broker.coordinator.group_coordinator_shard import (
+    GroupCoordinatorShard,
+    replay_group_batch,
+)
+from barnabas.broker.coordinator.transaction_coordinator_shard import replay_transaction_batch
 from barnabas.broker.node import Node
 from barnabas.broker.quorum.checkpoint import records_in_checkpoint
 from barnabas.controller.controller import Controller
@@ -38,15 +41,15 @@ _READ_BYTES = 1 << 20
 class _ShardReader:
     """Reads the partition of one coordinator."""
 
-    shard: LedShard[Any]
+    shard: CoordinatorShard[Any]
     image: GroupsImage | TransactionsImage
     offset: int
     checked: tuple[int, int] = (-1, -1)
     """Replayed up to, and appended up to, when the two were last compared."""
 
     @classmethod
-    def of(cls, shard: LedShard[Any]) -> "_ShardReader":
-        image = GroupsImage() if isinstance(shard, LedGroups) else TransactionsImage()
+    def of(cls, shard: CoordinatorShard[Any]) -> "_ShardReader":
+        image = GroupsImage() if isinstance(shard, GroupCoordinatorShard) else TransactionsImage()
         return cls(shard, image, shard.partition.log.log_start_offset)
 
     def read(self, end_offset: int) -> None:
@@ -101,7 +104,7 @@ class ReplayCheck:
     def check(self, node: Node) -> None:
         """A node has ended its turn. Raises `StorageError` if its disk can't be read."""
         self._check_metadata(node)
-        shards: tuple[LedShard[Any], ...] = (*node.groups.shards, *node.transactions.shards)
+        shards: tuple[CoordinatorShard[Any], ...] = (*node.groups.shards, *node.transactions.shards)
         for shard in shards:
             partition = shard.partition
             key = (node.node_id, partition.topic, partition.index)

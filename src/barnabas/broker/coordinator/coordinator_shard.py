@@ -1,8 +1,8 @@
 """What a coordinator keeps in one partition of its topic, for as long as this node leads it.
 
 It has the decisions of a pure shard persisted, answers who waits for them, and keeps time: of
-groups in `__consumer_offsets` (`led_groups`), of transactions in `__transaction_state`
-(`led_transactions`).
+groups in `__consumer_offsets` (`group_coordinator_shard`), of transactions in `__transaction_state`
+(`transaction_coordinator_shard`).
 
     loading --> serving --> over
        |                     ^
