@@ -25,6 +25,7 @@ FOUND = {
     362099312517: "a fenced coordinator told committed offsets that others had replaced",
     437803144833: "a follower whose disk was full did not cut what its leader never had",
     534047501356: "a producer was fenced that repeated InitProducerId at another coordinator",
+    634916834290: "a topic created on nodes that had lost power was said to have lost records",
     950631669889: "a leader that was replaced called a producer's transaction invalid",
 }
 """Seeds that once broke a promise. They mean something else whenever the code draws another

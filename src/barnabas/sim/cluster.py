@@ -107,15 +107,19 @@ class Cluster:
         return node_id in voters and len(voters) >= 3
 
     def is_whole(self) -> bool:
-        """Every node is in service, and every partition has all of its replicas in sync."""
+        """Every node is in service, and every partition has all of its replicas in sync.
+
+        Except for those without a leader that nobody but an operator can help.
+        """
         nodes = list(self.nodes())
         if len(nodes) < len(self.machines):
             return False
         offsets = {node.quorum.end_offset for node in nodes}
-        image = nodes[0].image
+        image, waiting = nodes[0].image, self.watch.guarantee.waiting
         return len(offsets) == 1 and all(
-            partition.leader >= 0
-            and sorted(partition.isr) == sorted(partition.replicas)
+            (topic.topic_id, partition.index) in waiting
+            if partition.leader < 0
+            else sorted(partition.isr) == sorted(partition.replicas)
             and not partition.adding_replicas
             and not partition.removing_replicas
             for topic in image.topics.values()

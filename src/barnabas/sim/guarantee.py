@@ -9,11 +9,16 @@ A machine that lost something counts as not intact until a process that was star
 been let in: by then the controller knows of the loss. Until then it may even join in-sync sets, by
 requests that were under way.
 
+A partition in which nothing was committed yet has nothing to lose: it may be created on machines
+that have all lost their data, while the controller believes that they are still there. It waits
+for an operator then.
+
 An in-sync set that is proposed, or decided and not yet committed, may become the real one at any
 time, even when whoever proposed it is gone. So it counts as well.
 """
 
 from collections import defaultdict
+from collections.abc import Callable
 
 from barnabas.broker.node import Node
 from barnabas.sim.history import Violation
@@ -27,7 +32,8 @@ class Guarantee:
     To these sets belong the eligible leaders.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, has_committed: Callable[[Key], bool]) -> None:
+        self._has_committed = has_committed
         self._offset = -1
         self._isr: dict[Key, tuple[int, ...]] = {}
         self._epochs: dict[Key, int] = {}
@@ -40,6 +46,8 @@ class Guarantee:
         """of the one that was let in last,"""
         self._before_a_loss: defaultdict[int, set[bytes]] = defaultdict(set)
         """and of those whose data was lost since."""
+        self.waiting: set[Key] = set()
+        """Partitions that may wait for an operator."""
 
     def learn(self, node: Node) -> None:
         """Take over a node's metadata if it is the newest so far."""
@@ -64,7 +72,10 @@ class Guarantee:
             for partition in topic.partitions
         }
         for key, isr in self._isr.items():
-            if not any(map(self._is_intact, isr)):
+            if any(map(self._is_intact, isr)):
+                continue
+            self.waiting.add(key)
+            if self._has_committed(key):
                 topic = node.image.topics_by_id[key[0]].name
                 raise Violation(
                     f"{topic}-{key[1]}: of the replicas {isr}, in sync or eligible, nobody has "

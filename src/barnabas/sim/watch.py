@@ -102,7 +102,9 @@ class Watch:
         self.truths: defaultdict[tuple[bytes, int], Truth] = defaultdict(Truth)
         self._seen: dict[Partition, Seen] = {}
         self._written: dict[tuple[str, int, int], tuple[Batch, int]] = {}
-        self.guarantee = Guarantee()
+        self.guarantee = Guarantee(
+            lambda key: key in self.truths and bool(self.truths[key].batches)
+        )
         self.decisions = Decisions()
         self.replays = ReplayCheck()
         self.elections = 0
