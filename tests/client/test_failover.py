@@ -15,7 +15,6 @@ from barnabas.client.connect.cluster_metadata import (
     TopicPartition,
     newer,
 )
-from barnabas.client.consumer.consumer import Consumer
 from barnabas.client.consumer.fetch_request import FetchTuning
 from barnabas.client.group.committed_offsets import commit_offsets
 from barnabas.client.producer.record_producer import RecordProducer
@@ -54,6 +53,7 @@ from barnabas.wire.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from tests.client.core_consumer import CoreConsumer
 from tests.client.fake_broker import FakeBroker
 
 T0 = TopicPartition("t", 0)
@@ -180,12 +180,11 @@ def test_a_leader_that_hangs_is_left_as_soon_as_another_leads(
     async def main() -> None:
         brokers = FakeCluster()
         async with brokers, ClusterClient(brokers.bootstrap, connect_timeout_ms=700) as cluster:
-            consumer = Consumer(cluster, tuning=FetchTuning(max_wait_ms=50))
-            consumer.assign({T0: 0})
+            consumer = CoreConsumer(cluster, tuning=FetchTuning(max_wait_ms=50))
+            await consumer.assign({T0: 0})
             async with consumer, RecordProducer(cluster) as producer:
                 await (await producer.send("t", b"before"))
-                (fetched,) = await consumer.poll()
-                assert len(fetched.records) == 1
+                assert len(await consumer.poll()) == 1
                 brokers.hanging.add(1)
                 sent = await producer.send("t", b"after")
                 await asyncio.sleep(0.2)
@@ -220,17 +219,16 @@ def test_a_consumer_finds_the_new_leader() -> None:
     async def main() -> None:
         async with FakeCluster() as brokers, ClusterClient(brokers.bootstrap) as cluster:
             brokers.values = [b"%d" % i for i in range(10)]
-            async with Consumer(cluster, tuning=FetchTuning(max_wait_ms=50)) as consumer:
-                consumer.assign({T0: 0})
-                (fetched,) = await consumer.poll()
-                assert len(fetched.records) == 10
+            async with CoreConsumer(cluster, tuning=FetchTuning(max_wait_ms=50)) as consumer:
+                await consumer.assign({T0: 0})
+                assert len(await consumer.poll()) == 10
                 brokers.elect(2)
                 brokers.values.append(b"10")
                 async with asyncio.timeout(20):
                     while not (more := await consumer.poll(100)):
                         pass
-                assert [record.offset for record in more[0].records] == [10]
-                assert not consumer.away
+                assert [message.offset for message in more] == [10]
+                assert not consumer.unavailable
 
     run(main())
 

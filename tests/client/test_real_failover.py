@@ -11,12 +11,11 @@ from barnabas.client.admin.brokers import describe_cluster
 from barnabas.client.admin.topics import create_topic
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
-from barnabas.client.consumer.consumer import Consumer
-from barnabas.client.consumer.group_consumer import GroupConsumer
 from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.client.offsets.list_offsets import LATEST, list_offsets
 from barnabas.client.producer.record_producer import RecordProducer
 from barnabas.errors import CommitUncertain, ProducerFenced, TransactionAborted
+from tests.client.core_consumer import CoreConsumer
 from tests.support.supervised import Supervised
 from tests.support.wait import wait_until_async
 
@@ -72,18 +71,20 @@ class Reader:
     def __init__(self, cluster: ClusterClient, topic: str) -> None:
         self.values: dict[int, list[bytes]] = {index: [] for index in range(PARTITIONS)}
         self.stopping = asyncio.Event()
-        self._source = GroupConsumer(
-            cluster, f"g-{topic}", [topic], session_timeout_ms=10_000, commit_interval_ms=200
+        self._source = CoreConsumer(
+            cluster,
+            [topic],
+            group_id=f"g-{topic}",
+            session_timeout_ms=10_000,
+            commit_interval_ms=200,
         )
         self.task = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
         async with self._source as source:
             while not self.stopping.is_set():
-                for fetched in await source.poll(100):
-                    values = [record.value or b"" for record in fetched.records]
-                    self.values[fetched.partition.partition] += values
-                    source.mark(fetched.partition, fetched.records[-1].offset + 1)
+                for message in await source.poll(100):
+                    self.values[message.partition].append(message.value)
 
     @property
     def count(self) -> int:
@@ -148,10 +149,10 @@ class Worker:
         self.stopping = asyncio.Event()
         self._cluster = cluster
         self._sink = sink
-        self._source = GroupConsumer(
+        self._source = CoreConsumer(
             cluster,
-            f"g-{source}",
             [source],
+            group_id=f"g-{source}",
             session_timeout_ms=10_000,
             commit_interval_ms=None,
             isolation=IsolationLevel.READ_COMMITTED,
@@ -174,11 +175,8 @@ class Worker:
     async def _copy(self, producer: RecordProducer) -> None:
         try:
             async with producer.transaction(self._source):
-                for fetched in await self._source.poll(100):
-                    partition = fetched.partition.partition
-                    for record in fetched.records:
-                        await producer.send(self._sink, record.value, partition=partition)
-                    self._source.mark(fetched.partition, fetched.next_offset)
+                for message in await self._source.poll(100):
+                    await producer.send(self._sink, message.value, partition=message.partition)
         except TransactionAborted:
             self.aborted += 1
 
@@ -188,11 +186,11 @@ async def committed_values(cluster: ClusterClient, topic: str) -> dict[int, list
     isolation = IsolationLevel.READ_COMMITTED
     ends = await list_offsets(cluster, dict.fromkeys(names, LATEST), isolation)
     values: dict[int, list[bytes]] = {index: [] for index in range(PARTITIONS)}
-    async with Consumer(cluster, isolation=isolation) as consumer:
-        consumer.assign(dict.fromkeys(names, 0))
+    async with CoreConsumer(cluster, isolation=isolation) as consumer:
+        await consumer.assign(dict.fromkeys(names, 0))
         while any(consumer.positions[name] < ends[name].offset for name in names):
-            for fetched in await consumer.poll():
-                values[fetched.partition.partition] += [r.value or b"" for r in fetched.records]
+            for message in await consumer.poll():
+                values[message.partition].append(message.value)
     return values
 
 

@@ -305,7 +305,8 @@ def test_ends_that_go_back_or_too_far_are_malformed(compiled: Any) -> None:
 
 def test_who_moves_no_columns_loads_no_arrow() -> None:
     program = (
-        "import sys, barnabas.client.producer.record_producer, barnabas.client.consumer.consumer; "
+        "import sys, barnabas.client.producer.record_producer; "
+        "import barnabas.client.consumer.consumer_core; "
         "print({'pyarrow', 'numpy'} & set(sys.modules))"
     )
     printed = subprocess.run(

@@ -12,7 +12,6 @@ from barnabas.client.admin.transactions import describe_transaction, fence_produ
 from barnabas.client.connect.broker_connection import BrokerConnection
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
-from barnabas.client.consumer.consumer import Consumer
 from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.client.offsets.list_offsets import LATEST, list_offsets
 from barnabas.client.producer.prepared_transactions import (
@@ -26,6 +25,7 @@ from barnabas.client.producer.record_producer import RecordProducer
 from barnabas.errors import BrokerError, InvalidArgument, NotAuthorized
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
+from tests.client.core_consumer import CoreConsumer
 from tests.support.broker import BrokerProcess
 from tests.support.wait import wait_until_async
 
@@ -74,11 +74,10 @@ async def read(cluster: ClusterClient, topic: str) -> list[bytes | None]:
     partition = TopicPartition(topic, 0)
     end = (await list_offsets(cluster, {partition: LATEST}, COMMITTED))[partition].offset
     values: list[bytes | None] = []
-    async with Consumer(cluster, isolation=COMMITTED) as consumer:
-        consumer.assign({partition: 0})
+    async with CoreConsumer(cluster, isolation=COMMITTED) as consumer:
+        await consumer.assign({partition: 0})
         while consumer.positions[partition] < end:
-            for fetched in await consumer.poll():
-                values += [each.value for each in fetched.records]
+            values += [each.value for each in await consumer.poll()]
     return values
 
 

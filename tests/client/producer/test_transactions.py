@@ -26,15 +26,14 @@ from barnabas.client.admin.transactions import (
 from barnabas.client.connect.broker_connection import BrokerConnection
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
-from barnabas.client.consumer.consumer import Consumer
 from barnabas.client.consumer.fetch_request import FetchTuning
-from barnabas.client.consumer.group_consumer import GroupConsumer
 from barnabas.client.group.committed_offsets import fetch_committed
 from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.client.offsets.list_offsets import LATEST, list_offsets
 from barnabas.client.producer.record_producer import RecordProducer
 from barnabas.errors import BrokerError, InvalidArgument, ProducerFenced, TransactionAborted
 from barnabas.wire.errors import ErrorCode
+from tests.client.core_consumer import CoreConsumer
 from tests.support.broker import BrokerProcess
 from tests.support.wait import wait_until_async
 
@@ -74,11 +73,11 @@ async def read(
     values: dict[int, list[bytes]] = {each.partition: [] for each in partitions}
     ends = await list_offsets(cluster, dict.fromkeys(partitions, LATEST), isolation)
     tuning = FetchTuning(max_wait_ms=50)
-    async with Consumer(cluster, isolation=isolation, tuning=tuning) as consumer:
-        consumer.assign(dict.fromkeys(partitions, 0))
+    async with CoreConsumer(cluster, isolation=isolation, tuning=tuning) as consumer:
+        await consumer.assign(dict.fromkeys(partitions, 0))
         while any(consumer.positions[each] < ends[each].offset for each in partitions):
-            for fetched in await consumer.poll():
-                values[fetched.partition.partition] += [r.value or b"" for r in fetched.records]
+            for message in await consumer.poll():
+                values[message.partition].append(message.value)
     return values
 
 
@@ -146,11 +145,11 @@ def test_readers_of_committed_records_wait_before_an_open_transaction(bootstrap:
             async with (
                 RecordProducer(cluster, transactional_id=unique("id")) as slow,
                 RecordProducer(cluster) as plain,
-                Consumer(
+                CoreConsumer(
                     cluster, isolation=COMMITTED, tuning=FetchTuning(max_wait_ms=50)
                 ) as consumer,
             ):
-                consumer.assign({TopicPartition(topic, 0): 0})
+                await consumer.assign({TopicPartition(topic, 0): 0})
                 transaction = slow.transaction()
                 transaction.begin()
                 await slow.send(topic, b"in it")
@@ -160,8 +159,7 @@ def test_readers_of_committed_records_wait_before_an_open_transaction(bootstrap:
                 await transaction.commit()
                 values: list[bytes | None] = []
                 while len(values) < 2:
-                    for fetched in await consumer.poll():
-                        values += [record.value for record in fetched.records]
+                    values += [message.value for message in await consumer.poll()]
                 assert values == [b"in it", b"behind it"]
 
     run(main())
@@ -273,10 +271,10 @@ def test_read_work_write_exactly_once(bootstrap: str) -> None:
                     await producer.send(source, b"%d" % number, partition=number % 2)
             done = attempts = 0
             async with (
-                GroupConsumer(
+                CoreConsumer(
                     cluster,
-                    group,
                     [source],
+                    group_id=group,
                     commit_interval_ms=None,
                     isolation=COMMITTED,
                     tuning=FetchTuning(partition_max_bytes=500),
@@ -286,12 +284,10 @@ def test_read_work_write_exactly_once(bootstrap: str) -> None:
                 while done < 100:
                     with suppress(KeyError):
                         async with producer.transaction(consumer):
-                            count = 0
-                            for fetched in await consumer.poll(200):
-                                for record in fetched.records:
-                                    await producer.send(sink, record.value)
-                                    count += 1
-                                consumer.mark(fetched.partition, fetched.next_offset)
+                            messages = await consumer.poll(200)
+                            count = len(messages)
+                            for message in messages:
+                                await producer.send(sink, message.value)
                             attempts += count > 0
                             if attempts % 2 and count:
                                 if attempts % 4 == 1:
@@ -317,17 +313,17 @@ def test_who_has_lost_its_partitions_cannot_commit_them(bootstrap: str) -> None:
             async with RecordProducer(cluster) as plain:
                 await plain.send(source, b"record")
             async with (
-                GroupConsumer(cluster, group, [source], commit_interval_ms=None) as consumer,
+                CoreConsumer(
+                    cluster, [source], group_id=group, commit_interval_ms=None
+                ) as consumer,
                 RecordProducer(cluster, transactional_id=unique("id")) as producer,
             ):
                 transaction = producer.transaction(consumer)
                 transaction.begin()
-                fetched = []
-                while not fetched:
-                    fetched = await consumer.poll()
+                while not await consumer.poll():
+                    pass
                 await producer.send(sink, b"work")
-                consumer.mark(fetched[0].partition, fetched[0].next_offset)
-                await consumer._member.leave()  # as seen from the group: it was away too long
+                await consumer.member.leave()  # as seen from the group: it was away too long
                 with pytest.raises(TransactionAborted, match="UNKNOWN_MEMBER_ID") as raised:
                     await transaction.commit()
                 assert raised.value.retriable
@@ -346,21 +342,21 @@ def test_a_rebalance_in_the_middle_is_noticed(bootstrap: str) -> None:
             async with RecordProducer(cluster) as plain:
                 await plain.send(source, b"record")
             async with (
-                GroupConsumer(cluster, group, [source], commit_interval_ms=None) as consumer,
-                GroupConsumer(cluster, group, [source], commit_interval_ms=None) as other,
+                CoreConsumer(
+                    cluster, [source], group_id=group, commit_interval_ms=None
+                ) as consumer,
+                CoreConsumer(cluster, [source], group_id=group, commit_interval_ms=None) as other,
                 RecordProducer(cluster, transactional_id=unique("id")) as producer,
             ):
-                consumer._member._heartbeat_interval_ms = 50
+                consumer.member._heartbeat_interval_ms = 50
                 transaction = producer.transaction(consumer)
                 transaction.begin()
-                fetched = []
-                while not fetched:
-                    fetched = await consumer.poll()
+                while not await consumer.poll():
+                    pass
                 await producer.send(sink, b"work")
-                consumer.mark(fetched[0].partition, fetched[0].next_offset)
-                before = consumer._member.membership
+                before = consumer.member.membership
                 joining = asyncio.create_task(other.join())
-                while consumer._member.membership == before:
+                while consumer.member.membership == before:
                     await consumer.poll(50)
                 await joining
                 with pytest.raises(TransactionAborted, match="ILLEGAL_GENERATION") as raised:
@@ -385,10 +381,9 @@ def test_markers_are_no_lag(bootstrap: str) -> None:
                 await producer.send(topic, b"record")
             await until_seen(cluster, topic, 1)
             partition = TopicPartition(topic, 0)
-            async with GroupConsumer(cluster, group, [topic]) as consumer:
+            async with CoreConsumer(cluster, [topic], group_id=group) as consumer:
                 while consumer.positions.get(partition) != 2:
-                    for fetched in await consumer.poll(200):
-                        consumer.mark(partition, fetched.records[-1].offset + 1)
+                    await consumer.poll(200)
             assert await fetch_committed(cluster, group) == {partition: 2}
 
     run(main())

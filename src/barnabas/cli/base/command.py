@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
 BOOTSTRAP_VARIABLE = "BARNABAS_BOOTSTRAP"
+CLIENT_ID = "barnabas-cli"
 _SILENCE_S = 3
 
 Bootstrap = Annotated[
@@ -69,7 +70,7 @@ class Session:
 
         return ClusterClient(
             self.bootstrap,
-            client_id="barnabas-cli",
+            client_id=CLIENT_ID,
             retry_timeout_ms=retry_timeout_ms,
             request_timeout_ms=request_timeout_ms,
             connect_timeout_ms=connect_timeout_ms,

@@ -145,14 +145,14 @@ async def consume(
     async with session.connect() as cluster:
         if group is None:
             return await consume_partitions(
-                cluster, topics, partition, start, render, limits, level
+                session, cluster, topics, partition, start, render, limits, level
             )
         if offset is not None or from_time is not None or partition:
             raise UsageError(
                 "--group goes with --from-beginning only: where a group reads is changed with "
                 "`barnabas groups reset-offsets`"
             )
-        return await consume_group(cluster, group, topics, start, render, limits, level)
+        return await consume_group(session, cluster, group, topics, start, render, limits, level)
 
 
 def _safe_for_terminals(render: "Renderer") -> "Renderer":

@@ -1,11 +1,13 @@
-"""The loop of `barnabas consume`: fetch, print, mark as done, and know when to end."""
+"""The loop of `barnabas consume`: poll, print, commit, and know when to end."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
+from typing import Literal
 
+from barnabas.aio.consumer import Consumer
 from barnabas.cli.base import exit_codes
-from barnabas.cli.base.command import CommandError, UsageError
+from barnabas.cli.base.command import CLIENT_ID, CommandError, Session, UsageError
 from barnabas.cli.base.output import say
 from barnabas.cli.records.deserializers import UndecodableError
 from barnabas.cli.records.record_format import Renderer
@@ -13,14 +15,13 @@ from barnabas.cli.records.standard_streams import StdoutWriter
 from barnabas.cli.records.start_offsets import Start, start_offsets
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
-from barnabas.client.consumer.consumer import Consumer, Fetched
-from barnabas.client.consumer.group_consumer import GroupConsumer
+from barnabas.client.consumer.consumer_options import IsolationName
 from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.client.offsets.list_offsets import EARLIEST, LATEST, list_offsets
+from barnabas.records.message import Message
+from barnabas.records.record import Record
 
-_POLL_MS = 500
-
-Mark = Callable[[TopicPartition, int], None]
+_POLL_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,78 +34,113 @@ class Limits:
 
 
 class _Printer:
-    """Prints records and counts them, up to the limits."""
+    """Prints messages and counts them, up to the limits. `done` gets each that was printed."""
 
-    def __init__(self, render: Renderer, limits: Limits, mark: Mark) -> None:
+    def __init__(
+        self, render: Renderer, limits: Limits, done: Callable[[Message], object] | None = None
+    ) -> None:
         self._render = render
         self._limits = limits
-        self._mark = mark
+        self._done = done
         self._printed = 0
         self._last_at = monotonic()
         self._stdout = StdoutWriter()
-        self.ends: Mapping[TopicPartition, int] = {}
 
     @property
-    def is_full(self) -> bool:
-        return self._limits.max_messages is not None and self._printed >= self._limits.max_messages
+    def left(self) -> int | None:
+        """How many messages may still be printed; None: any number."""
+        limit = self._limits.max_messages
+        return None if limit is None else limit - self._printed
 
     @property
     def is_overdue(self) -> bool:
         timeout_s = self._limits.timeout_s
         return timeout_s is not None and monotonic() - self._last_at >= timeout_s
 
-    def raise_if_stuck(self, cluster: ClusterClient, consumer: Consumer | GroupConsumer) -> None:
-        """An end that was promised is not waited for forever if its partition has gone away."""
-        if consumer.away and (monotonic() - self._last_at) * 1000 > cluster.retry_timeout_ms:
-            raise next(iter(consumer.away.values()))
+    async def print(
+        self, messages: Sequence[Message], ends: Mapping[TopicPartition, int] | None
+    ) -> None:
+        """Print the messages before `ends`.
 
-    async def print(self, fetched: Sequence[Fetched]) -> None:
-        """Print what the limits allow, and mark what was printed.
-
-        When a record cannot be shown, those before it are printed first.
+        If a message cannot be decoded, those before it are printed first.
         """
         lines: list[bytes] = []
-        done: dict[TopicPartition, int] = {}
+        printed: list[Message] = []
         failure: CommandError | None = None
         try:
-            for chunk in fetched:
-                self._render_chunk(chunk, lines, done)
+            for message in messages:
+                partition = TopicPartition(message.topic, message.partition)
+                end = None if ends is None else ends.get(partition)
+                if end is None or message.offset < end:
+                    lines.append(self._line(partition, message))
+                    printed.append(message)
         except CommandError as error:
             failure = error
         if lines:
             await self._stdout.write(b"".join(lines))
             self._last_at = monotonic()
-        for partition, offset in done.items():
-            self._mark(partition, offset)
+        self._printed += len(printed)
+        if self._done is not None:
+            for message in printed:
+                self._done(message)
         if failure is not None:
             raise failure
 
-    def _render_chunk(
-        self, chunk: Fetched, lines: list[bytes], done: dict[TopicPartition, int]
-    ) -> None:
-        end = self.ends.get(chunk.partition)
-        for record in chunk.records:
-            if self.is_full or (end is not None and record.offset >= end):
-                return
-            try:
-                lines.append(self._render(chunk.partition, record))
-            except UndecodableError as error:
-                raise CommandError(
-                    f"{chunk.partition} at offset {record.offset}: {error}; choose another "
-                    "deserializer, such as hex"
-                ) from error
-            self._printed += 1
-            done[chunk.partition] = record.offset + 1
+    def _line(self, partition: TopicPartition, message: Message) -> bytes:
+        record = Record(
+            message.timestamp_ms, message.key, message.value, message.headers, message.offset
+        )
+        try:
+            return self._render(partition, record)
+        except UndecodableError as error:
+            raise CommandError(
+                f"{partition} at offset {message.offset}: {error}; choose another deserializer, "
+                "such as hex"
+            ) from error
 
     def exit_code(self) -> int:
-        """What to end with when nothing more came in time."""
+        """The exit code when no more messages came in time."""
         if self._limits.max_messages is None:
             return exit_codes.OK
         say(f"error: only {self._printed} of {self._limits.max_messages} records came in time")
         return exit_codes.FAILURE
 
 
+class _EndOffsets:
+    """Where a consumer that does not follow ends, for the partitions that it has at present."""
+
+    def __init__(self, cluster: ClusterClient, isolation: IsolationLevel) -> None:
+        self._cluster = cluster
+        self._isolation = isolation
+        self._left: set[TopicPartition] = set()
+        self.offsets: dict[TopicPartition, int] | None = None
+
+    async def assigned(self, partitions: Sequence[TopicPartition]) -> None:
+        """Note where these partitions end now."""
+        found = await list_offsets(
+            self._cluster, dict.fromkeys(partitions, LATEST), self._isolation
+        )
+        self.offsets = {partition: each.offset for partition, each in found.items()}
+        self._left = set(partitions)
+
+    async def reached(self, consumer: Consumer) -> bool:
+        """Whether all partitions are read to their ends.
+
+        A partition at its end is paused, so that one that cannot be read fails the consumer even
+        if the others can.
+        """
+        ends = self.offsets
+        if ends is None or ends.keys() != set(consumer.assignment):
+            return False  # the group is rebalancing
+        done = [each for each in self._left if consumer.position(each) >= ends[each]]
+        self._left.difference_update(done)
+        if done and self._left:
+            await consumer.pause(*done)
+        return not self._left
+
+
 async def consume_partitions(
+    session: Session,
     cluster: ClusterClient,
     topics: Sequence[str],
     only: Sequence[int] | None,
@@ -113,25 +149,24 @@ async def consume_partitions(
     limits: Limits,
     isolation: IsolationLevel,
 ) -> int:
-    """Read all or some partitions of topics, in nobody's name."""
+    """Read all or some partitions of topics, without a group."""
     partitions = await _partitions(cluster, topics, only)
-    printer = _Printer(render, limits, lambda _partition, _offset: None)
-    async with Consumer(cluster, out_of_range=EARLIEST, isolation=isolation) as consumer:
-        consumer.assign(await start_offsets(cluster, partitions, start, isolation))
-        if not limits.follow:
-            printer.ends = await _ends(cluster, partitions, isolation)
-        while not printer.is_full:
-            if not limits.follow:
-                if _reached(consumer.positions, printer.ends):
-                    break
-                printer.raise_if_stuck(cluster, consumer)
-            await printer.print(await consumer.poll(_poll_ms(limits)))
-            if printer.is_overdue:
-                return printer.exit_code()
-    return exit_codes.OK
+    offsets = await start_offsets(cluster, partitions, start, isolation)
+    ends = None if limits.follow else _EndOffsets(cluster, isolation)
+    async with Consumer(
+        session.bootstrap,
+        on_data_loss="earliest",
+        isolation=_name(isolation),
+        client_id=CLIENT_ID,
+    ) as consumer:
+        await consumer.assign(offsets)
+        if ends is not None:
+            await ends.assigned(partitions)
+        return await _read(consumer, _Printer(render, limits), limits, ends)
 
 
 async def consume_group(
+    session: Session,
     cluster: ClusterClient,
     group_id: str,
     topics: Sequence[str],
@@ -140,32 +175,48 @@ async def consume_group(
     limits: Limits,
     isolation: IsolationLevel,
 ) -> int:
-    """Read what the group gives us. Leaving commits what was printed, whatever the reason."""
+    """Read as a member of a group. Leaving commits what was printed, whatever the reason."""
     await cluster.topics(topics)
-    source = GroupConsumer(cluster, group_id, topics, start=start.timestamp, isolation=isolation)
-    printer = _Printer(render, limits, source.mark)
-    async with source:
-        assigned: frozenset[TopicPartition] | None = None
-        while not printer.is_full:
-            await source.join()
-            positions = source.positions
-            if not limits.follow:
-                if assigned != frozenset(positions):
-                    assigned = frozenset(positions)
-                    printer.ends = await _ends(cluster, list(positions), isolation)
-                if _reached(positions, printer.ends):
-                    break
-                printer.raise_if_stuck(cluster, source)
-            await printer.print(await source.poll(_poll_ms(limits)))
-            if printer.is_overdue:
-                return printer.exit_code()
+    ends = None if limits.follow else _EndOffsets(cluster, isolation)
+
+    async def assigned(_partitions: list[TopicPartition]) -> None:
+        if ends is not None:
+            await ends.assigned(consumer.assignment)
+
+    where: Literal["earliest", "latest"]
+    where = "earliest" if start.timestamp == EARLIEST else "latest"
+    consumer = Consumer(
+        session.bootstrap,
+        topics,
+        group=group_id,
+        start=where,
+        on_data_loss=where,
+        commit="done",
+        isolation=_name(isolation),
+        on_assigned=assigned,
+        client_id=CLIENT_ID,
+    )
+    async with consumer:
+        return await _read(consumer, _Printer(render, limits, consumer.done), limits, ends)
+
+
+async def _read(
+    consumer: Consumer, printer: _Printer, limits: Limits, ends: _EndOffsets | None
+) -> int:
+    poll_s = _POLL_S if limits.timeout_s is None else min(_POLL_S, limits.timeout_s)
+    while printer.left != 0:
+        if ends is not None and await ends.reached(consumer):
+            break
+        messages = await consumer.poll(poll_s, printer.left)
+        await printer.print(messages, None if ends is None else ends.offsets)
+        if printer.is_overdue:
+            return printer.exit_code()
     return exit_codes.OK
 
 
-def _poll_ms(limits: Limits) -> int:
-    if limits.timeout_s is None:
-        return _POLL_MS
-    return max(1, min(_POLL_MS, int(limits.timeout_s * 1000)))
+def _name(isolation: IsolationLevel) -> IsolationName:
+    committed = isolation is IsolationLevel.READ_COMMITTED
+    return "read_committed" if committed else "read_uncommitted"
 
 
 async def _partitions(
@@ -181,14 +232,3 @@ async def _partitions(
                 )
             partitions.append(TopicPartition(name, partition))
     return partitions
-
-
-async def _ends(
-    cluster: ClusterClient, partitions: Sequence[TopicPartition], isolation: IsolationLevel
-) -> dict[TopicPartition, int]:
-    found = await list_offsets(cluster, dict.fromkeys(partitions, LATEST), isolation)
-    return {partition: each.offset for partition, each in found.items()}
-
-
-def _reached(positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> bool:
-    return all(positions[partition] >= end for partition, end in ends.items())

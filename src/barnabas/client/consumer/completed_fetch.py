@@ -19,10 +19,9 @@ from barnabas.records.batch import (
     Buffer,
     parse_header,
 )
-from barnabas.records.decode import decode_batch, decode_messages, iter_batches
+from barnabas.records.decode import decode_messages, iter_batches
 from barnabas.records.errors import RecordsError
 from barnabas.records.message import Message
-from barnabas.records.record import Record
 from barnabas.wire.messages.fetch import AbortedTransaction
 from barnabas.wire.primitives import ZERO_UUID
 
@@ -96,21 +95,6 @@ def visible_batches(chunk: CompletedFetch) -> Iterator[tuple[BatchHeader, memory
     for header, batch in iter_batches(chunk.data):
         if not aborted.hide(header, batch) and not header.is_control:
             yield header, batch
-
-
-def records_of(chunk: CompletedFetch) -> list[Record]:
-    """All its records."""
-    records: list[Record] = []
-    start = chunk.start
-    try:
-        for header, batch in visible_batches(chunk):
-            decoded = decode_batch(batch)
-            if header.base_offset < start:
-                decoded = [record for record in decoded if record.offset >= start]
-            records += decoded
-    except RecordsError as error:
-        raise damaged(chunk, records[-1].offset + 1 if records else start, error) from error
-    return records
 
 
 class CompletedFetchReader:

@@ -8,15 +8,14 @@ Leaving the block commits. Leaving it with an exception rolls back, and the exce
 transaction that cannot be committed, because a record could not be delivered, is rolled back and
 raises `TransactionAborted`.
 
-To read, work and write exactly once, hand over the consumer whose records are worked on:
+To consume, process and produce exactly once, pass the consumer whose messages are processed:
 
     async with producer.transaction(consumer):
-        for fetched in await consumer.poll():
+        for message in await consumer.poll():
             ...
-            consumer.mark(fetched.partition, fetched.next_offset)
 
-What it has marked is committed with the transaction, and if that is rolled back the consumer goes
-back to where the group has committed, so that the same records are read again.
+The offsets of what it has delivered are committed with the transaction. If that is rolled back,
+the consumer goes back to the committed offsets, so that the same messages are delivered again.
 """
 
 import asyncio

@@ -4,7 +4,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barnabas.client.connect.cluster_metadata import TopicPartition
-from barnabas.client.consumer.completed_fetch import CompletedFetch, FetchState, end_of, records_of
+from barnabas.client.consumer.completed_fetch import (
+    CompletedFetch,
+    CompletedFetchReader,
+    FetchState,
+    end_of,
+)
 from barnabas.client.consumer.partition_progress import PartitionProgress
 from barnabas.client.offsets.isolation import AbortedTransactions
 from barnabas.records.batch import parse_header, patch_crc
@@ -106,11 +111,13 @@ def test_exactly_the_committed_records_are_shown(
     following = end_of(answer) if sent else start
     assert following is not None
     reading = FetchState(PARTITION, PartitionProgress(start))
-    records = records_of(CompletedFetch(reading, 0, start, following, answer, aborted, log.end))
-    assert [record.offset for record in records] == [
+    fetch = CompletedFetch(reading, 0, start, following, answer, aborted, log.end)
+    reader = CompletedFetchReader(fetch)
+    messages = [each for batch in iter(reader.read, []) for each in batch]
+    assert [message.offset for message in messages] == [
         offset for offset in sorted(log.committed) if start <= offset < end
     ]
-    assert all(record.value == b"%d" % record.offset for record in records)
+    assert all(message.value == b"%d" % message.offset for message in messages)
     assert following == end
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
-from barnabas.client.consumer.consumer import Consumer
 from barnabas.client.offsets.list_offsets import EARLIEST
 from barnabas.errors import BrokerError, CorruptRecords, DataLost, InvalidArgument
 from barnabas.records.encode import encode_batch
@@ -25,6 +24,7 @@ from barnabas.wire.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
+from tests.client.core_consumer import CoreConsumer
 from tests.client.fake_broker import FakeBroker
 
 T0 = TopicPartition("t", 0)
@@ -68,15 +68,13 @@ class Logs:
         return ListOffsetsResponse(topics=[ListOffsetsTopicResponse("t", [answer])])
 
 
-async def read(consumer: Consumer, count: int) -> list[int]:
+async def read(consumer: CoreConsumer, count: int) -> list[int]:
     """The offsets of the next records; every value must be that of its offset."""
     offsets: list[int] = []
     while len(offsets) < count:
-        for fetched in await consumer.poll():
-            assert [record.value for record in fetched.records] == [
-                b"%d" % record.offset for record in fetched.records
-            ]
-            offsets += [record.offset for record in fetched.records]
+        for message in await consumer.poll():
+            assert message.value == b"%d" % message.offset
+            offsets.append(message.offset)
     return offsets
 
 
@@ -84,8 +82,8 @@ def test_records_come_once_and_in_order_from_the_middle_of_a_batch_on() -> None:
     async def main() -> None:
         async with FakeBroker({"t": 1}) as broker, ClusterClient(broker.bootstrap) as cluster:
             Logs(broker, {0: batch(0, 9), 10: batch(10, 14) + batch(15, 19)}, 20)
-            async with Consumer(cluster) as consumer:
-                consumer.assign({T0: 4})
+            async with CoreConsumer(cluster) as consumer:
+                await consumer.assign({T0: 4})
                 assert await read(consumer, 16) == list(range(4, 20))
                 assert consumer.positions == {T0: 20}
                 assert await consumer.poll(100) == []
@@ -98,8 +96,8 @@ def test_control_batches_move_the_position_and_show_nothing() -> None:
         async with FakeBroker({"t": 1}) as broker, ClusterClient(broker.bootstrap) as cluster:
             control = batch(2, 2, control=True)
             Logs(broker, {0: batch(0, 1) + control, 3: batch(3, 4)}, 5)
-            async with Consumer(cluster) as consumer:
-                consumer.assign({T0: 0})
+            async with CoreConsumer(cluster) as consumer:
+                await consumer.assign({T0: 0})
                 assert await read(consumer, 4) == [0, 1, 3, 4]
 
     run(main())
@@ -109,8 +107,8 @@ def test_a_batch_cut_off_at_the_end_is_fetched_again() -> None:
     async def main() -> None:
         async with FakeBroker({"t": 1}) as broker, ClusterClient(broker.bootstrap) as cluster:
             Logs(broker, {0: batch(0, 1) + batch(2, 3)[:-5], 2: batch(2, 3)}, 4)
-            async with Consumer(cluster) as consumer:
-                consumer.assign({T0: 0})
+            async with CoreConsumer(cluster) as consumer:
+                await consumer.assign({T0: 0})
                 assert await read(consumer, 4) == [0, 1, 2, 3]
 
     run(main())
@@ -120,14 +118,14 @@ def test_what_was_under_way_before_a_seek_is_dropped() -> None:
     async def main() -> None:
         async with FakeBroker({"t": 1}) as broker, ClusterClient(broker.bootstrap) as cluster:
             logs = Logs(broker, {0: batch(0, 9), 10: batch(10, 19)}, 20)
-            async with Consumer(cluster) as consumer:
-                consumer.assign({T0: 0})
+            async with CoreConsumer(cluster) as consumer:
+                await consumer.assign({T0: 0})
                 assert await read(consumer, 10) == list(range(10))
                 logs.delay = 0.02
                 await asyncio.sleep(0.05)  # the next fetch has been answered, and waits
-                consumer.seek(T0, 5)
+                await consumer.seek({T0: 5})
                 assert await read(consumer, 15) == list(range(5, 20))
-                consumer.assign({})
+                await consumer.assign({})
                 assert await consumer.poll(50) == []
 
     run(main())
@@ -137,11 +135,11 @@ def test_a_position_outside_the_log_is_reset_only_if_that_was_wanted() -> None:
     async def main() -> None:
         async with FakeBroker({"t": 1}) as broker, ClusterClient(broker.bootstrap) as cluster:
             Logs(broker, {0: batch(0, 4)}, 5)
-            async with Consumer(cluster, out_of_range=EARLIEST) as consumer:
-                consumer.assign({T0: 99})
+            async with CoreConsumer(cluster, out_of_range=EARLIEST) as consumer:
+                await consumer.assign({T0: 99})
                 assert await read(consumer, 5) == [0, 1, 2, 3, 4]
-            async with Consumer(cluster) as consumer:
-                consumer.assign({T0: 99})
+            async with CoreConsumer(cluster) as consumer:
+                await consumer.assign({T0: 99})
                 with pytest.raises(DataLost, match=r"t-0 has no offset 99.*on_data_loss"):
                     await read(consumer, 1)
 
@@ -171,8 +169,8 @@ def test_what_was_fetched_before_it_was_deleted_is_handed_out() -> None:
 
             broker.on(FetchRequest, answer)
             broker.on(ListOffsetsRequest, earliest)
-            async with Consumer(cluster, out_of_range=EARLIEST) as consumer:
-                consumer.assign({T0: 0})
+            async with CoreConsumer(cluster, out_of_range=EARLIEST) as consumer:
+                await consumer.assign({T0: 0})
                 await asyncio.sleep(0.2)  # all of it is fetched, and nothing is handed out
                 assert await read(consumer, 15) == [*range(10), *range(20, 25)]
 
@@ -184,8 +182,8 @@ def test_a_leader_that_moved_is_looked_for() -> None:
         async with FakeBroker({"t": 1}) as broker, ClusterClient(broker.bootstrap) as cluster:
             logs = Logs(broker, {0: batch(0, 4)}, 5)
             logs.error = ErrorCode.NOT_LEADER_OR_FOLLOWER
-            async with Consumer(cluster) as consumer:
-                consumer.assign({T0: 0})
+            async with CoreConsumer(cluster) as consumer:
+                await consumer.assign({T0: 0})
                 assert await consumer.poll() == []
                 logs.error = ErrorCode.NONE
                 assert await read(consumer, 5) == [0, 1, 2, 3, 4]
@@ -217,21 +215,21 @@ def test_a_partition_that_is_gone_does_not_keep_the_others_from_being_read(
         nonlocal end
         async with FakeBroker({"t": 2}) as broker, ClusterClient(broker.bootstrap) as cluster:
             broker.on(FetchRequest, answer)
-            async with Consumer(cluster) as consumer:
-                consumer.assign({t1: 3, T0: 0})
+            async with CoreConsumer(cluster) as consumer:
+                await consumer.assign({t1: 3, T0: 0})
                 assert await read(consumer, 3) == [0, 1, 2]  # metadata still has both
-                assert list(consumer.away) == [t1]
+                assert list(consumer.unavailable) == [t1]
                 broker.topics["t"] = 1
                 end = 6
                 assert await read(consumer, 3) == [3, 4, 5]
                 await asyncio.sleep(0.03)
                 await consumer.poll(20)
-                assert list(consumer.away) == [t1]
+                assert list(consumer.unavailable) == [t1]
                 broker.topics["t"] = 2
                 known.append(1)
                 await asyncio.sleep(0.03)
                 assert await read(consumer, 3) == [3, 4, 5]
-                assert not consumer.away
+                assert not consumer.unavailable
 
     known = [0]
     run(main())
@@ -245,8 +243,8 @@ def test_when_no_partition_is_left_that_is_an_error() -> None:
         ):
             logs = Logs(broker, {0: batch(0, 4)}, 5)
             logs.error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            async with Consumer(cluster) as consumer:
-                consumer.assign({T0: 0})
+            async with CoreConsumer(cluster) as consumer:
+                await consumer.assign({T0: 0})
                 with pytest.raises(BrokerError, match="does not exist"):
                     await read(consumer, 1)
 
@@ -258,8 +256,8 @@ def test_what_is_refused_for_good_is_raised() -> None:
         async with FakeBroker({"t": 1}) as broker, ClusterClient(broker.bootstrap) as cluster:
             logs = Logs(broker, {0: batch(0, 4)}, 5)
             logs.error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            async with Consumer(cluster) as consumer:
-                consumer.assign({T0: 0})
+            async with CoreConsumer(cluster) as consumer:
+                await consumer.assign({T0: 0})
                 with pytest.raises(BrokerError, match="not allowed"):
                     await read(consumer, 1)
 
@@ -272,8 +270,8 @@ def test_damaged_records_are_called_so() -> None:
             damaged = bytearray(batch(0, 4))
             damaged[-3] ^= 1
             Logs(broker, {0: bytes(damaged)}, 5)
-            async with Consumer(cluster) as consumer:
-                consumer.assign({T0: 0})
+            async with CoreConsumer(cluster) as consumer:
+                await consumer.assign({T0: 0})
                 with pytest.raises(CorruptRecords, match="t-0: the batch at offset 0 is damaged"):
                     await read(consumer, 1)
 
@@ -283,10 +281,10 @@ def test_damaged_records_are_called_so() -> None:
 def test_positions_that_cannot_be_are_refused() -> None:
     async def main() -> None:
         async with FakeBroker({"t": 1}) as broker, ClusterClient(broker.bootstrap) as cluster:
-            consumer = Consumer(cluster)
+            consumer = CoreConsumer(cluster)
             with pytest.raises(InvalidArgument, match="negative"):
-                consumer.assign({T0: -1})
+                await consumer.assign({T0: -1})
             with pytest.raises(InvalidArgument, match="not assigned"):
-                consumer.seek(T0, 1)
+                await consumer.seek({T0: 1})
 
     run(main())

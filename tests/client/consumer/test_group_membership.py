@@ -9,10 +9,10 @@ from barnabas.client.admin.groups import describe_group
 from barnabas.client.admin.topics import create_partitions, create_topic
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
-from barnabas.client.consumer.group_consumer import GroupConsumer
 from barnabas.client.group.committed_offsets import commit_offsets, fetch_committed
 from barnabas.client.group.group_member import GroupMember
 from barnabas.client.producer.record_producer import RecordProducer
+from tests.client.core_consumer import CoreConsumer
 from tests.support.wait import wait_until_async
 
 
@@ -31,11 +31,11 @@ async def topic_with(cluster: ClusterClient, partitions: int, count: int) -> str
 
 
 class Member:
-    """Reads in a task of its own until it is told to stop, and marks what it has read."""
+    """Reads in a task of its own until it is told to stop."""
 
     def __init__(self, cluster: ClusterClient, group: str, topic: str) -> None:
-        self.source = GroupConsumer(cluster, group, [topic], session_timeout_ms=6_000)
-        self.source._member._heartbeat_interval_ms = 100
+        self.source = CoreConsumer(cluster, [topic], group_id=group, session_timeout_ms=6_000)
+        self.source.member._heartbeat_interval_ms = 100
         self.values: list[int] = []
         self._stopping = asyncio.Event()
         self._task = asyncio.create_task(self._read())
@@ -43,9 +43,7 @@ class Member:
     async def _read(self) -> None:
         async with self.source:
             while not self._stopping.is_set():
-                for fetched in await self.source.poll(50):
-                    self.values += [int(record.value or b"") for record in fetched.records]
-                    self.source.mark(fetched.partition, fetched.records[-1].offset + 1)
+                self.values += [int(message.value) for message in await self.source.poll(50)]
 
     @property
     def partitions(self) -> set[int]:
@@ -134,11 +132,11 @@ def test_a_member_the_group_has_forgotten_comes_back_as_a_new_one(bootstrap: str
             group = f"g-{topic}"
             member = Member(cluster, group, topic)
             await wait_until_async(lambda: len(member.values) == 20)
-            forgotten = member.source._member._member_id
-            impostor = GroupConsumer(cluster, group, [topic])._member
+            forgotten = member.source.member._member_id
+            impostor = GroupMember(cluster, group, [topic])
             impostor._member_id = forgotten
             await impostor.leave()
-            await wait_until_async(lambda: member.source._member._member_id not in ("", forgotten))
+            await wait_until_async(lambda: member.source.member._member_id not in ("", forgotten))
             await wait_until_async(lambda: member.partitions == {0, 1})
             await member.stop()
 
@@ -150,7 +148,7 @@ def test_the_leader_notices_new_partitions(bootstrap: str) -> None:
         async with ClusterClient(bootstrap) as cluster:
             topic = await topic_with(cluster, 1, 1)
             member = Member(cluster, f"g-{topic}", topic)
-            member.source._member._metadata_max_age_ms = 50
+            member.source.member._metadata_max_age_ms = 50
             await wait_until_async(lambda: member.partitions == {0})
             await create_partitions(cluster, topic, 3)
             await wait_until_async(lambda: member.partitions == {0, 1, 2})
@@ -164,10 +162,11 @@ def test_what_is_rolled_back_while_the_group_rebalances_is_read_again(bootstrap:
         async with ClusterClient(bootstrap) as cluster:
             topic = await topic_with(cluster, 1, 10)
             group = f"g-{topic}"
-            async with GroupConsumer(cluster, group, [topic], commit_interval_ms=None) as consumer:
-                (fetched,) = await consumer.poll()
-                assert len(fetched.records) == 10
-                member = consumer._member
+            async with CoreConsumer(
+                cluster, [topic], group_id=group, commit_interval_ms=None
+            ) as consumer:
+                assert len(await consumer.poll()) == 10
+                member = consumer.member
                 join, joined, go_on = member.join, asyncio.Event(), asyncio.Event()
 
                 async def join_slowly() -> list[TopicPartition]:
@@ -182,8 +181,7 @@ def test_what_is_rolled_back_while_the_group_rebalances_is_read_again(bootstrap:
                 await joined.wait()
                 consumer.rewind()
                 go_on.set()
-                (again,) = await polling
-                assert [record.offset for record in again.records] == list(range(10))
+                assert [message.offset for message in await polling] == list(range(10))
 
     run(main())
 
@@ -192,8 +190,7 @@ def test_a_poll_that_is_cancelled_while_partitions_go_is_no_obstacle(bootstrap: 
     async def main() -> None:
         async with ClusterClient(bootstrap) as cluster:
             topic = await topic_with(cluster, 1, 1)
-            consumer = GroupConsumer(cluster, f"g-{topic}", [topic])
-            core = consumer._core
+            consumer = CoreConsumer(cluster, [topic], group_id=f"g-{topic}")
             async with consumer:
                 assert len(await consumer.poll()) == 1
                 committing = asyncio.Event()
@@ -202,9 +199,9 @@ def test_a_poll_that_is_cancelled_while_partitions_go_is_no_obstacle(bootstrap: 
                     committing.set()
                     await asyncio.sleep(60)
 
-                committer = core.needs_group()
+                committer = consumer.needs_group()
                 commit, committer.commit_quietly = committer.commit_quietly, hang  # type: ignore[method-assign]
-                consumer._member.rejoin_needed.set()
+                consumer.member.rejoin_needed.set()
                 polling = asyncio.create_task(consumer.poll(5_000))
                 await committing.wait()
                 polling.cancel()
