@@ -18,11 +18,11 @@ from pyarrow import parquet
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines import to_parquet, to_postgres
 from barnabas.spark.pipelines.definition.sql_file import read_sql
-from barnabas.spark.pipelines.environment import Writer
 from barnabas.spark.pipelines.parquet import table as parquet_table
 from barnabas.spark.pipelines.parquet.compaction import chosen
 from barnabas.spark.pipelines.parquet.table import ParquetTable, TableInUseError
-from barnabas.spark.pipelines.parquet.table_owner import Owner, query_of
+from barnabas.spark.pipelines.parquet.table_owner import Owner
+from barnabas.spark.pipelines.writer import Writer, query_of
 
 QUERY = "9d0e2f1c-query"
 STEPS = ("os.rename", "os.mkdir", "os.link", "os.remove", "os.rmdir", "os.utime", "os.chmod")

@@ -3,8 +3,10 @@
 import json
 import os
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+from pyspark.sql import SparkSession
 
 import barnabas.errors
 from barnabas.errors import InvalidArgument
@@ -27,7 +29,8 @@ from barnabas.spark.pipelines.errors.failure import reason_of
 from barnabas.spark.pipelines.formats.avro import AvroValues
 from barnabas.spark.pipelines.operations.reset import reset_pipelines, what_is_there
 from barnabas.spark.pipelines.run.backoff import Backoff
-from barnabas.spark.pipelines.run.pipeline_run import SparkGone, check_table, dead_letter_pipelines
+from barnabas.spark.pipelines.run.dead_letters import dead_letter_pipelines
+from barnabas.spark.pipelines.run.pipeline_run import SparkGone
 from barnabas.spark.pipelines.run.progress import Progress, read_batch
 from barnabas.spark.pipelines.run.run_folder import statuses
 from barnabas.spark.pipelines.run.supervised_query import SupervisedQuery
@@ -71,16 +74,16 @@ SKIPPED_TWICE = "topic x schema='y INT' dead_letters=d skip_undecodable=true"
     ("text", "complaint"),
     [
         ("SELECT 1", "sink: topic NAME"),
-        ("-- sink: table t\nSELECT 1", "sink is of a kind out of topic, parquet"),
+        ("-- sink: table t\nSELECT 1", "unknown sink 'table'; use topic, parquet"),
         ("-- sink: topic\nSELECT 1", "missing a required argument: 'topic'"),
         ("-- sink: topic t\n-- sink: topic u\nSELECT 1", "sink is there twice"),
         ("-- sink: topic t\n-- output_mode: all\nSELECT 1", "output mode 'all' is unknown"),
         ("-- sink: parquet p\n-- output_mode: update\nSELECT 1", 'output_mode "append"'),
         ('-- sink: topic t\n-- source a: topic x schema="y\nSELECT 1', "No closing quotation"),
-        ("-- sink: topic t\n-- source a: topic x dead_letters=d\nSELECT 1", "without a schema"),
-        (f"-- sink: topic t\n-- source a: {SKIPPED_TWICE}\nSELECT 1", "one or the other"),
+        ("-- sink: topic t\n-- source a: topic x dead_letters=d\nSELECT 1", "need a schema"),
+        (f"-- sink: topic t\n-- source a: {SKIPPED_TWICE}\nSELECT 1", "not both"),
         ("-- sink: topic t\n-- source a: topic x watermark=at\nSELECT 1", "a column and a delay"),
-        ("-- sink: topic t\n-- source a: topic x record=kee\nSELECT 1", "there is no 'kee'"),
+        ("-- sink: topic t\n-- source a: topic x record=kee\nSELECT 1", "unknown field 'kee'"),
     ],
 )
 def test_what_is_wrong_with_a_sql_file_is_said(tmp_path: Path, text: str, complaint: str) -> None:
@@ -183,12 +186,12 @@ def test_a_version_has_names_and_outputs_of_its_own() -> None:
     @pipeline(sources={"raw": from_topic("raw")}, sink=for_each_batch(print))
     def printed(raw: object) -> None: ...
 
-    with pytest.raises(InvalidArgument, match=r"printed writes to print\(\)"):
+    with pytest.raises(InvalidArgument, match=r"pipeline printed: print\(\) has no separate place"):
         as_version([printed], "v2")
 
 
 def test_dead_letters_do_not_go_round_for_ever() -> None:
-    with pytest.raises(InvalidArgument, match="go round for ever"):
+    with pytest.raises(InvalidArgument, match="again and again"):
         from_topic("a, b", "x INT", dead_letters="b")
 
 
@@ -493,18 +496,22 @@ def test_a_reset_deletes_what_it_names_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_a_table_of_another_checkpoint_is_not_reset_or_written(tmp_path: Path) -> None:
-    @pipeline(sources={"views": from_topic("v")}, sink=to_parquet(str(tmp_path / "table")))
+    # A path that says where it is: nothing is asked of Spark.
+    @pipeline(sources={"views": from_topic("v")}, sink=to_parquet(f"file://{tmp_path}/table"))
     def views(views: object) -> None: ...
+
+    def check(folder: RunFolder) -> None:
+        views.sink.check(folder.writer_of("views"), Mock(SparkSession))
 
     first, second = RunFolder(tmp_path / "first"), RunFolder(tmp_path / "second")
     _run_a_batch(first)
     with pytest.raises(InvalidArgument, match="is gone"):
-        check_table(views.sink, first, "views")
+        check(first)
     (tmp_path / "table").mkdir()
     views.sink.table.add("query", 0, lambda _: 0, first.writer_of("views"))
-    check_table(views.sink, first, "views")
+    check(first)
     with pytest.raises(InvalidArgument, match=f"belongs to pipeline views.*{first.folder}"):
-        check_table(views.sink, second, "views")
+        check(second)
 
     running = first.lock("views")
     with pytest.raises(PipelineError, match=f"belongs to another one.*{first.folder}.*is running"):
@@ -518,10 +525,10 @@ def test_a_table_of_another_checkpoint_is_not_reset_or_written(tmp_path: Path) -
 
     first.reset("views")
     with pytest.raises(InvalidArgument, match="former run"):
-        check_table(views.sink, first, "views")
+        check(first)
     reset_pipelines(first, [views], tables=True)
     assert not (tmp_path / "table").exists()
-    check_table(views.sink, second, "views")
+    check(second)
 
 
 def _run_a_batch(folder: RunFolder) -> None:

@@ -18,7 +18,7 @@ from barnabas.spark.pipelines import (
 )
 from barnabas.spark.pipelines.definition.problems import check_definitions, load_all
 from barnabas.spark.pipelines.formats.ddl import mistake_in
-from barnabas.spark.pipelines.sources.topic import Source
+from barnabas.spark.pipelines.sources.source import Source
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from barnabas.spark.pipelines import (
     to_console,
 )
 from barnabas.spark.pipelines.errors.source_errors import part_of_source, source_named
-from barnabas.spark.pipelines.sources.topic import Source
+from barnabas.spark.pipelines.sources.source import Source
 from barnabas.spark.testing import running
 
 TWO = "id BIGINT, paid TIMESTAMP"

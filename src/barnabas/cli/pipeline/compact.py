@@ -8,7 +8,6 @@ from barnabas.cli.pipeline.spark import SparkOptions, start_spark
 from barnabas.spark.pipelines import Pipeline
 from barnabas.spark.pipelines.errors.failure import reason_of
 from barnabas.spark.pipelines.parquet.compaction import compact_parquet
-from barnabas.spark.pipelines.sinks.topic import ParquetSink
 
 
 def compact_tables(
@@ -20,7 +19,7 @@ def compact_tables(
     as_json: bool,
 ) -> None:
     """Compact what there is, and print what has changed."""
-    folders = [each.sink.folder for each in pipelines if isinstance(each.sink, ParquetSink)]
+    folders = [each.sink.parquet_folder for each in pipelines]
     there = dict.fromkeys(each for each in folders if each is not None)
     if not there:
         raise CommandError("none of these pipelines has a Parquet table on this machine yet")

@@ -3,7 +3,7 @@
 import signal
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -17,6 +17,7 @@ from barnabas.cli.pipeline.spark import SparkOptions, start_spark
 from barnabas.cli.pipeline.view import view_for
 from barnabas.spark.pipelines import Pipeline, PipelineRun
 from barnabas.spark.pipelines.run.pipeline_run import SparkGone
+from barnabas.spark.pipelines.run.session_conf import session_conf
 
 _STDERR = 2
 _POLL_S = 0.2
@@ -52,7 +53,8 @@ class Interruption:
 def run_pipelines(pipelines: list[Pipeline], options: RunOptions) -> int:
     """Run until they are done or somebody says stop; returns the exit code."""
     check_before_start(pipelines, options.bootstrap, options.spark.folder)
-    spark = start_spark(options.spark)
+    needed = session_conf(pipelines)
+    spark = start_spark(replace(options.spark, conf={**needed, **options.spark.conf}))
     interruption = Interruption()  # Spark has handlers of its own, which would end it in the middle
     try:
         return _run(spark, pipelines, options, interruption)

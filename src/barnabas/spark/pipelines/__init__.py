@@ -29,26 +29,25 @@ from barnabas.spark.pipelines.operations.versions import as_version, make_topics
 from barnabas.spark.pipelines.parquet.compaction import compact_parquet
 from barnabas.spark.pipelines.run.pipeline_run import PipelineRun
 from barnabas.spark.pipelines.run.run_folder import RunFolder
+from barnabas.spark.pipelines.sinks.console import to_console
+from barnabas.spark.pipelines.sinks.function import for_each_batch
+from barnabas.spark.pipelines.sinks.memory import to_memory
+from barnabas.spark.pipelines.sinks.parquet import to_parquet
 from barnabas.spark.pipelines.sinks.postgres import to_postgres
-from barnabas.spark.pipelines.sinks.topic import (
-    for_each_batch,
-    to_console,
-    to_memory,
-    to_parquet,
-    to_topic,
-)
-from barnabas.spark.pipelines.sources.topic import (
-    from_files,
-    from_table,
-    from_topic,
-    newest_per_key,
-)
+from barnabas.spark.pipelines.sinks.sink import Sink
+from barnabas.spark.pipelines.sinks.topic import to_topic
+from barnabas.spark.pipelines.sources.files import from_files
+from barnabas.spark.pipelines.sources.source import Source
+from barnabas.spark.pipelines.sources.table import from_table, newest_per_key
+from barnabas.spark.pipelines.sources.topic import from_topic
 
 __all__ = [
     "Pipeline",
     "PipelineError",
     "PipelineRun",
     "RunFolder",
+    "Sink",
+    "Source",
     "as_version",
     "compact_parquet",
     "for_each_batch",

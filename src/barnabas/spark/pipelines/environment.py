@@ -12,6 +12,8 @@ from typing import Protocol
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from barnabas.spark.pipelines.writer import Writer
+
 WANTED_CONF = {
     # State that is larger than memory, and checkpoints that hold what has changed.
     "spark.sql.streaming.stateStore.providerClass": (
@@ -60,16 +62,6 @@ class BrokerRecords:
             "subscribe": topic,
             **options,
         }
-
-
-@dataclass(frozen=True)
-class Writer:
-    """A pipeline that writes, and where it keeps its checkpoint."""
-
-    pipeline: str
-    folder: str
-    """The folder of the run (`RunFolder`), with its lock and its status."""
-    checkpoint: str
 
 
 @dataclass(frozen=True)

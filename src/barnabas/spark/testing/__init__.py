@@ -17,10 +17,9 @@ fed_records      the rows that were fed, as topics
 stepped_query    a streaming query with a manual clock
 """
 
-from barnabas.spark.testing.fed_records import Record
+from barnabas.spark.pipelines.sources.feed import Fed, Record
 from barnabas.spark.testing.pipeline_tester import (
     START,
-    Fed,
     RunningPipeline,
     quick_session,
     run_once,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,19 +13,10 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from barnabas.spark.pipelines.sources.feed import Record
 from barnabas.spark.source.schema import schema_of
 
 _ALL = schema_of(headers=True)
-
-
-class Record(NamedTuple):
-    """A record as it is in a topic, for what rows can't say: deletes, headers, broken values."""
-
-    value: bytes | None
-    key: bytes | str | None = None
-    timestamp: datetime | None = None
-    headers: Sequence[tuple[str, bytes]] = ()
-    partition: int = 0
 
 
 @dataclass
@@ -33,6 +24,8 @@ class FedRecords:
     """All topics of a test."""
 
     folder: Path
+    now: datetime
+    """The timestamp of records that are fed without one."""
     _offsets: dict[tuple[str, int], int] = field(default_factory=dict)
     _files: int = 0
 
@@ -58,18 +51,17 @@ class FedRecords:
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def add(self, topic: str, records: Sequence[Record], now: datetime) -> None:
-        self.write(self.of(topic), _ALL, [self._row(topic, each, now) for each in records])
+    def add_records(self, topic: str, records: Sequence[Record]) -> None:
+        self.add_rows(self.of(topic), _ALL, [self._row(topic, each) for each in records])
 
-    def write(self, folder: Path, schema: StructType, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add a file, which is there as a whole or not at all."""
-        arrow = to_arrow_schema(schema, timezone="UTC")
+    def add_rows(self, folder: Path, fields: StructType, rows: Sequence[Mapping[str, Any]]) -> None:
+        arrow = to_arrow_schema(fields, timezone="UTC")
         self._files += 1
         hidden = folder / f".{self._files:06}.parquet"
         pq.write_table(pa.Table.from_pylist(list(rows), schema=arrow), hidden)
         hidden.rename(folder / f"{self._files:06}.parquet")
 
-    def _row(self, topic: str, record: Record, now: datetime) -> dict[str, Any]:
+    def _row(self, topic: str, record: Record) -> dict[str, Any]:
         offset = self._offsets.get((topic, record.partition), 0)
         self._offsets[topic, record.partition] = offset + 1
         key = record.key.encode() if isinstance(record.key, str) else record.key
@@ -79,7 +71,7 @@ class FedRecords:
             "topic": topic,
             "partition": record.partition,
             "offset": offset,
-            "timestamp": aware(record.timestamp or now),
+            "timestamp": aware(record.timestamp or self.now),
             "timestampType": 0,
             "headers": [{"key": name, "value": value} for name, value in record.headers],
         }

@@ -3,25 +3,25 @@
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from pyspark.sql import Row, SparkSession
-from pyspark.sql.types import StructType
 
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.definition.pipeline import Pipeline
 from barnabas.spark.pipelines.environment import Environment, applied
-from barnabas.spark.pipelines.formats.json_values import JsonValues
-from barnabas.spark.pipelines.run.pipeline_run import PipelineRun, dead_letter_pipelines
+from barnabas.spark.pipelines.run.dead_letters import dead_letter_pipelines
+from barnabas.spark.pipelines.run.pipeline_run import PipelineRun
 from barnabas.spark.pipelines.run.run_folder import RunFolder
-from barnabas.spark.pipelines.sources.topic import FilesSource, TableSource, TopicSource
+from barnabas.spark.pipelines.sources.feed import Fed
+from barnabas.spark.pipelines.sources.source import Source
 from barnabas.spark.sessions.tuned_session import session
-from barnabas.spark.testing.fed_records import FedRecords, Record, aware
+from barnabas.spark.testing.fed_records import FedRecords, aware
 from barnabas.spark.testing.stepped_query import SteppedQuery
 
 # A test is over before the JVM's second compiler has earned back what it takes.
@@ -33,9 +33,6 @@ _SHORT_LIVED: dict[str, str | bool] = {
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-Fed: TypeAlias = Mapping[str, Any] | Record | bytes | str
-
-
 class RunningPipeline:
     """A pipeline under test."""
 
@@ -44,11 +41,11 @@ class RunningPipeline:
     ) -> None:
         self._pipeline = pipeline
         self._spark = spark
-        self._records = FedRecords(folder / "topics")
+        self._records = FedRecords(folder / "topics", aware(now))
         self._folder = folder
         self.now = aware(now)
         self._seen = 0
-        sources = {name: self._fed(name, each) for name, each in pipeline.sources.items()}
+        sources = {name: self._in_test(name, each) for name, each in pipeline.sources.items()}
         self._sources = sources
         self._environment = Environment(spark, self._records, "")
         self._query = self._start(replace(pipeline, sources=sources))
@@ -60,19 +57,10 @@ class RunningPipeline:
         taken as it is. `key` names the column that is the records' key too.
         """
         fed = self._sources.get(source)
-        if isinstance(fed, FilesSource):
-            schema = fed.schema
-            fields = schema if isinstance(schema, StructType) else JsonValues(schema).fields
-            self._records.write(Path(fed.path), fields, [_mapping(each) for each in rows])
-        elif isinstance(fed, TopicSource | TableSource):
-            if "," in fed.topic:
-                raise InvalidArgument(
-                    f"{source} reads several topics: feed a source of one of them"
-                )
-            records = [self._record(fed, each, key) for each in rows]
-            self._records.add(fed.topic, records, self.now)
-        else:
+        if fed is None:
             raise InvalidArgument(f"no source {source!r}: there are {', '.join(self._sources)}")
+        self._records.now = self.now
+        fed.feed(self._records, rows, key)
         self._query.settle()
 
     def advance(self, **time: float) -> None:
@@ -117,24 +105,10 @@ class RunningPipeline:
             rows = pipeline.rows(self._environment)
             return SteppedQuery(self._spark, rows, pipeline.output_mode, self.now)
 
-    def _fed(self, name: str, source: object) -> Any:
-        if isinstance(source, FilesSource):
-            folder = self._folder / "files" / name
-            folder.mkdir(parents=True)
-            return replace(source, path=str(folder), format="parquet", options={})
-        return source
-
-    def _record(self, source: TopicSource | TableSource, fed: Fed, key: str | None) -> Record:
-        if isinstance(fed, Record):
-            return fed
-        if isinstance(fed, bytes | str):
-            return Record(fed.encode() if isinstance(fed, str) else fed)
-        row = dict(fed)
-        of_key = row.pop(source.key, None) if source.key is not None else None
-        if key is not None:
-            of_key = row[key]
-        values = source.values or JsonValues("")
-        return Record(values.encode(row), None if of_key is None else str(of_key))
+    def _in_test(self, name: str, source: Source) -> Source:
+        folder = self._folder / "files" / name
+        folder.mkdir(parents=True)
+        return source.in_test(folder)
 
 
 def quick_session() -> SparkSession:
@@ -185,12 +159,6 @@ def run_once(
         max_restarts=0,
     ) as run:
         run.wait()
-
-
-def _mapping(fed: Fed) -> Mapping[str, Any]:
-    if not isinstance(fed, Mapping):
-        raise InvalidArgument(f"a source of files is fed with mappings, not with {fed!r}")
-    return fed
 
 
 def _plain(value: Any) -> Any:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 
-from barnabas.spark.pipelines.sinks.postgres import (
+from barnabas.spark.pipelines.postgres.connection import (
     DatabaseError,
     check_driver,
     connected,

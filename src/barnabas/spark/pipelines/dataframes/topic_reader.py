@@ -6,7 +6,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from barnabas.spark.pipelines.environment import BrokerRecords, Environment
-from barnabas.spark.pipelines.sources.topic import from_table, from_topic
+from barnabas.spark.pipelines.sources.table import from_table
+from barnabas.spark.pipelines.sources.topic import from_topic
 
 
 def read_topic(

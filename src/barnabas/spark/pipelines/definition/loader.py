@@ -12,7 +12,6 @@ from pyspark import SparkContext, cloudpickle
 from pyspark.errors import PySparkException
 
 from barnabas.errors import InvalidArgument
-from barnabas.spark.pipelines.definition.paths import with_paths_from
 from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError
 from barnabas.spark.pipelines.definition.sql_file import read_sql
 from barnabas.spark.pipelines.errors.user_code import user_code
@@ -37,7 +36,7 @@ def load(path: str | Path, start_spark: Callable[[], object] = session) -> dict[
             if each.name in found:
                 other = found[each.name].defined_in
                 raise InvalidArgument(f"pipeline {each.name} is in {other} and in {file}")
-            found[each.name] = with_paths_from(each, file.parent.resolve())
+            found[each.name] = each.resolved(file.parent.resolve())
     _send_by_value(Path(path))
     if not found:
         raise InvalidArgument(

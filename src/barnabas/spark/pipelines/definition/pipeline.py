@@ -7,7 +7,7 @@ definition runs on brokers (`running`) and on rows of a test (`barnabas.spark.te
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,8 @@ from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.errors.source_errors import source_named
 from barnabas.spark.pipelines.errors.user_code import PipelineError, user_code
 from barnabas.spark.pipelines.interval import is_period
-from barnabas.spark.pipelines.sinks.topic import OUTPUT_MODES, OutputMode, Sink
-from barnabas.spark.pipelines.sources.topic import Source
+from barnabas.spark.pipelines.sinks.sink import OUTPUT_MODES, OutputMode, Sink
+from barnabas.spark.pipelines.sources.source import Source
 
 __all__ = ["Pipeline", "PipelineError", "check_output_mode", "pipeline"]
 
@@ -58,6 +58,11 @@ class Pipeline:
 
     def __call__(self, *inputs: Any, **named: Any) -> DataFrame:
         return self.transform(*inputs, **named)
+
+    def resolved(self, folder: Path) -> "Pipeline":
+        """The same, with relative paths resolved against a folder."""
+        sources = {name: each.resolved(folder) for name, each in self.sources.items()}
+        return replace(self, sources=sources, sink=self.sink.resolved(folder))
 
     def rows(self, environment: Environment) -> DataFrame:
         """The result, with every source loaded in an environment."""

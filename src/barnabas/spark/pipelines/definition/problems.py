@@ -11,8 +11,6 @@ from barnabas.spark.pipelines.definition.loader import definition_files, load
 from barnabas.spark.pipelines.definition.pipeline import Pipeline
 from barnabas.spark.pipelines.errors.several import raise_all
 from barnabas.spark.pipelines.errors.user_code import PipelineError
-from barnabas.spark.pipelines.formats.ddl import mistake_in
-from barnabas.spark.pipelines.sources.topic import FilesSource, TableSource
 
 
 def load_all(path: Path, start_spark: Callable[[], object]) -> dict[str, Pipeline]:
@@ -40,13 +38,12 @@ def check_definitions(pipelines: Iterable[Pipeline]) -> None:
 
 def _problems_of(defined: Pipeline) -> Iterator[BarnabasError]:
     for name, source in defined.sources.items():
-        schema = getattr(source, "schema", None)
-        is_avro = not isinstance(source, FilesSource) and getattr(source, "format", "") == "avro"
-        found = mistake_in(schema) if isinstance(schema, str) and not is_avro else None
-        if found is not None:
-            yield InvalidArgument(f"pipeline {defined.name}: schema of source {name}: {found}")
-    only_tables = all(isinstance(each, TableSource) for each in defined.sources.values())
-    if only_tables and not _may_read_more(defined):
+        for found in source.problems():
+            yield InvalidArgument(
+                f"pipeline {defined.name}: {found.part} of source {name}: {found.reason}"
+            )
+    has_stream = any(each.is_stream for each in defined.sources.values())
+    if not has_stream and not _may_read_more(defined):
         yield InvalidArgument(
             f"pipeline {defined.name} has no stream among its sources: its rows would never change"
         )

@@ -16,18 +16,26 @@ sinks are those of Python, with the same arguments.
 import inspect
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
 from barnabas.errors import InvalidArgument
+from barnabas.spark.pipelines.definition.argument_values import argument_values
 from barnabas.spark.pipelines.definition.pipeline import Pipeline, check_output_mode
+from barnabas.spark.pipelines.sinks.console import to_console
+from barnabas.spark.pipelines.sinks.memory import to_memory
+from barnabas.spark.pipelines.sinks.parquet import to_parquet
 from barnabas.spark.pipelines.sinks.postgres import to_postgres
-from barnabas.spark.pipelines.sinks.topic import Sink, to_console, to_memory, to_parquet, to_topic
-from barnabas.spark.pipelines.sources.topic import Source, from_files, from_table, from_topic
+from barnabas.spark.pipelines.sinks.sink import Sink
+from barnabas.spark.pipelines.sinks.topic import to_topic
+from barnabas.spark.pipelines.sources.files import from_files
+from barnabas.spark.pipelines.sources.source import Source
+from barnabas.spark.pipelines.sources.table import from_table
+from barnabas.spark.pipelines.sources.topic import from_topic
 
 T = TypeVar("T")
 
@@ -44,14 +52,13 @@ _FIELDS = {
 _LIKENESS = 0.75
 _MORE = re.compile(r"--\s{2,}(\S.*)$")
 _NAMED = re.compile(r"[\w.]+=")  # not an address, which may have = in its middle
-_YES_OR_NO = {"create", "exactly_once", "skip_undecodable"}
 
-SOURCES: Mapping[str, Callable[..., Source]] = {
+SOURCES: dict[str, Callable[..., Source]] = {
     "topic": from_topic,
     "table": from_table,
     "files": from_files,
 }
-SINKS: Mapping[str, Callable[..., Sink]] = {
+SINKS: dict[str, Callable[..., Sink]] = {
     "topic": to_topic,
     "parquet": to_parquet,
     "postgres": to_postgres,
@@ -150,20 +157,14 @@ def _made(what: str, kinds: Mapping[str, Callable[..., T]], text: str) -> T:
     kind, *words = _words(text) or [""]
     make = kinds.get(kind)
     if make is None:
-        raise InvalidArgument(f"{what} is of a kind out of {', '.join(kinds)}, not {kind!r}")
+        noun = what.split(maxsplit=1)[0]
+        whose = "" if what == noun else f"{what}: "
+        raise InvalidArgument(f"{whose}unknown {noun} {kind!r}; use {_listed(kinds)}")
     at = 0
     while at < len(words) and not _NAMED.match(words[at]):
         at += 1
-    arguments: dict[str, Any] = dict(_pair(each) for each in words[at:])
-    if "partition_by" in arguments:
-        arguments["partition_by"] = _list(arguments["partition_by"])
-    if kinds is SINKS and "key" in arguments:
-        arguments["key"] = _list(arguments["key"])
-    for name in _YES_OR_NO & arguments.keys():
-        arguments[name] = _flag(name, arguments[name])
-    if "compact" in arguments:
-        arguments["compact"] = _number("compact", arguments["compact"])
     try:
+        arguments = argument_values(make, dict(_pair(each) for each in words[at:]))
         inspect.signature(make).bind(*words[:at], **arguments)
     except TypeError as error:
         raise InvalidArgument(f"{what}: {error}") from None
@@ -187,17 +188,6 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _flag(name: str, text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise InvalidArgument(f"{name} is true or false, not {text!r}")
-    return text.lower() == "true"
-
-
-def _number(name: str, text: str) -> int:
-    if not text.isdecimal():
-        raise InvalidArgument(f"{name} is a number, not {text!r}")
-    return int(text)
-
-
-def _list(text: str) -> list[str]:
-    return [each.strip() for each in text.split(",") if each.strip()]
+def _listed(names: Iterable[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} or {last}" if first else last

@@ -55,8 +55,8 @@ def has_dead_letters(pipeline: Pipeline) -> bool:
 
 
 def _topics(pipeline: Pipeline) -> list[str]:
-    named = (getattr(each, "dead_letters", None) for each in pipeline.sources.values())
-    return sorted({each for each in named if each is not None})
+    streams = (each.dead_letter_stream for each in pipeline.sources.values())
+    return sorted({each.topic for each in streams if each is not None})
 
 
 def _origin(letter: Message) -> str:

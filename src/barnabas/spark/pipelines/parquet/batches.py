@@ -6,9 +6,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from barnabas.spark.pipelines.environment import Writer
 from barnabas.spark.pipelines.parquet.compaction import compact_partitions
 from barnabas.spark.pipelines.parquet.table import ParquetTable
+from barnabas.spark.pipelines.writer import Writer
 
 _QUERY_ID = "sql.streaming.queryId"
 

@@ -35,9 +35,9 @@ from pathlib import Path
 from pyarrow import parquet
 
 from barnabas.errors import BarnabasError, InvalidArgument
-from barnabas.spark.pipelines.environment import Writer
 from barnabas.spark.pipelines.parquet.folder_exchange import swap
 from barnabas.spark.pipelines.parquet.table_owner import Owner, read_owner, write_owner
+from barnabas.spark.pipelines.writer import Writer
 
 OURS = "_barnabas"
 OF_SPARK = "_spark_metadata"

@@ -8,7 +8,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from barnabas.spark.pipelines.environment import Writer
+from barnabas.spark.pipelines.writer import Writer, query_of
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,6 @@ class Owner:
         if self.writer is None:
             return f"the query {self.query}"
         return f"pipeline {self.writer.pipeline}, whose checkpoint is in {self.writer.checkpoint}"
-
-
-def query_of(checkpoint: str) -> str | None:
-    """The id of the query that has a checkpoint; None if none is there, or not on this machine."""
-    metadata = Path(checkpoint.removeprefix("file://")) / "metadata"
-    try:
-        found = json.loads(metadata.read_text("utf-8"))
-    except FileNotFoundError:
-        return None
-    return str(found["id"])
 
 
 def read_owner(file: Path) -> Owner | None:

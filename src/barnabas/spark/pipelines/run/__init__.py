@@ -1,9 +1,11 @@
 """Running pipelines.
 
 pipeline_run      the pipelines of one command, from start to end
+dead_letters      queries that write what sources can't decode
 supervised_query  the query of one pipeline, restarted when it fails
 backoff           the wait before a restart
 progress          rows, rates, lag and watermark of a query
+session_conf      Spark settings that sources and sinks need
 run_folder        checkpoints, locks and statuses on disk
 spark_log         Spark's log in a file
 """

@@ -1,9 +1,4 @@
-"""Running pipelines: a query of Spark's for each, looked after until they are done or stopped.
-
-A source with a dead-letter topic has a second query beside its pipeline, `NAME.dead-letters`,
-which reads the same records and keeps exactly those that the first leaves out. Each has a
-checkpoint of its own, so both go on by themselves, and every record is taken by one of them.
-"""
+"""Running pipelines: a Spark query for each, supervised until it is done or stopped."""
 
 import os
 import time
@@ -25,15 +20,10 @@ from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError
 from barnabas.spark.pipelines.environment import BrokerRecords, Environment, Records, applied
 from barnabas.spark.pipelines.errors.failure import reason_of
 from barnabas.spark.pipelines.errors.several import raise_all
-from barnabas.spark.pipelines.parquet.batches import is_local
-from barnabas.spark.pipelines.parquet.table_owner import query_of
+from barnabas.spark.pipelines.run.dead_letters import dead_letter_pipelines
 from barnabas.spark.pipelines.run.progress import OUTPUT_METRIC
 from barnabas.spark.pipelines.run.run_folder import RunFolder
 from barnabas.spark.pipelines.run.supervised_query import SupervisedQuery
-from barnabas.spark.pipelines.sinks.topic import ParquetSink, Sink, TopicSink
-from barnabas.spark.pipelines.sources.topic import TopicSource
-
-DEAD_LETTERS = "dead-letters"
 
 _STATUS_INTERVAL_S = 1.0
 _POLL_S = 0.1
@@ -190,13 +180,10 @@ class PipelineRun:
             return writer.start()
 
     def _check_output(self, defined: Pipeline) -> None:
-        """A Parquet table takes one query's rows, and all of them: the others are refused."""
-        sink = defined.sink
-        if isinstance(sink, ParquetSink) and is_local(self._spark, sink.path):
-            try:
-                check_table(sink, self._folder, defined.name)
-            except InvalidArgument as error:
-                raise InvalidArgument(f"pipeline {defined.name}: {error}") from None
+        try:
+            defined.sink.check(self._folder.writer_of(defined.name), self._spark)
+        except InvalidArgument as error:
+            raise InvalidArgument(f"pipeline {defined.name}: {error}") from None
 
     def _write_status(self, now: float) -> None:
         self._status_written = now
@@ -211,58 +198,3 @@ class PipelineRun:
                 "checkpoint": self._folder.checkpoint_of(query.name),
             }
             self._folder.write_status(query.name, status)
-
-
-def check_table(sink: ParquetSink, folder: RunFolder, name: str) -> None:
-    """Raise if a pipeline can't go on with the table that is there, or is not there."""
-    sink.table.check_present(folder.batches_of(name))
-    has_checkpoint = folder.has_checkpoint(name)
-    if has_checkpoint is None:  # who it is will be seen with its first batch
-        return
-    writer = folder.writer_of(name)
-    sink.table.check_owner(query_of(writer.checkpoint) if has_checkpoint else None, writer)
-
-
-def dead_letter_pipelines(defined: Pipeline) -> list[Pipeline]:
-    """Those that write what the sources of a pipeline can't decode."""
-    found = []
-    for name, source in defined.sources.items():
-        if isinstance(source, TopicSource) and source.dead_letters is not None:
-            only = len(defined.sources) == 1
-            found.append(
-                Pipeline(
-                    f"{defined.name}.{DEAD_LETTERS}"
-                    if only
-                    else f"{defined.name}.{name}.{DEAD_LETTERS}",
-                    lambda records: records,
-                    {"records": _Undecodable(source)},
-                    TopicSink(
-                        source.dead_letters,
-                        exactly_once=getattr(defined.sink, "exactly_once", False),
-                        options={**_of_producers(defined.sink), "includeHeaders": "true"},
-                    ),
-                    defined.trigger,
-                    defined_in=defined.defined_in,
-                )
-            )
-    return found
-
-
-def _of_producers(sink: Sink) -> dict[str, str]:
-    """The settings of producers that a sink has: what writes beside it needs the same."""
-    if not isinstance(sink, TopicSink):
-        return {}
-    return {name: value for name, value in sink.options.items() if name.startswith("kafka.")}
-
-
-class _Undecodable:
-    """What a source leaves out, as a source."""
-
-    def __init__(self, source: TopicSource) -> None:
-        self._source = source
-
-    def load(self, environment: Environment) -> DataFrame:
-        return self._source.load_undecodable(environment)
-
-    def describe(self) -> str:
-        return f"{self._source.describe()}, undecodable"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.spark.pipelines.definition.pipeline import PipelineError
-from barnabas.spark.pipelines.environment import Writer
+from barnabas.spark.pipelines.writer import Writer
 
 DEFAULT = Path(".barnabas", "pipelines")
 """Beside the definitions."""
@@ -50,20 +50,9 @@ class RunFolder:
         """As whom a pipeline is known to the tables that it writes."""
         return Writer(name, str(self.folder), self.checkpoint_of(name))
 
-    def batches_of(self, name: str) -> int:
-        """How many batches it has finished; none if that can't be seen from here."""
-        done = self.folder / name / "checkpoint" / "commits"
-        if self.checkpoints is not None or not done.is_dir():
-            return 0
-        return max(
-            (int(each.name) + 1 for each in done.iterdir() if each.name.isdecimal()), default=0
-        )
-
     def has_checkpoint(self, name: str) -> bool | None:
         """Whether it has run before; None if that can't be seen from here."""
-        if self.checkpoints is not None:
-            return None
-        return (self.folder / name / "checkpoint" / "offsets").is_dir()
+        return self.writer_of(name).has_checkpoint
 
     def names(self) -> list[str]:
         """The pipelines that have run."""
@@ -87,17 +76,7 @@ class RunFolder:
 
     def is_running(self, name: str) -> bool:
         """Whether somebody runs it now, on this machine."""
-        try:
-            descriptor = os.open(self.folder / name / "lock", os.O_RDONLY)
-        except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(descriptor)
-        return False
+        return self.writer_of(name).is_running
 
     def lock(self, name: str) -> int:
         """Say that it runs here, until the descriptor is closed or the process ends."""

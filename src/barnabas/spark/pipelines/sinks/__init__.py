@@ -1,1 +1,13 @@
-"""Where pipelines write."""
+"""Where pipelines write: one file per sink.
+
+sink      `Sink`, the base class: what a sink has to do, and may do
+topic     `to_topic`
+parquet   `to_parquet`
+postgres  `to_postgres`
+function  `for_each_batch`
+console   `to_console`
+memory    `to_memory`
+
+A new sink is a file here, a line in `definition/sql_file`, and an export of
+`barnabas.spark.pipelines`.
+"""

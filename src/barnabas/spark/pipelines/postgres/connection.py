@@ -1,0 +1,61 @@
+"""Connections to PostgreSQL, and its errors in a line."""
+
+import importlib.util
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from barnabas.errors import BarnabasError, InvalidArgument
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+_CONNECT_TIMEOUT_S = 10
+_PASSWORD = re.compile(r"(://[^/:@]*):[^@/]*@|(password=)\S+")
+
+
+class DatabaseError(BarnabasError):
+    """The database does not take rows, or can't be reached."""
+
+
+@contextmanager
+def connected(url: str) -> "Iterator[Connection]":
+    """A connection, whose changes count if nothing is raised."""
+    import psycopg
+
+    defaults: dict[str, Any] = {"application_name": "barnabas"}
+    if "connect_timeout" not in url:
+        defaults["connect_timeout"] = _CONNECT_TIMEOUT_S
+    try:
+        connection = psycopg.connect(url, **defaults)
+    except psycopg.ProgrammingError as error:
+        raise InvalidArgument(
+            f"{shown(url)} is no address of a PostgreSQL, as postgresql://user@host:5432/database: "
+            f"{first_line(error)}"
+        ) from None
+    except psycopg.OperationalError as error:
+        raise DatabaseError(
+            f"can't get into {shown(url)}: {first_line(error)} (does it run, and is the address "
+            "right?)"
+        ) from error
+    with connection:
+        yield connection
+
+
+def check_driver() -> None:
+    """Say what to install if it is missing."""
+    if importlib.util.find_spec("psycopg") is None:
+        raise InvalidArgument("PostgreSQL needs psycopg: pip install 'barnabas[postgres]'")
+
+
+def shown(url: str) -> str:
+    """An address without its password."""
+    return _PASSWORD.sub(lambda found: f"{found[1]}@" if found[1] else f"{found[2]}***", url)
+
+
+def first_line(error: Exception) -> str:
+    """What an error says first, and where in a row it was."""
+    lines = [each.strip() for each in str(error).splitlines() if each.strip()]
+    where = [each.removeprefix("CONTEXT:").strip() for each in lines[1:] if "column" in each]
+    return "; ".join([*lines[:1], *where[:1]])

@@ -1,0 +1,150 @@
+"""Rows in a table of Parquet files."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from barnabas.errors import InvalidArgument
+from barnabas.spark.pipelines.argument_names import file_options
+from barnabas.spark.pipelines.environment import Environment
+from barnabas.spark.pipelines.errors.user_code import PipelineError
+from barnabas.spark.pipelines.parquet.batches import ParquetBatches, is_local
+from barnabas.spark.pipelines.parquet.table import OF_SPARK, OURS, ParquetTable
+from barnabas.spark.pipelines.pipeline_end import resolved_path
+from barnabas.spark.pipelines.sinks.sink import OutputMode, Sink
+from barnabas.spark.pipelines.writer import Writer
+
+_FEWEST_FILES = 2
+
+
+@dataclass(frozen=True)
+class ParquetSink(Sink):
+    """A table of Parquet files. See `to_parquet`."""
+
+    path: str
+    partition_by: tuple[str, ...] = ()
+    compact: int = 0
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.compact and (self.compact < _FEWEST_FILES or not self.partition_by):
+            raise InvalidArgument(
+                f"compact={self.compact}: compact at least {_FEWEST_FILES} files, and set "
+                "partition_by, since each partition is compacted separately"
+            )
+
+    @property
+    def modes(self) -> tuple[OutputMode, ...]:
+        return ("append",)
+
+    def describe(self) -> str:
+        return f"Parquet in {self.path}"
+
+    def resolved(self, folder: Path) -> Self:
+        return replace(self, path=resolved_path(self.path, folder))
+
+    def as_version(self, version: str) -> Self:
+        return replace(self, path=f"{self.path.rstrip('/')}-{version}")
+
+    def writer(
+        self, environment: Environment, rows: DataFrame, output_mode: OutputMode
+    ) -> DataStreamWriter:
+        del output_mode
+        columns = [_named(each) for each in self.partition_by]
+        for name, expression in columns:
+            if expression is not None:
+                rows = rows.withColumn(name, F.expr(expression))
+        names = [name for name, _ in columns]
+        if is_local(environment.spark, self.path):
+            return rows.writeStream.foreachBatch(
+                ParquetBatches(self._folder, names, self.compact, self.options, environment.writer)
+            )
+        if self.compact:
+            raise InvalidArgument(f"compact: {self.path} is not in a file system of this machine")
+        writer = rows.writeStream.format("parquet").option("path", self.path)
+        if names:
+            writer = writer.partitionBy(*names)
+        return writer.options(**self.options)
+
+    # -- the table on this machine ----------------------------------------------------------------
+
+    @property
+    def parquet_folder(self) -> Path | None:
+        logs = (self._folder / each for each in (OURS, OF_SPARK))
+        return self._folder if any(each.is_dir() for each in logs) else None
+
+    def check(self, writer: Writer, spark: SparkSession | None = None) -> None:
+        """A table takes the rows of one query, and all of them: another query is refused."""
+        # Without Spark it is not known whether a path is one of this machine's.
+        is_here = self.parquet_folder is not None if spark is None else is_local(spark, self.path)
+        if not is_here:
+            return
+        self.table.check_present(writer.finished_batches)
+        if writer.has_checkpoint is not None:  # else its first batch shows which query it is
+            self.table.check_owner(writer.query_id if writer.has_checkpoint else None, writer)
+
+    def output_to_delete(self, writer: Writer, *, delete: bool) -> list[Path]:
+        table = self.parquet_folder
+        if table is None:
+            return []
+        other = self._other_owner(writer)
+        if other is not None:
+            if delete:
+                raise PipelineError(other)
+            return []  # a reset of this pipeline does not concern the other one's table
+        if not delete:
+            raise InvalidArgument(
+                f"its table in {table} already has the first batches, and would skip their rows "
+                "when they come again. Delete the table too, with --tables, or move it away first"
+            )
+        self.table.check_idle()
+        return [table]
+
+    def delete_output(self) -> None:
+        self.table.delete()
+
+    @property
+    def table(self) -> ParquetTable:
+        """The files, if they are on this machine."""
+        return ParquetTable(self._folder)
+
+    @property
+    def _folder(self) -> Path:
+        return Path(self.path.removeprefix("file://"))
+
+    def _other_owner(self, writer: Writer) -> str | None:
+        """Whose the table is, and what to do then, if it is not this pipeline's."""
+        owner = self.table.owner
+        if owner is None or owner.is_former(writer) or owner.is_same(writer.query_id, writer):
+            return None
+        assert owner.writer is not None
+        return (
+            f"the table in {self._folder} belongs to another one, {owner.describe()}"
+            f"{', and it is running' if owner.writer.is_running else ''}. Reset it there "
+            f"(--checkpoints {owner.writer.folder}), or give this one a different path; if the "
+            "table is no longer needed, delete its folder yourself"
+        )
+
+
+def to_parquet(
+    path: str, *, partition_by: str | Sequence[str] = (), compact: int = 0, **options: Any
+) -> ParquetSink:
+    """Write every row to a table of Parquet files, exactly once for readers of the folder.
+
+    `partition_by` names columns, or new ones with an expression, as in `"day=date(at)"`. With
+    `compact=20`, twenty small files of a partition are replaced by one while the pipeline runs.
+    `options` are Spark's options for Parquet.
+    """
+    columns = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
+    return ParquetSink(path, columns, compact, file_options(to_parquet, options))
+
+
+def _named(column: str) -> tuple[str, str | None]:
+    """A column's name, and its expression if it has one."""
+    name, separator, expression = column.partition("=")
+    return name.strip(), expression.strip() if separator else None

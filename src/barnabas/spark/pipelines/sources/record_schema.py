@@ -1,0 +1,78 @@
+"""Records of a topic as rows: which columns a row has, by the schema of the values."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.types import StructType
+
+from barnabas.spark.pipelines.errors.source_errors import SourceError, part_of_source
+from barnabas.spark.pipelines.formats.ddl import mistake_in
+from barnabas.spark.pipelines.formats.json_values import JsonValues
+from barnabas.spark.pipelines.formats.value_format import FormatName, ValueFormat
+from barnabas.spark.pipelines.formats.values import value_format
+from barnabas.spark.pipelines.pipeline_end import resolved_path
+from barnabas.spark.pipelines.sources.feed import Fed, Record
+from barnabas.spark.source.schema import schema_of
+
+ALL_COLUMNS = schema_of(headers=True)
+PLACE = ("topic", "partition", "offset")
+
+_AVRO_TEXT = ("{", '"')
+
+
+def columns_of_records(wanted: Sequence[str]) -> StructType:
+    """The schema of these columns of a record."""
+    return StructType([each for each in ALL_COLUMNS.fields if each.name in set(wanted)])
+
+
+def values_of(name: FormatName, schema: str | StructType) -> ValueFormat:
+    """The format of the values; errors name the schema as their place."""
+    with part_of_source("schema"):
+        values = value_format(name, schema)
+        _ = values.fields  # Spark parses it now, and its errors don't say what it parsed
+        return values
+
+
+def kept_columns(key: str | None, record: Sequence[str]) -> list[Column]:
+    """Columns of a record that are kept beside those of its value."""
+    kept = [] if key is None else [key_text().alias(key)]
+    return [*kept, F.struct(*record).alias("record")] if record else kept
+
+
+def key_text() -> Column:
+    """The key of a record, as a string."""
+    return F.col("key").cast("string")
+
+
+def schema_problems(name: str, schema: str | StructType | None) -> Iterator[SourceError]:
+    """Mistakes in a schema that can be found without Spark."""
+    if isinstance(schema, str) and name != "avro":
+        found = mistake_in(schema)
+        if found is not None:
+            yield SourceError("schema", found)
+
+
+def resolved_schema(name: FormatName, schema: str | StructType, folder: Path) -> str | StructType:
+    """A schema, with the path of an Avro schema resolved against a folder."""
+    if name == "avro" and isinstance(schema, str) and not schema.lstrip().startswith(_AVRO_TEXT):
+        return resolved_path(schema, folder)
+    return schema
+
+
+def fed_record(
+    fed: Fed, values: ValueFormat | None, source_key: str | None, key: str | None
+) -> Record:
+    """What a test feeds to a topic, as a record that decodes to it."""
+    if isinstance(fed, Record):
+        return fed
+    if isinstance(fed, bytes | str):
+        return Record(fed.encode() if isinstance(fed, str) else fed)
+    row: dict[str, Any] = dict(fed)
+    of_key = row.pop(source_key, None) if source_key is not None else None
+    if key is not None:
+        of_key = row[key]
+    encoded = (values or JsonValues("")).encode(row)
+    return Record(encoded, None if of_key is None else str(of_key))

@@ -1,0 +1,66 @@
+"""What a source is: an end of a pipeline that gives it rows."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar, NamedTuple, Self
+
+from pyspark.sql import DataFrame
+
+from barnabas.errors import InvalidArgument
+from barnabas.spark.pipelines.environment import Environment
+from barnabas.spark.pipelines.errors.source_errors import SourceError
+from barnabas.spark.pipelines.pipeline_end import PipelineEnd
+from barnabas.spark.pipelines.sources.feed import Fed, Feed
+
+
+class Source(PipelineEnd):
+    """An input of a pipeline. A new one writes `describe` and `load`, the rest as needed.
+
+    A source is a frozen dataclass, made by a function `from_...` which checks its arguments. SQL
+    calls that function by the name that `sql_file.SOURCES` gives it.
+    """
+
+    is_stream: ClassVar[bool] = True
+    """Whether new rows keep coming; a pipeline needs at least one such source."""
+
+    @abstractmethod
+    def load(self, environment: Environment) -> DataFrame:
+        """Its rows, as a stream or as a table."""
+
+    def problems(self) -> Iterator[SourceError]:
+        """Mistakes that can be found without Spark, which takes seconds to start."""
+        yield from ()
+
+    @property
+    def dead_letter_stream(self) -> "DeadLetterStream | None":
+        """Records that `load` leaves out and that go to a dead-letter topic, if it has one."""
+        return None
+
+    def as_version(self, version: str, topics: Mapping[str, str]) -> Self:
+        """The source of another version of the pipeline.
+
+        `topics` maps topics that pipelines of the same run write to their names in the version.
+        """
+        del version, topics
+        return self
+
+    # -- tests ------------------------------------------------------------------------------------
+
+    def in_test(self, folder: Path) -> "Source":
+        """The source that a test reads instead: one that `feed` can feed; `folder` is its own."""
+        del folder
+        raise InvalidArgument(f"{self.describe()} can't be fed in a test")
+
+    def feed(self, feed: Feed, rows: Sequence[Fed], key: str | None) -> None:
+        """Add rows in a test; `key` names the column that is the records' key too."""
+        del feed, rows, key
+        raise InvalidArgument(f"{self.describe()} can't be fed in a test")
+
+
+class DeadLetterStream(NamedTuple):
+    """What a source leaves out, and where it goes."""
+
+    topic: str
+    records: Source
+    """Records ready for that topic."""
