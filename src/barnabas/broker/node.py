@@ -42,6 +42,7 @@ from barnabas.broker.replica.flusher import Flusher
 from barnabas.broker.replica.isr_changes import IsrChanges
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partitions import Partitions
+from barnabas.broker.replica.recompression import Recompression
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.controller.controller import Controller
 from barnabas.controller.controller_config import ControllerConfig
@@ -92,6 +93,8 @@ class Node:
         self._metadata_thread = environment.threads(1, "metadata")
         self.compactor = environment.process()
         self.flusher = Flusher(loop, self._flushing, clock)
+        self._compressing = environment.threads(2, "compress")
+        self.recompression = Recompression(loop, self._compressing)
         self.connections = ConnectionLimits(loop, config)
         self.topic_metadata = TopicMetadataCache(self.image)
         self.fetch_sessions = FetchSessions(
@@ -445,7 +448,13 @@ class Node:
         self.peers.close()
         self.follower.close()
         await self.flusher.close()
-        for threads in (self.compactor, self._flushing, self.executor, self._metadata_thread):
+        for threads in (
+            self.compactor,
+            self._compressing,
+            self._flushing,
+            self.executor,
+            self._metadata_thread,
+        ):
             threads.shutdown(wait=True)
         if self.partitions.close():
             self._vouch_for_the_disk()

@@ -34,11 +34,30 @@ _WITH_EFFECT = (
         synonym="log.cleanup.policy",
     ),
     ConfigDef(
+        "compression.gzip.level",
+        ConfigType.INT,
+        "-1",
+        "Level of compression.type=gzip, 1 to 9; -1: 6",
+        low=-1,
+        high=9,
+        synonym="compression.gzip.level",
+    ),
+    ConfigDef(
+        "compression.zstd.level",
+        ConfigType.INT,
+        "3",
+        "Level of compression.type=zstd",
+        low=-131072,
+        high=22,
+        synonym="compression.zstd.level",
+    ),
+    ConfigDef(
         "compression.type",
         ConfigType.STRING,
         "producer",
-        "Batches are stored as the producer compressed them",
-        choices=("producer",),
+        "How batches are stored: producer keeps them as they came, any other compresses again "
+        "those that came in another way",
+        choices=("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
         synonym="compression.type",
     ),
     ConfigDef(

@@ -8,6 +8,16 @@ from barnabas.metadata.config_values import ConfigDef, ConfigType
 
 TOPIC_CONFIGS_WITHOUT_EFFECT = (
     ConfigDef(
+        "compression.lz4.level",
+        ConfigType.INT,
+        "9",
+        "No effect: lz4 compresses at one level, the fastest",
+        low=1,
+        high=17,
+        synonym="compression.lz4.level",
+        without_effect="lz4 compresses at one level, the fastest",
+    ),
+    ConfigDef(
         "follower.replication.throttled.replicas",
         ConfigType.LIST,
         "",

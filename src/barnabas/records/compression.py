@@ -66,19 +66,19 @@ class Compression(IntEnum):
         return self.name.lower()
 
 
-def compress(codec: Compression, data: Buffer) -> bytes:
-    """`data` compressed as every Kafka client can read it."""
+def compress(codec: Compression, data: Buffer, level: int | None = None) -> bytes:
+    """`data` compressed as every Kafka client can read it; gzip and zstd have levels."""
     match codec:
         case Compression.NONE:
             return bytes(data)
         case Compression.GZIP:
-            return bytes(cramjam.gzip.compress(data, level=_GZIP_LEVEL))
+            return bytes(cramjam.gzip.compress(data, level=_GZIP_LEVEL if level is None else level))
         case Compression.SNAPPY:
             return _compress_xerial(memoryview(data))
         case Compression.LZ4:
             return _compress_lz4(memoryview(data))
         case Compression.ZSTD:
-            return bytes(cramjam.zstd.compress(data, level=_ZSTD_LEVEL))
+            return bytes(cramjam.zstd.compress(data, level=_ZSTD_LEVEL if level is None else level))
 
 
 def decompress(codec: int, data: Buffer, limit: int) -> Buffer:

@@ -30,6 +30,7 @@ class _Partition:
         self.leader_epoch = 3
         self.lacks_replicas = False
         self.log = SimpleNamespace(log_end_offset=10)
+        self.limits = SimpleNamespace(compression=None)
 
     @property
     def high_watermark(self) -> int:
@@ -45,6 +46,7 @@ class _Node:
         self.loop = asyncio.get_running_loop()
         self.clock = Clock()
         self.transaction_verification = self
+        self.recompression = SimpleNamespace(queues={})
         self.partitions = SimpleNamespace(by_name={"t": partitions})
         self.image = SimpleNamespace(topics={}, topics_by_id={})
         self.lifecycle = SimpleNamespace(is_cut_off=False)

@@ -1,6 +1,7 @@
 """Produce, versions 3-13 (0-2 are advertised for clients that look for them, and refused).
 
-A batch is stored as it came. acks=0 gets no answer, and the connection is closed when something
+A batch is stored as it came, unless `compression.type` says otherwise: then a thread compresses it
+first (`recompression`). acks=0 gets no answer, and the connection is closed when something
 was refused, as there is no other way to say so; acks=1 is answered after the append; acks=all
 once the records are committed, and refused when fewer replicas than `min.insync.replicas` are in
 sync. Clients do not write to internal topics.
@@ -11,6 +12,7 @@ that may be (`enlistment`); meanwhile other requests go on.
 
 from asyncio import Future
 from functools import partial
+from typing import Any
 
 from barnabas.broker.coordinator.transaction_verification import UNAVAILABLE
 from barnabas.broker.net.dispatcher import RequestContext
@@ -20,7 +22,7 @@ from barnabas.broker.replica.partition import AppendRefused, Partition
 from barnabas.broker.replica.partitions import Replicas
 from barnabas.log import StorageError
 from barnabas.metadata.image import INTERNAL_TOPICS
-from barnabas.records.batch import HEADER_SIZE, BatchHeader, parse_header
+from barnabas.records.batch import HEADER_SIZE, BatchHeader, Buffer, parse_header
 from barnabas.records.errors import InvalidBatch
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.produce import (
@@ -48,7 +50,7 @@ Waiting = list[tuple[Partition, PartitionProduceResponse, int]]
 
 def handle(
     node: Node, request: ProduceRequest, context: RequestContext
-) -> "ProduceResponse | Future[ProduceResponse] | None":
+) -> "ProduceResponse | Future[Any] | None":
     refusal = _refusal(request, context)
     production = _Production(node, request, context)
     for topic in request.topic_data:
@@ -105,8 +107,9 @@ class _Production:
         self._context = context
         self._time_ms = node.clock.now_ms()
         self._waiting: Waiting = []
-        self._to_enlist = 0
-        self._answered: Future[ProduceResponse] | None = None
+        self._waiting_batches = 0
+        """Which wait to be compressed, or to be part of a transaction."""
+        self._answered: Future[ProduceResponse | None] | None = None
 
     def store(
         self,
@@ -114,20 +117,47 @@ class _Production:
         data: PartitionProduceData,
         answer: PartitionProduceResponse,
     ) -> None:
-        """Store a batch, at once or when its transaction is known to have the partition."""
-        transactional_id = self._request.transactional_id
+        """Store a batch, at once or when it is compressed and its transaction has the partition."""
         if partition is None:
             answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
             return
         if not partition.is_leader:  # it may be when the next batch comes
             self._refuse(partition, data, answer, ErrorCode.NOT_LEADER_OR_FOLLOWER)
             return
+        recompression = self._node.recompression
+        if partition.limits.compression is None and not recompression.queues:
+            self._enlist(partition, data, answer)
+            return
+        self._waiting_batches += 1
+        recompression.when_compressed(
+            partition, data.records, partial(self._compressed, partition, data, answer)
+        )
+
+    def _compressed(
+        self,
+        partition: Partition,
+        data: PartitionProduceData,
+        answer: PartitionProduceResponse,
+        records: Buffer | None,
+    ) -> None:
+        if records is None:
+            self._refuse(partition, data, answer, ErrorCode.REQUEST_TIMED_OUT)
+            answer.error_message = "too many batches wait to be compressed; try again"
+        else:
+            data.records = records
+            self._enlist(partition, data, answer)
+        self._one_done()
+
+    def _enlist(
+        self, partition: Partition, data: PartitionProduceData, answer: PartitionProduceResponse
+    ) -> None:
+        transactional_id = self._request.transactional_id
         header = None if transactional_id is None else _header(data)
         if transactional_id is None or header is None or not header.is_transactional:
             self._append(partition, data, answer)
             return
-        before = self._to_enlist
-        self._to_enlist += 1
+        before = self._waiting_batches
+        self._waiting_batches += 1
         self._node.transaction_verification.when_enlisted(
             partition,
             transactional_id,
@@ -136,7 +166,7 @@ class _Production:
             adds=self._context.version >= _ADDS_FROM,
             done=partial(self._enlisted_in, partition, data, answer),
         )
-        if self._to_enlist > before:
+        if self._waiting_batches > before:
             data.records = bytearray(data.records or b"")  # the frame is gone by then
 
     def _enlisted_in(
@@ -154,8 +184,11 @@ class _Production:
             if error in UNAVAILABLE:
                 self._refuse(partition, data, answer, for_client)
             answer.error_message = f"the coordinator of the transaction says {error.name}"
-        self._to_enlist -= 1
-        if self._to_enlist == 0 and self._answered is not None:
+        self._one_done()
+
+    def _one_done(self) -> None:
+        self._waiting_batches -= 1
+        if self._waiting_batches == 0 and self._answered is not None:
             self._answer(self._answered)
 
     def _append(
@@ -209,27 +242,32 @@ class _Production:
         answer.error_code = error
         partition.hold_back(data.records, error, self._time_ms)
 
-    def outcome(self) -> "ProduceResponse | Future[ProduceResponse] | None":
+    def outcome(self) -> "ProduceResponse | Future[Any] | None":
         """The answer, which may take a while; none for acks=0. All batches have been given."""
-        if self._to_enlist == 0:
+        if self._waiting_batches == 0:
             return self._stored()
         self._answered = self._node.loop.create_future()
         return self._answered
 
-    def _answer(self, answered: "Future[ProduceResponse]") -> None:
+    def _answer(self, answered: "Future[ProduceResponse | None]") -> None:
         for partition, answer, leader_epoch in self._waiting:
             if partition.leader_epoch != leader_epoch or not partition.is_leader:
                 # While the others were enlisted somebody else may have led, without this batch.
                 answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
                 answer.base_offset = -1
-        outcome = self._stored()
+        try:
+            outcome = self._stored()
+        except WireError as error:
+            self._context.connection.refuse(str(error))
+            outcome = None
         if isinstance(outcome, Future):
             outcome.add_done_callback(lambda done: self._finish(answered, done.result()))
         else:
-            assert outcome is not None
             self._finish(answered, outcome)
 
-    def _finish(self, answered: "Future[ProduceResponse]", response: ProduceResponse) -> None:
+    def _finish(
+        self, answered: "Future[ProduceResponse | None]", response: ProduceResponse | None
+    ) -> None:
         if not answered.done():  # else the client has gone
             answered.set_result(response)
 

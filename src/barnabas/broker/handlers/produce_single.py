@@ -141,10 +141,12 @@ def _partition(partitions: Replicas | None, index: int, acks: int) -> Partition 
         return None
     if acks == -1 and partition.lacks_replicas:
         return None
-    return None if partition.log.config.is_log_append_time else partition
+    return partition if partition.limits.in_place else None
 
 
 def _append(node: Node, partition: Partition, records: memoryview) -> AppendInfo | None:
+    if node.recompression.queues:
+        return None  # others may wait for this partition, and were here first
     # Nothing is stored when it fails: the ordinary way meets the same error and reports it.
     try:
         return partition.append(records, node.clock.now_ms())

@@ -7,6 +7,7 @@ append_limits               what a topic's settings allow a producer to send
 commit_waits, watchers      who waits for the high watermark, and who is told of changes
 leadership                  whether a client's idea of the leader is right
 isr_changes                 asks the controller for changes of in-sync sets
+recompression               compresses batches as compression.type says, in threads
 flusher                     fsync with group commit
 log_cleaner                 compaction, one partition at a time
 scrubber                    reads cold segments to find rot

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from barnabas.records.batch import BatchHeader
 from barnabas.records.check import FoundRecord
 from barnabas.records.errors import InvalidBatch
+from barnabas.records.recompress import CompressionTarget
 from barnabas.records.record import NO_TIMESTAMP
 from barnabas.records.validate import refused_records
 from barnabas.wire.errors import ErrorCode
@@ -27,6 +28,10 @@ class AppendLimits:
     """Compaction goes by key, so a compacted topic takes no record without one."""
     min_insync_replicas: int = 1
     """For acks=all."""
+    compression: CompressionTarget | None = None
+    """How batches are stored, if not as they came: `compression.type`."""
+    in_place: bool = True
+    """Whether a batch can be stored as it stands in the request, without anything special."""
 
     def allow(self, earliest: int, latest: int, now_ms: int) -> bool:
         """Whether records of these timestamps may be stored; without any they may."""

@@ -393,6 +393,8 @@ class Partitions:
         config = self._config
         configs = self.image.topic_configs(topic)
         configs = {**own_defaults(topic, configs), **configs}
+        log_config = config.log_config(configs)
+        compression = config.compression(configs)
         limits = AppendLimits(
             config.topic_number(configs, "max.message.bytes"),
             config.number("max.decompressed.batch.bytes"),
@@ -400,8 +402,10 @@ class Partitions:
             config.topic_number(configs, "message.timestamp.after.max.ms"),
             "compact" in str(config.topic_value(configs, "cleanup.policy")).split(","),
             config.topic_number(configs, "min.insync.replicas"),
+            compression,
+            in_place=compression is None and not log_config.is_log_append_time,
         )
-        return config.log_config(configs), limits
+        return log_config, limits
 
 
 def _warn(topic: str, index: int, recovery: RecoveryReport) -> None:

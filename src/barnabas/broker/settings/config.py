@@ -8,6 +8,13 @@ from barnabas.controller.configs import BrokerSettings
 from barnabas.log import LogConfig
 from barnabas.metadata.config_values import ConfigValue, InvalidConfigError, did_you_mean
 from barnabas.metadata.topic_configs import TOPIC_CONFIGS
+from barnabas.records.compression import Compression
+from barnabas.records.recompress import CompressionTarget
+
+_LEVELS = {
+    Compression.GZIP: "compression.gzip.level",
+    Compression.ZSTD: "compression.zstd.level",
+}
 
 
 class ConfigError(ValueError):
@@ -76,6 +83,18 @@ class BrokerConfig:
         value = self.topic_value(configs, name)
         assert isinstance(value, float)
         return value
+
+    def compression(self, configs: Mapping[str, str]) -> CompressionTarget | None:
+        """How a topic with these settings stores batches; None: as they came."""
+        name = str(self.topic_value(configs, "compression.type"))
+        if name == "producer":
+            return None
+        codec = Compression.NONE if name == "uncompressed" else Compression[name.upper()]
+        if codec not in _LEVELS:
+            return CompressionTarget(codec)
+        level = self.topic_number(configs, _LEVELS[codec])
+        is_default = codec is Compression.GZIP and level < 1
+        return CompressionTarget(codec, None if is_default else level)
 
     def log_config(self, configs: Mapping[str, str]) -> LogConfig:
         """What the log of a topic with these settings has to know."""

@@ -1,0 +1,175 @@
+"""`compression.type` of a topic: how batches are stored."""
+
+from collections import deque
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from barnabas.broker.replica.recompression import Recompression
+from barnabas.records.batch import Buffer, parse_header
+from barnabas.records.compression import Compression
+from barnabas.records.recompress import CompressionTarget
+from barnabas.wire.errors import ErrorCode
+from tests.broker.raw_client import RawClient, batch
+from tests.broker.verbs import (
+    BY_NAME,
+    SET,
+    TOPIC,
+    alter,
+    create_topic,
+    fetch_one,
+    produce,
+    produce_request,
+    produced,
+    stored,
+)
+from tests.support.broker import BrokerProcess, wait_until
+
+NAMES = {"uncompressed": Compression.NONE} | {str(codec): codec for codec in list(Compression)[1:]}
+
+
+def codecs(client: RawClient, topic: str) -> list[int]:
+    """Of the stored batches."""
+    records = memoryview(fetch_one(client, topic).records or b"")
+    found = []
+    while records:
+        header = parse_header(records)
+        found.append(header.compression)
+        records = records[header.size :]
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_batches_are_stored_in_the_topics_codec(client: RawClient, topic: str, name: str) -> None:
+    create_topic(client, topic, compression_type=name)
+    sent = [batch(b"%s" % str(codec).encode() * 100, compression=codec) for codec in Compression]
+    for offset, records in enumerate(sent):
+        assert produced(client, topic, records, acks=offset % 2 * 2 - 1) == offset
+    assert codecs(client, topic) == [NAMES[name]] * len(sent)
+    assert stored(client, topic) == [str(codec).encode() * 100 for codec in Compression]
+
+
+def test_the_setting_can_be_changed(client: RawClient, topic: str) -> None:
+    create_topic(client, topic)
+    produced(client, topic, batch(b"a"))
+    assert alter(client, (TOPIC, topic), ("compression.type", SET, "zstd")) == (0, None)
+    produced(client, topic, batch(b"b"))
+    assert alter(client, (TOPIC, topic), ("compression.type", SET, "producer")) == (0, None)
+    produced(client, topic, batch(b"c", compression=Compression.LZ4))
+    assert codecs(client, topic) == [Compression.NONE, Compression.ZSTD, Compression.LZ4]
+    assert alter(client, (TOPIC, topic), ("compression.type", SET, "brotli"))[0]
+
+
+def test_a_pipeline_keeps_its_order(client: RawClient, topic: str) -> None:
+    """A large batch takes longer to compress, and others need nothing at all."""
+    create_topic(client, topic, compression_type="gzip")
+    count = 60
+    sent = []
+    for number in range(count):
+        value = b"%d-" % number + b"x" * (300_000 if number % 3 == 0 else 10)
+        codec = Compression.GZIP if number % 3 == 2 else Compression.NONE
+        sequence = {"producer_id": 9, "producer_epoch": 0, "base_sequence": number}
+        sent.append(batch(value, compression=codec, **sequence))
+        client.send(produce_request(topic, sent[-1]), BY_NAME)
+    for number in range(count):
+        ((answer,),) = (t.partition_responses for t in client.receive().responses)
+        assert (answer.error_code, answer.base_offset) == (0, number), answer.error_message
+    repeated = produce(client, topic, sent[-1])
+    assert (repeated.error_code, repeated.base_offset) == (0, count - 1)
+    numbers = [value.partition(b"-")[0] for value in stored(client, topic) if value]
+    assert numbers == [b"%d" % number for number in range(count)]
+
+
+def test_without_acknowledgements(client: RawClient, topic: str) -> None:
+    create_topic(client, topic, compression_type="snappy")
+    client.send(produce_request(topic, batch(b"quiet"), acks=0), BY_NAME)
+    client.expect_no_answer()
+    assert produced(client, topic, batch(b"loud")) == 1
+    assert stored(client, topic) == [b"quiet", b"loud"]
+
+
+def test_a_bad_batch_is_refused_as_ever(client: RawClient, topic: str) -> None:
+    create_topic(client, topic, compression_type="gzip")
+    damaged = bytearray(batch(b"a"))
+    damaged[-1] ^= 1
+    assert produce(client, topic, bytes(damaged)).error_code == ErrorCode.CORRUPT_MESSAGE
+    assert produce(client, topic, b"").error_code
+    produced(client, topic, batch(b"b"))
+
+
+def test_the_time_of_the_append(client: RawClient, topic: str) -> None:
+    create_topic(client, topic, compression_type="lz4", message_timestamp_type="LogAppendTime")
+    assert produce(client, topic, batch(b"a")).log_append_time_ms > 0
+    assert codecs(client, topic) == [Compression.LZ4]
+
+
+def test_what_waits_is_limited() -> None:
+    jobs: deque[Any] = deque()
+
+    class Loop:
+        def run_in_executor(self, _: Any, work: Any) -> Any:
+            callbacks: list[Any] = []
+            job = SimpleNamespace(
+                done=lambda: job.made is not None,
+                cancelled=lambda: False,
+                result=lambda: job.made,
+                add_done_callback=callbacks.append,
+                made=None,
+                work=work,
+                callbacks=callbacks,
+            )
+            jobs.append(job)
+            return job
+
+    def finish(job: Any) -> None:
+        job.made = job.work()
+        for callback in job.callbacks:
+            callback(job)
+
+    limits = SimpleNamespace(
+        compression=CompressionTarget(Compression.GZIP),
+        max_message_bytes=1 << 20,
+        max_decompressed_bytes=1 << 20,
+    )
+    partition: Any = type("Led", (), {"limits": limits})()
+    seen: list[Buffer | None] = []
+    plain, done = batch(b"x" * 100), batch(b"y", compression=Compression.GZIP)
+    loop: Any = Loop()
+    recompression = Recompression(loop, None, len(plain) * 2 + len(done))  # type: ignore[arg-type]
+    recompression.when_compressed(partition, done, seen.append)
+    assert seen == [done], "nothing to do"
+    for each in (plain, plain, done):
+        recompression.when_compressed(partition, each, seen.append)
+    assert seen == [done]
+    recompression.when_compressed(partition, done, seen.append)
+    assert seen == [done, None]
+    finish(jobs[1])
+    assert len(seen) == 2, "the first is not done"
+    finish(jobs[0])
+    assert [parse_header(each).compression for each in seen[2:] if each] == [1, 1, 1]
+    assert not recompression.queues
+
+
+def test_stock_clients_read_it(client: RawClient, node: BrokerProcess, topic: str) -> None:
+    create_topic(client, topic, compression_type="zstd", compression_zstd_level="10")
+    bootstrap = f"{node.host}:{node.port}"
+    producer = Producer({"bootstrap.servers": bootstrap, "compression.type": "lz4"})
+    for number in range(100):
+        producer.produce(topic, b"value %d" % number)
+    assert producer.flush(30) == 0
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "g", "auto.offset.reset": "earliest"}
+    )
+    consumer.subscribe([topic])
+    values: list[bytes] = []
+
+    def read() -> bool:
+        values.extend(message.value() for message in consumer.consume(100, 1.0))
+        return len(values) == 100
+
+    wait_until(read, 60, "not all records came")
+    consumer.close()
+    assert values == [b"value %d" % number for number in range(100)]
+    assert set(codecs(client, topic)) == {Compression.ZSTD}
