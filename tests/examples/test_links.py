@@ -1,4 +1,4 @@
-"""Links in README.md, CHANGELOG.md and docs/ lead to files and headings that exist.
+"""README.md, CHANGELOG.md and docs/ link to headings, and name source files, that exist.
 
 `make site` checks the same for the site. This test needs no generator, and follows the rules by
 which a repository browser names a heading.
@@ -14,6 +14,11 @@ from tests.examples.documents import ROOT
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
+_SOURCE = re.compile(
+    r"`((?:src|tests|tools|benchmarks|examples|aio|broker|cli|client|controller|coordination|embedded"
+    r"|groups|log|metadata|raft|records|replication|sim|spark|sync|transactions|wire)/"
+    r"(?:[\w-]+/)*(?:[\w-]+\.\w+)?)`"
+)
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
@@ -47,9 +52,26 @@ def broken_links(page: Path, text: str) -> list[str]:
     return broken
 
 
+def missing_files(text: str) -> list[str]:
+    """Modules and packages, `log/storage.py` or `broker/net/`, that are not where a page says."""
+    homes = (ROOT, ROOT / "src" / "barnabas")
+    named = [path for path in _SOURCE.findall(prose(text)) if "NAME" not in path]
+    return [path for path in named if not any((home / path).exists() for home in homes)]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_leads_somewhere(page: Path) -> None:
     assert broken_links(page, page.read_text()) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_source_file_that_is_named_exists(page: Path) -> None:
+    assert missing_files(page.read_text()) == []
+
+
+def test_missing_files_are_found() -> None:
+    text = "`log/storage.py`, `src/kernel/`, `tests/log/`, `log/cellar.py`, `broker/attic/`, `a/b`"
+    assert missing_files(text) == ["log/cellar.py", "broker/attic/"]
 
 
 def test_broken_links_are_found() -> None:
