@@ -4,7 +4,7 @@ from asyncio import Future, get_running_loop
 from itertools import count
 
 from barnabas.broker.replica.partition import Partition
-from barnabas.coordination.decision import Producer, Record
+from barnabas.coordination.decision import CoordinatorRecord, ProducerIdAndEpoch
 from barnabas.log import AppendInfo, Log, LogConfig
 from barnabas.metadata.image import CONSUMER_OFFSETS, MetadataImage
 from barnabas.records.batch import BatchHeader, parse_header
@@ -74,7 +74,9 @@ class FakePartition(Partition):
 
     # -- what happens to it ------------------------------------------------------------------------
 
-    def store(self, *records: Record, producer: Producer | None = None) -> None:
+    def store(
+        self, *records: CoordinatorRecord, producer: ProducerIdAndEpoch | None = None
+    ) -> None:
         """What a former leader wrote, perhaps as part of a transaction."""
         rows = [(NOW_MS, key, value, ()) for key, value in records]
         if producer is None:
@@ -86,7 +88,7 @@ class FakePartition(Partition):
             )
             self._append(batch)
 
-    def store_marker(self, producer: Producer, *, is_commit: bool) -> int:
+    def store_marker(self, producer: ProducerIdAndEpoch, *, is_commit: bool) -> int:
         """The end of a transaction; what comes behind it has the offset that is returned."""
         batch = encode_end_marker(
             ControlType.COMMIT if is_commit else ControlType.ABORT,

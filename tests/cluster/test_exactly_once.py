@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.coordination.partitioning import partition_of
+from barnabas.coordination.coordinator_partition import partition_of
 from tests.cluster.conftest import SESSION_S
 from tests.cluster.exactly_once import EXACT, STATE, STATE_PARTITIONS, exactly_once
 from tests.cluster.faults import cut_off, frozen, killed

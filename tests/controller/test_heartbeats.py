@@ -1,4 +1,4 @@
-"""Sessions, fencing, and brokers that leave in good order."""
+"""BrokerSessions, fencing, and brokers that leave in good order."""
 
 import pytest
 

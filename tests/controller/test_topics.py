@@ -6,8 +6,8 @@ import pytest
 
 from barnabas.broker.settings.definitions import BROKER_CONFIGS
 from barnabas.controller.configs import BrokerSettings, TopicDefaults
+from barnabas.controller.create_partitions import create_partitions
 from barnabas.controller.decision import Decision
-from barnabas.controller.growth import create_partitions
 from barnabas.controller.topics import TopicPolicy, create_topics, delete_topics
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode

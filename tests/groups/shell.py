@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import NamedTuple
 
-from barnabas.coordination.decision import Decision, Record
+from barnabas.coordination.decision import CoordinatorDecision, CoordinatorRecord
 from barnabas.groups import GroupConfig, GroupShard
 from barnabas.groups.image import GroupsImage
 from barnabas.groups.transactional_offsets import TransactionEnd
@@ -84,7 +84,7 @@ class Marker(NamedTuple):
     is_commit: bool
 
 
-Entry = Record | TransactionalRecord | Marker
+Entry = CoordinatorRecord | TransactionalRecord | Marker
 
 
 def replay(image: GroupsImage | GroupShard, entries: Iterable[Entry]) -> None:
@@ -104,7 +104,7 @@ class Shell:
         self.log = list(log)
         self.answers: dict[int, Response] = {}
         self.asked: set[int] = set()
-        self.in_flight: deque[Decision] = deque()
+        self.in_flight: deque[CoordinatorDecision] = deque()
         self.persists_at_once = True
         self.is_over = False
         self._config = config
@@ -129,7 +129,7 @@ class Shell:
 
     # -- carrying out decisions -----------------------------------------------------------------
 
-    def carry_out(self, decision: Decision) -> None:
+    def carry_out(self, decision: CoordinatorDecision) -> None:
         if not self.is_over:
             assert self.shard.image == self._replayed, "a decision has changed what is persistent"
         for token, response in decision.replies:
@@ -146,7 +146,7 @@ class Shell:
         else:
             self.in_flight.append(decision)
 
-    def _persist(self, decision: Decision) -> None:
+    def _persist(self, decision: CoordinatorDecision) -> None:
         end = len(self.log)
         if isinstance(decision, TransactionEnd):
             self.log.append(Marker(decision.producer_id, decision.is_commit))
@@ -168,7 +168,7 @@ class Shell:
     def resign(self) -> None:
         """Somebody else is the coordinator now."""
         self.is_over = True
-        self.carry_out(Decision(replies=self.shard.unload()))
+        self.carry_out(CoordinatorDecision(replies=self.shard.unload()))
         while self.in_flight:
             decision = self.in_flight.popleft()
             self.carry_out(

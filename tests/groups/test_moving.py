@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from barnabas.coordination.decision import Decision
+from barnabas.coordination.decision import CoordinatorDecision
 from barnabas.groups.group import Group
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Response
@@ -241,10 +241,12 @@ def test_a_group_that_moves_about(seed: int) -> None:
 
 
 def _acknowledge_at_once(patch: pytest.MonkeyPatch) -> None:
-    def hold(self: Decision, token: object, *, committed: Response, failed: object) -> None:
+    def hold(
+        self: CoordinatorDecision, token: object, *, committed: Response, failed: object
+    ) -> None:
         self.reply(token, committed)
 
-    patch.setattr(Decision, "hold", hold)
+    patch.setattr(CoordinatorDecision, "hold", hold)
 
 
 def _lose_the_last_record(patch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.coordination.partitioning import partition_of
+from barnabas.coordination.coordinator_partition import partition_of
 from barnabas.groups.records import (
     decode_group,
     decode_key,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.coordination.decision import Producer
+from barnabas.coordination.decision import ProducerIdAndEpoch
 from barnabas.groups import GroupConfig
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_delete import (
@@ -106,7 +106,7 @@ def test_records_are_part_of_the_producers_transaction(shell: Shell) -> None:
     topics = [TxnOffsetCommitRequestTopic("t", [TxnOffsetCommitRequestPartition(0, 5)])]
     request = TxnOffsetCommitRequest("id", GROUP, 17, 3, topics=topics)
     decision = shell.shard.txn_offset_commit(request, token=1, now_ms=0)
-    assert decision.producer == Producer(17, 3)
+    assert decision.producer == ProducerIdAndEpoch(17, 3)
     assert len(decision.records) == 1
     assert not decision.replies
 

@@ -4,7 +4,7 @@ from typing import Any
 from unittest.mock import patch
 
 from barnabas.controller.draft import Draft
-from barnabas.coordination.decision import Decision, Record
+from barnabas.coordination.decision import CoordinatorDecision, CoordinatorRecord
 from barnabas.groups import commit
 from barnabas.groups.group import Group
 from barnabas.groups.group_offsets import propose_offset
@@ -15,13 +15,15 @@ from barnabas.wire.messages.metadata_records import BrokerRegistrationChangeReco
 from tests.sim.variant import Variant
 
 
-def commit_while_deciding(group: Group, *arguments: Any) -> Record:
+def commit_while_deciding(group: Group, *arguments: Any) -> CoordinatorRecord:
     record = propose_offset(group, *arguments)
     group._images.replay(*record)
     return record
 
 
-def change_while_deciding(self: Transaction, image: TransactionImage, decision: Decision) -> None:
+def change_while_deciding(
+    self: Transaction, image: TransactionImage, decision: CoordinatorDecision
+) -> None:
     original_propose(self, image, decision)
     self._images.replay(*decision.records[-1])
 

@@ -13,7 +13,13 @@ from barnabas.groups.offsets import CommittedOffsets
 from barnabas.log.producers import snapshot_files
 from barnabas.log.producers.table import ProducerTable
 from barnabas.log.segment.transaction_index import TransactionIndex
-from barnabas.transactions import MarkersToWrite, adding, end, init, time_is_up
+from barnabas.transactions import (
+    MarkersToWrite,
+    add_partitions,
+    end_txn,
+    init_producer_id,
+    timeouts,
+)
 from barnabas.transactions.image import CLASSIC, TransactionImage
 from barnabas.transactions.records import decode_key
 from barnabas.transactions.state import TxnState
@@ -60,13 +66,13 @@ def _same_epoch(image: TransactionImage | None, *arguments: Any) -> TransactionI
     return replace(following, producer_id=image.producer_id, producer_epoch=image.producer_epoch)
 
 
-original_next_image = init._next_image
+original_next_image = init_producer_id._next_image
 
 
 def _abort_only(transaction: Transaction, *arguments: Any) -> ErrorCode:
     """Abort what goes on, and let whoever does it go on."""
     assert transaction.image is not None
-    return end._prepare(transaction, transaction.image, False, CLASSIC, *arguments)
+    return end_txn._prepare(transaction, transaction.image, False, CLASSIC, *arguments)
 
 
 def _as_if_complete(self: Transaction) -> bool:
@@ -77,7 +83,7 @@ def _any_epoch(image: TransactionImage, identity: tuple[int, int]) -> ErrorCode:
     return original_check_writer(image, (identity[0], image.producer_epoch))
 
 
-original_check_writer = adding._check_writer
+original_check_writer = add_partitions._check_writer
 
 
 def _any_epoch_ends(
@@ -137,24 +143,24 @@ VARIANTS: dict[str, Variant] = {
     ),
     "give a new instance the epoch of the one before": Variant(
         [
-            patch.object(init, "_next_image", _same_epoch),
-            patch.object(init, "abort_and_fence", _abort_only),
+            patch.object(init_producer_id, "_next_image", _same_epoch),
+            patch.object(init_producer_id, "abort_and_fence", _abort_only),
         ],
         "transactions",
     ),
     "let a producer go on whose transaction took too long": Variant(
-        [patch.object(time_is_up, "abort_and_fence", _abort_only)], "transactions", 14
+        [patch.object(timeouts, "abort_and_fence", _abort_only)], "transactions", 14
     ),
     "begin a transaction before the last one has its markers": Variant(
         [patch.object(Transaction, "is_busy", property(_as_if_complete))], "transactions"
     ),
     "let any epoch add to a transaction": Variant(
-        [patch.object(adding, "_check_writer", _any_epoch)], "transactions"
+        [patch.object(add_partitions, "_check_writer", _any_epoch)], "transactions"
     ),
     "let any epoch end a transaction": Variant(
         [
-            patch.object(end, "_check_classic", _any_epoch_ends),
-            patch.object(end, "_check_bumped", _any_epoch_ends),
+            patch.object(end_txn, "_check_classic", _any_epoch_ends),
+            patch.object(end_txn, "_check_bumped", _any_epoch_ends),
         ],
         "transactions",
     ),

@@ -199,7 +199,7 @@ original_assigned = LeaderState.assigned
 
 
 def _lost_or_not(*arguments: Any, **_: Any) -> None:
-    partition_changes.settle(*arguments)
+    partition_changes.change_partition(*arguments)
 
 
 VARIANTS: dict[str, Variant] = {
@@ -234,7 +234,7 @@ VARIANTS: dict[str, Variant] = {
         [patch.object(LeaderState, "assigned", _without_eligible)], "disks", 55
     ),
     "keep a replica eligible that has lost something": Variant(
-        [patch.object(liveness, "settle", _lost_or_not)], "disks"
+        [patch.object(liveness, "change_partition", _lost_or_not)], "disks"
     ),
     "commit what a majority has": Variant(
         [patch.object(LeaderState, "committed_offset", _majority)], "kills"

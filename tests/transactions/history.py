@@ -7,7 +7,7 @@ so loudly when a record or a marker does not fit.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from barnabas.coordination.decision import Record
+from barnabas.coordination.decision import CoordinatorRecord
 from barnabas.transactions import MarkersToWrite, TopicPartition
 from barnabas.transactions.image import Identity, TransactionImage
 from barnabas.transactions.records import decode_image
@@ -55,7 +55,7 @@ class History:
     def last_end(self) -> End | None:
         return self.ends[-1] if self.ends else None
 
-    def read(self, records: Iterable[Record]) -> None:
+    def read(self, records: Iterable[CoordinatorRecord]) -> None:
         for _, value in records:
             self._step(None if value is None else decode_image(value))
 

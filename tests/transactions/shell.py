@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import count
 
-from barnabas.coordination.decision import Decision, Record
+from barnabas.coordination.decision import CoordinatorDecision, CoordinatorRecord
 from barnabas.transactions import (
     MarkersToWrite,
     TopicPartition,
@@ -51,7 +51,7 @@ class Shell:
     def __init__(
         self,
         config: TransactionConfig = CONFIG,
-        log: Iterable[Record] = (),
+        log: Iterable[CoordinatorRecord] = (),
         now_ms: int = 1_000,
         new_producer_id: Callable[[], int | None] | None = None,
     ) -> None:
@@ -87,7 +87,7 @@ class Shell:
         """A new broker that knows nothing but the log."""
         return self.successor(self.log).start()
 
-    def successor(self, log: Iterable[Record]) -> "Shell":
+    def successor(self, log: Iterable[CoordinatorRecord]) -> "Shell":
         """Another broker that goes on from a log of its own."""
         return Shell(self._config, log, self.now_ms, self.new_producer_id)
 
@@ -134,7 +134,7 @@ class Shell:
         self.is_over = True
         self.carry_out(TransactionDecision(replies=self.shard.unload()))
         while self.in_flight:
-            decision: Decision = self.in_flight.popleft()
+            decision: CoordinatorDecision = self.in_flight.popleft()
             self.carry_out(
                 self.shard.failed(decision, ErrorCode.NOT_COORDINATOR, now_ms=self.now_ms)
             )

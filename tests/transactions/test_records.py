@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.coordination.stored import CorruptRecord, encode
+from barnabas.coordination.record_format import CorruptRecord, encode
 from barnabas.transactions.image import NO_TIMEOUT_MS, TransactionImage
 from barnabas.transactions.records import (
     decode_image,

@@ -6,35 +6,35 @@ It runs on the leader of the metadata log, while that leads. What is persistent 
 - `pending_image`: the committed image plus the records of pending decisions. Every decision is
   replayed into it at once, so that the next decision builds on it. An answer is given when its
   records are committed. If they never are, the pending image is wrong and the controller ends.
-- `Sessions`: when each broker was last heard from, and how far it has read the metadata.
-- `Schedule`: when leadership is balanced next.
+- `BrokerSessions`: when each broker was last heard from, and how far it has read the metadata.
+- `LeaderBalanceSchedule`: when leadership is balanced next.
 """
 
 from collections.abc import Callable
 from typing import TypeVar
 
 from barnabas.controller import (
+    alter_configs,
     isr_changes,
     leader_balance,
     lost_replicas,
     producer_ids,
     reassignments,
-    settings_changes,
 )
+from barnabas.controller.alter_configs import MIN_ISR, UNCLEAN_ELECTION
+from barnabas.controller.broker_sessions import BrokerSessions
 from barnabas.controller.configs import BrokerSettings, TopicDefaults
 from barnabas.controller.controller_config import ControllerConfig
+from barnabas.controller.create_partitions import create_partitions
 from barnabas.controller.decision import Decision
 from barnabas.controller.draft import Draft
 from barnabas.controller.elect_leaders import elect_leaders
-from barnabas.controller.growth import create_partitions
 from barnabas.controller.heartbeats import heartbeat
 from barnabas.controller.internal_topics import asks_for_internal, internal_request
-from barnabas.controller.liveness import fence, has_leaderless, settle_leaderless
-from barnabas.controller.partition_changes import settle
+from barnabas.controller.liveness import elect_leaderless, fence, has_leaderless
+from barnabas.controller.partition_changes import change_partition
 from barnabas.controller.registrations import register_broker, unregister_broker
 from barnabas.controller.replica_ends import ReplicaEnds
-from barnabas.controller.sessions import Sessions
-from barnabas.controller.settings_changes import MIN_ISR, UNCLEAN_ELECTION
 from barnabas.controller.topics import TopicPolicy, create_topics, delete_topics
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.topic_configs import TOPIC_CONFIGS
@@ -104,8 +104,8 @@ class Controller:
         self._config = config
         self._settings = settings
         self._new_uuid = new_uuid
-        self._sessions = Sessions(config, self.pending_image, now_ms)
-        self._balance = leader_balance.Schedule(config, now_ms)
+        self._sessions = BrokerSessions(config, self.pending_image, now_ms)
+        self._balance = leader_balance.LeaderBalanceSchedule(config, now_ms)
         self._taking_over_ms = now_ms if has_leaderless(self.pending_image) else None
         """When elections are held that the controller before may have left undone."""
 
@@ -155,7 +155,7 @@ class Controller:
                 self._sessions.end(node_id)
         if self._taking_over_ms is not None:
             self._taking_over_ms = None
-            settle_leaderless(draft)
+            elect_leaderless(draft)
         if self._balance.is_due():
             self._balance.done(finished=leader_balance.balance_leaders(draft, self._config))
         return draft.decision(None)
@@ -203,7 +203,7 @@ class Controller:
             topic = self.pending_image.topics_by_id.get(topic_id)
             partition = self.pending_image.partition(topic_id, index)
             if topic is not None and partition is not None and draft.unclean(topic.name):
-                settle(draft, topic, partition, ends=ends)
+                change_partition(draft, topic, partition, ends=ends)
         draft.to_recover.clear()
         return draft.decision(None)
 
@@ -248,13 +248,13 @@ class Controller:
 
     def alter_configs(self, request: AlterConfigsRequest) -> Decision[AlterConfigsResponse]:
         draft = self._draft()
-        return draft.decision(settings_changes.replace_settings(draft, self._settings, request))
+        return draft.decision(alter_configs.replace_configs(draft, self._settings, request))
 
     def incremental_alter_configs(
         self, request: IncrementalAlterConfigsRequest
     ) -> Decision[IncrementalAlterConfigsResponse]:
         draft = self._draft()
-        return draft.decision(settings_changes.change_settings(draft, self._settings, request))
+        return draft.decision(alter_configs.change_configs(draft, self._settings, request))
 
     def allocate_producer_ids(
         self, request: AllocateProducerIdsRequest

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from barnabas.controller.decision import Refusal
 from barnabas.controller.draft import Draft
-from barnabas.controller.partition_changes import settle
+from barnabas.controller.partition_changes import change_partition
 from barnabas.controller.replica_ends import ReplicaEnds
 from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
 from barnabas.metadata.partition_image import NO_LEADER
@@ -96,7 +96,7 @@ def _elect_preferred(draft: Draft, topic: TopicImage, partition: PartitionImage)
             ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
             f"broker {preferred} is not in sync, or not there",
         )
-    settle(draft, topic, replace(partition, leader=preferred))
+    change_partition(draft, topic, replace(partition, leader=preferred))
 
 
 def _elect_any(
@@ -104,7 +104,7 @@ def _elect_any(
 ) -> None:
     if partition.leader != NO_LEADER:
         raise Refusal(ErrorCode.ELECTION_NOT_NEEDED, f"broker {partition.leader} leads")
-    settle(draft, topic, partition, ends=ends)
+    change_partition(draft, topic, partition, ends=ends)
     if topic.partitions[partition.index].leader == NO_LEADER:
         raise Refusal(
             ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,

@@ -1,5 +1,6 @@
 """Heartbeats: letting brokers in, keeping them, and letting them go."""
 
+from barnabas.controller.broker_sessions import BrokerSession, BrokerSessions
 from barnabas.controller.draft import Draft
 from barnabas.controller.liveness import (
     begin_shutdown,
@@ -8,7 +9,6 @@ from barnabas.controller.liveness import (
     unfence,
 )
 from barnabas.controller.registrations import epoch_error
-from barnabas.controller.sessions import Session, Sessions
 from barnabas.metadata.image import BrokerImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.broker_heartbeat import (
@@ -19,7 +19,7 @@ from barnabas.wire.messages.broker_heartbeat import (
 
 def heartbeat(
     draft: Draft,
-    sessions: Sessions,
+    sessions: BrokerSessions,
     request: BrokerHeartbeatRequest,
     now_ms: int,
     metadata_end_offset: int,
@@ -55,8 +55,8 @@ def heartbeat(
 
 def _let_go(
     draft: Draft,
-    sessions: Sessions,
-    session: Session,
+    sessions: BrokerSessions,
+    session: BrokerSession,
     broker: BrokerImage,
     metadata_end_offset: int,
 ) -> None:

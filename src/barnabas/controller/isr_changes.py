@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from barnabas.controller.decision import Refusal
 from barnabas.controller.draft import Draft
-from barnabas.controller.partition_changes import settle
+from barnabas.controller.partition_changes import change_partition
 from barnabas.controller.registrations import epoch_error
 from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
 from barnabas.metadata.partition_image import RECOVERED, RECOVERING
@@ -47,7 +47,7 @@ def _result(
         return PartitionResult(wanted.partition_index, refusal.error_code)
     if set(isr) != set(before.isr) or wanted.leader_recovery_state != before.leader_recovery_state:
         recovery = wanted.leader_recovery_state
-        settle(draft, topic, replace(before, isr=isr, leader_recovery_state=recovery))
+        change_partition(draft, topic, replace(before, isr=isr, leader_recovery_state=recovery))
     after = topic.partitions[before.index]
     return PartitionResult(
         after.index,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from barnabas.controller.controller_config import ControllerConfig
 from barnabas.controller.draft import Draft
-from barnabas.controller.partition_changes import settle
+from barnabas.controller.partition_changes import change_partition
 from barnabas.metadata.image import MetadataImage, PartitionImage
 from barnabas.wire.messages.metadata_records import PartitionChangeRecord
 
@@ -41,7 +41,7 @@ def balance_leaders(draft: Draft, config: ControllerConfig) -> bool:
             if partition.replicas[0] in imbalanced and could_lead_again(image, partition):
                 if moved == config.max_elections_at_a_time:
                     return False
-                settle(draft, topic, replace(partition, leader=partition.replicas[0]))
+                change_partition(draft, topic, replace(partition, leader=partition.replicas[0]))
                 moved += 1
     return True
 
@@ -56,7 +56,7 @@ def wanted_by(draft: Draft) -> bool:
     return False
 
 
-class Schedule:
+class LeaderBalanceSchedule:
     """When leadership is looked at next: now and then, and soon after somebody has come back."""
 
     def __init__(self, config: ControllerConfig, now_ms: int) -> None:

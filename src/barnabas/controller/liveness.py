@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from barnabas.controller.draft import Draft
-from barnabas.controller.partition_changes import settle
+from barnabas.controller.partition_changes import change_partition
 from barnabas.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
 from barnabas.metadata.partition_image import NO_LEADER
 from barnabas.wire.messages.metadata_records import BrokerRegistrationChangeRecord
@@ -24,7 +24,7 @@ def fence(draft: Draft, broker_ids: Collection[int]) -> None:
         broker = draft.image.brokers[broker_id]
         if not broker.fenced:
             draft.write(_change(broker, fenced=FENCE))
-    settle_those_of(draft, broker_ids)
+    elect_for_brokers(draft, broker_ids)
 
 
 def unfence(draft: Draft, broker: BrokerImage) -> None:
@@ -33,7 +33,7 @@ def unfence(draft: Draft, broker: BrokerImage) -> None:
     for topic in draft.image.topics.values():
         for partition in topic.partitions:
             if partition.leader == NO_LEADER and broker.id in partition.replicas:
-                settle(draft, topic, partition)
+                change_partition(draft, topic, partition)
 
 
 def has_leaderless(image: MetadataImage) -> bool:
@@ -44,27 +44,27 @@ def has_leaderless(image: MetadataImage) -> bool:
     )
 
 
-def settle_leaderless(draft: Draft) -> None:
+def elect_leaderless(draft: Draft) -> None:
     """An election that was under way when the controller changed is held now."""
     for topic in draft.image.topics.values():
         for partition in topic.partitions:
             if partition.leader == NO_LEADER:
-                settle(draft, topic, partition)
+                change_partition(draft, topic, partition)
 
 
 def begin_shutdown(draft: Draft, broker: BrokerImage) -> None:
     """A broker wants to go: what others can lead, they lead from now on."""
     draft.write(_change(broker, in_controlled_shutdown=SHUT_DOWN))
-    settle_those_of(draft, [broker.id])
+    elect_for_brokers(draft, [broker.id])
 
 
-def settle_those_of(draft: Draft, broker_ids: Collection[int]) -> None:
+def elect_for_brokers(draft: Draft, broker_ids: Collection[int]) -> None:
     """Settle whatever the brokers lead or are in sync with."""
     gone = frozenset(broker_ids)
     for topic in draft.image.topics.values():
         for partition in topic.partitions:
             if partition.leader in gone or not gone.isdisjoint(partition.isr):
-                settle(draft, topic, partition)
+                change_partition(draft, topic, partition)
 
 
 def distrust(draft: Draft, broker_id: int, *, wiped: bool) -> None:
@@ -93,7 +93,7 @@ def lose_replica(
         known.append(broker_id)
     last_known = known if not isr and not elr else []
     wanted = replace(partition, isr=isr, elr=elr, last_known_elr=last_known)
-    settle(draft, topic, wanted, lost=[broker_id])
+    change_partition(draft, topic, wanted, lost=[broker_id])
 
 
 def leads_what_others_could(draft: Draft, broker_id: int) -> bool:

@@ -1,6 +1,6 @@
 """How one partition changes: its leader is elected, its in-sync set and its replicas follow.
 
-Every change of a partition goes through `settle`, so these hold after each of them:
+Every change of a partition goes through `change_partition`, so these hold after each of them:
 
 - A leader is in the in-sync set and not fenced; without one the leader is -1.
 - The set stays as it was, whoever leads: each member has all that was committed. Who is gone is
@@ -30,7 +30,7 @@ from barnabas.metadata.partition_image import (
 from barnabas.wire.messages.metadata_records import PartitionChangeRecord
 
 
-def settle(
+def change_partition(
     draft: Draft,
     topic: TopicImage,
     wanted: PartitionImage,

@@ -1,14 +1,14 @@
 """Moving replicas from broker to broker.
 
 While a move goes on, a partition's replicas are the new ones, and after them those that will go.
-It is over as soon as all that are added are in sync (see `settle`).
+It is over as soon as all that are added are in sync (see `change_partition`).
 """
 
 from dataclasses import replace
 
 from barnabas.controller.decision import Refusal
 from barnabas.controller.draft import Draft
-from barnabas.controller.partition_changes import settle
+from barnabas.controller.partition_changes import change_partition
 from barnabas.controller.placement import check_assignment
 from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
 from barnabas.wire.errors import ErrorCode
@@ -95,7 +95,7 @@ def _move(draft: Draft, topic: TopicImage, partition: PartitionImage, target: li
             ErrorCode.INVALID_REPLICATION_ASSIGNMENT,
             f"only {partition.elr} has all that was committed, so it has to stay",
         )
-    settle(
+    change_partition(
         draft,
         topic,
         replace(

@@ -1,7 +1,7 @@
 """Brokers that join and leave the cluster for good."""
 
 from barnabas.controller.draft import Draft
-from barnabas.controller.liveness import distrust, settle_those_of
+from barnabas.controller.liveness import distrust, elect_for_brokers
 from barnabas.metadata.image import BrokerImage, MetadataImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.broker_registration import (
@@ -71,7 +71,7 @@ def register_broker(
     )
     if not current:
         distrust(draft, request.broker_id, wiped=wiped)
-    settle_those_of(draft, [request.broker_id])
+    elect_for_brokers(draft, [request.broker_id])
     return BrokerRegistrationResponse(broker_epoch=epoch)
 
 
@@ -131,5 +131,5 @@ def unregister_broker(draft: Draft, request: UnregisterBrokerRequest) -> Unregis
             error_message=f"broker {broker.id} is up: stop it first",
         )
     draft.write(UnregisterBrokerRecord(broker.id, broker.epoch))
-    settle_those_of(draft, [broker.id])
+    elect_for_brokers(draft, [broker.id])
     return UnregisterBrokerResponse(error_message=None)

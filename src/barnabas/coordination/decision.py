@@ -13,7 +13,7 @@ from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Response
 
 
-class Record(NamedTuple):
+class CoordinatorRecord(NamedTuple):
     """One record of the group's partition of `__consumer_offsets`; no value means a tombstone."""
 
     key: bytes
@@ -35,7 +35,7 @@ class HeldReply(NamedTuple):
     failed: Callable[[ErrorCode], Response]
 
 
-class Producer(NamedTuple):
+class ProducerIdAndEpoch(NamedTuple):
     """Whose transaction records belong to."""
 
     producer_id: int
@@ -43,11 +43,11 @@ class Producer(NamedTuple):
 
 
 @dataclass(slots=True)
-class Decision:
-    records: list[Record] = field(default_factory=list)
+class CoordinatorDecision:
+    records: list[CoordinatorRecord] = field(default_factory=list)
     replies: list[Reply] = field(default_factory=list)
     held: list[HeldReply] = field(default_factory=list)
-    producer: Producer | None = None
+    producer: ProducerIdAndEpoch | None = None
     """If there is one, the records are part of a transaction of its."""
 
     def reply(self, token: object, response: Response) -> None:

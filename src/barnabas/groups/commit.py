@@ -7,7 +7,7 @@ its partitions itself, or an admin tool) may do so while the group has no member
 
 from collections.abc import Callable
 
-from barnabas.coordination.decision import Decision
+from barnabas.coordination.decision import CoordinatorDecision
 from barnabas.groups.group import Group
 from barnabas.groups.group_offsets import propose_offset
 from barnabas.groups.names import check_group_id
@@ -49,7 +49,7 @@ def commit(
     request: OffsetCommitRequest,
     token: object,
     check_partition: CheckCommit,
-    decision: Decision,
+    decision: CoordinatorDecision,
     now_ms: int,
 ) -> None:
     error = check_commit(group, request)

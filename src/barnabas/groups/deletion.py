@@ -7,7 +7,7 @@ committed, too: when they end, only what they commit later shows.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from barnabas.coordination.decision import Decision
+from barnabas.coordination.decision import CoordinatorDecision
 from barnabas.groups.group import Group
 from barnabas.groups.group_offsets import deletable_offsets, is_deletable
 from barnabas.groups.offsets import tombstone
@@ -31,7 +31,7 @@ def delete_offsets(
     request: OffsetDeleteRequest,
     token: object,
     check_partition: CheckDelete,
-    decision: Decision,
+    decision: CoordinatorDecision,
     now_ms: int,
 ) -> None:
     """Offsets of topics that members are subscribed to stay; they would be committed again.
@@ -74,7 +74,10 @@ def delete_offsets(
 
 
 def delete_groups(
-    groups: Mapping[str, Group], group_ids: Sequence[str], token: object, decision: Decision
+    groups: Mapping[str, Group],
+    group_ids: Sequence[str],
+    token: object,
+    decision: CoordinatorDecision,
 ) -> None:
     results = [
         DeletableGroupResult(group_id, delete_group(groups.get(group_id), decision))
@@ -91,7 +94,7 @@ def delete_groups(
     decision.hold(token, committed=DeleteGroupsResponse(results=results), failed=failed)
 
 
-def delete_group(group: Group | None, decision: Decision) -> ErrorCode:
+def delete_group(group: Group | None, decision: CoordinatorDecision) -> ErrorCode:
     """Until its tombstones are persisted the group is dead, and nothing else can happen to it."""
     if group is None or group.state is GroupState.DEAD:
         return ErrorCode.GROUP_ID_NOT_FOUND
@@ -104,7 +107,7 @@ def delete_group(group: Group | None, decision: Decision) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def forget_topics(group: Group, names: Collection[str], decision: Decision) -> None:
+def forget_topics(group: Group, names: Collection[str], decision: CoordinatorDecision) -> None:
     """Topics were deleted: if one of the name is made again, it starts without offsets."""
     for topic, partition in deletable_offsets(group):
         if topic in names:

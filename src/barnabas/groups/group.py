@@ -12,7 +12,7 @@ A member id is never in `members` and `pending_members` at once.
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from barnabas.coordination.decision import Record
+from barnabas.coordination.decision import CoordinatorRecord
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.image import GroupImage, GroupsImage
 from barnabas.groups.member import Member
@@ -224,7 +224,9 @@ class Group:
 
     # -- what is persisted -------------------------------------------------------------------------
 
-    def propose_generation(self, assignments: Mapping[str, bytes], now_ms: int) -> Record:
+    def propose_generation(
+        self, assignments: Mapping[str, bytes], now_ms: int
+    ) -> CoordinatorRecord:
         """The record that makes this generation the image; `generation_settled` must follow."""
         self.records_in_flight += 1
         return group_record(self.group_id, self.snapshot(assignments, now_ms))

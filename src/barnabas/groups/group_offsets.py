@@ -6,7 +6,7 @@ part of is ongoing.
 
 from itertools import chain
 
-from barnabas.coordination.decision import Record
+from barnabas.coordination.decision import CoordinatorRecord
 from barnabas.groups.group import Group
 from barnabas.groups.records import offset_record
 from barnabas.groups.transactional_offsets import TopicPartition
@@ -15,7 +15,7 @@ from barnabas.wire.messages.group_records import OffsetCommitKey, OffsetCommitVa
 
 def propose_offset(
     group: Group, key: TopicPartition, value: OffsetCommitValue, *, in_transaction: bool = False
-) -> Record:
+) -> CoordinatorRecord:
     """The record that commits `value`; it is pending until it is persisted or has failed."""
     group.pending_offsets.add(key, in_transaction=in_transaction)
     return offset_record(OffsetCommitKey(group.group_id, *key), value)

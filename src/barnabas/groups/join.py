@@ -12,7 +12,7 @@ be chosen, and so leaves a restarted member without the topics that it newly sub
 
 from dataclasses import dataclass
 
-from barnabas.coordination.decision import Decision
+from barnabas.coordination.decision import CoordinatorDecision
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.group import Group
 from barnabas.groups.member import Member
@@ -67,7 +67,7 @@ def check_request(it: Join, config: GroupConfig) -> ErrorCode:
     return check_group_id(request.group_id)
 
 
-def join(group: Group, it: Join, decision: Decision, now_ms: int) -> None:
+def join(group: Group, it: Join, decision: CoordinatorDecision, now_ms: int) -> None:
     request = it.request
     error = _check(group, it)
     if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
@@ -110,7 +110,7 @@ def _has_room(group: Group, request: JoinGroupRequest) -> bool:
     return member_id in group.members or len(group.members) < max_size
 
 
-def _turn_away(group: Group, member_id: str, decision: Decision, now_ms: int) -> None:
+def _turn_away(group: Group, member_id: str, decision: CoordinatorDecision, now_ms: int) -> None:
     group.pending_members.pop(member_id, None)
     if member_id in group.members:
         drop_member(group, member_id, decision)
@@ -118,7 +118,7 @@ def _turn_away(group: Group, member_id: str, decision: Decision, now_ms: int) ->
         rebalance(group, decision, now_ms)
 
 
-def _join_without_id(group: Group, it: Join, decision: Decision, now_ms: int) -> None:
+def _join_without_id(group: Group, it: Join, decision: CoordinatorDecision, now_ms: int) -> None:
     request = it.request
     if request.group_instance_id is not None:
         former_id = group.static_members.get(request.group_instance_id)
@@ -137,7 +137,9 @@ def _join_without_id(group: Group, it: Join, decision: Decision, now_ms: int) ->
         _add(group, it, it.new_member_id, decision, now_ms)
 
 
-def _add(group: Group, it: Join, member_id: str, decision: Decision, now_ms: int) -> None:
+def _add(
+    group: Group, it: Join, member_id: str, decision: CoordinatorDecision, now_ms: int
+) -> None:
     request = it.request
     member = Member(
         member_id=member_id,
@@ -154,7 +156,9 @@ def _add(group: Group, it: Join, member_id: str, decision: Decision, now_ms: int
     _park_and_rebalance(group, it, member, decision, now_ms)
 
 
-def _rejoin(group: Group, it: Join, member: Member, decision: Decision, now_ms: int) -> None:
+def _rejoin(
+    group: Group, it: Join, member: Member, decision: CoordinatorDecision, now_ms: int
+) -> None:
     """A member comes again: because it was asked to, lost the answer, or wants something else."""
     changed = list(member.protocols.items()) != list(it.protocols.items())
     match group.state:
@@ -182,7 +186,7 @@ def _update(group: Group, it: Join, member: Member) -> None:
 
 
 def _park_and_rebalance(
-    group: Group, it: Join, member: Member, decision: Decision, now_ms: int
+    group: Group, it: Join, member: Member, decision: CoordinatorDecision, now_ms: int
 ) -> None:
     member_id = member.member_id
     if member_id in group.joining:
@@ -194,7 +198,9 @@ def _park_and_rebalance(
     rebalance(group, decision, now_ms)
 
 
-def _take_over(group: Group, it: Join, member: Member, decision: Decision, now_ms: int) -> None:
+def _take_over(
+    group: Group, it: Join, member: Member, decision: CoordinatorDecision, now_ms: int
+) -> None:
     """A static member has come back as somebody new."""
     former_leader_id = group.leader_id or ""
     former_metadata = member.protocols.get(group.protocol_name or "")

@@ -1,6 +1,6 @@
 """LeaveGroup: members go, or an operator sends static members away by their instance ids."""
 
-from barnabas.coordination.decision import Decision
+from barnabas.coordination.decision import CoordinatorDecision
 from barnabas.groups.group import Group
 from barnabas.groups.rebalance import drop_member, rebalance
 from barnabas.groups.state import GroupState
@@ -20,7 +20,7 @@ def leave(
     request: LeaveGroupRequest,
     token: object,
     api_version: int,
-    decision: Decision,
+    decision: CoordinatorDecision,
     now_ms: int,
 ) -> None:
     """Answered once the group that is left is persisted, if it is left empty."""
@@ -48,7 +48,9 @@ def _failed(error: ErrorCode) -> LeaveGroupResponse:
     return LeaveGroupResponse(error_code=error)
 
 
-def _leave_one(group: Group | None, who: MemberIdentity, decision: Decision) -> MemberResponse:
+def _leave_one(
+    group: Group | None, who: MemberIdentity, decision: CoordinatorDecision
+) -> MemberResponse:
     member_id, instance_id = who.member_id, who.group_instance_id
     if group is None:
         error = ErrorCode.UNKNOWN_MEMBER_ID

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from barnabas.coordination.decision import Record
+from barnabas.coordination.decision import CoordinatorRecord
 from barnabas.groups.records import offset_record
 from barnabas.groups.transactional_offsets import TopicPartition, TransactionalOffsets
 from barnabas.wire.messages.group_records import OffsetCommitKey, OffsetCommitValue
@@ -74,5 +74,5 @@ class CommittedOffsets:
             self._by_topic.setdefault(topic, {})[partition] = value
 
 
-def tombstone(group_id: str, topic: str, partition: int) -> Record:
+def tombstone(group_id: str, topic: str, partition: int) -> CoordinatorRecord:
     return offset_record(OffsetCommitKey(group_id, topic, partition), None)

@@ -6,7 +6,7 @@ are answered. Then the leader has to say who gets what: see `sync`. Whoever does
 time is dropped; only static members may miss the first half.
 """
 
-from barnabas.coordination.decision import Decision
+from barnabas.coordination.decision import CoordinatorDecision
 from barnabas.groups.group import Group
 from barnabas.groups.member import Member
 from barnabas.groups.state import GroupState
@@ -20,7 +20,7 @@ _STATIC_MEMBERS_CHECK_MS = 1_000
 """A group that waits for static members is looked at no more often, however short its timeout."""
 
 
-def rebalance(group: Group, decision: Decision, now_ms: int) -> None:
+def rebalance(group: Group, decision: CoordinatorDecision, now_ms: int) -> None:
     """Something has changed: begin to rebalance, or go on if that was what we waited for."""
     if group.state in _QUIET:
         _prepare(group, decision, now_ms, ErrorCode.REBALANCE_IN_PROGRESS)
@@ -29,7 +29,7 @@ def rebalance(group: Group, decision: Decision, now_ms: int) -> None:
 
 
 def persist_failed(
-    group: Group, generation_id: int, error: ErrorCode, decision: Decision, now_ms: int
+    group: Group, generation_id: int, error: ErrorCode, decision: CoordinatorDecision, now_ms: int
 ) -> None:
     """A record of this generation was not persisted, so the generation must not live on.
 
@@ -46,7 +46,9 @@ def persist_failed(
         group.join_deadline_ms = now_ms + group.config.persist_retry_ms
 
 
-def deletion_failed(group: Group, error: ErrorCode, decision: Decision, now_ms: int) -> None:
+def deletion_failed(
+    group: Group, error: ErrorCode, decision: CoordinatorDecision, now_ms: int
+) -> None:
     """The group lives on; if it was not yet persisted as empty, that is still to be done."""
     group.transition_to(GroupState.EMPTY)
     persisted = group.image.metadata
@@ -54,7 +56,7 @@ def deletion_failed(group: Group, error: ErrorCode, decision: Decision, now_ms: 
         persist_failed(group, group.generation_id, error, decision, now_ms)
 
 
-def _prepare(group: Group, decision: Decision, now_ms: int, error: ErrorCode) -> None:
+def _prepare(group: Group, decision: CoordinatorDecision, now_ms: int, error: ErrorCode) -> None:
     syncing, group.syncing = group.syncing, {}
     for member_id, token in syncing.items():
         decision.reply(token, SyncGroupResponse(error_code=error))
@@ -74,12 +76,12 @@ def _prepare(group: Group, decision: Decision, now_ms: int, error: ErrorCode) ->
         _complete_join_if_all_joined(group, decision, now_ms)
 
 
-def _complete_join_if_all_joined(group: Group, decision: Decision, now_ms: int) -> None:
+def _complete_join_if_all_joined(group: Group, decision: CoordinatorDecision, now_ms: int) -> None:
     if group.has_all_joined and group.initial_delay_left_ms is None:
         complete_join(group, decision, now_ms)
 
 
-def join_time_is_up(group: Group, decision: Decision, now_ms: int) -> None:
+def join_time_is_up(group: Group, decision: CoordinatorDecision, now_ms: int) -> None:
     left_ms = group.initial_delay_left_ms
     if left_ms and group.newcomers:
         group.newcomers = False
@@ -90,7 +92,7 @@ def join_time_is_up(group: Group, decision: Decision, now_ms: int) -> None:
         complete_join(group, decision, now_ms)
 
 
-def complete_join(group: Group, decision: Decision, now_ms: int) -> None:
+def complete_join(group: Group, decision: CoordinatorDecision, now_ms: int) -> None:
     """Begin a new generation with those who have joined, and with static members."""
     group.initial_delay_left_ms = None
     for member in list(group.members.values()):
@@ -112,7 +114,7 @@ def complete_join(group: Group, decision: Decision, now_ms: int) -> None:
         decision.records.append(group.propose_generation({}, now_ms))
 
 
-def _begin_generation(group: Group, decision: Decision, now_ms: int) -> None:
+def _begin_generation(group: Group, decision: CoordinatorDecision, now_ms: int) -> None:
     group.transition_to(GroupState.COMPLETING_REBALANCE)
     group.protocol_name = group.select_protocol()
     if group.leader_id not in group.joining:
@@ -150,14 +152,14 @@ def roster(group: Group) -> list[JoinGroupResponseMember]:
     ]
 
 
-def drop_member(group: Group, member_id: str, decision: Decision) -> None:
+def drop_member(group: Group, member_id: str, decision: CoordinatorDecision) -> None:
     """Remove a member; what it has parked is answered so that it joins anew if it still lives."""
     _answer_parked(group, member_id, decision, ErrorCode.UNKNOWN_MEMBER_ID)
     group.remove(member_id)
 
 
 def replace_static_member(
-    group: Group, member: Member, new_member_id: str, decision: Decision
+    group: Group, member: Member, new_member_id: str, decision: CoordinatorDecision
 ) -> None:
     """A new incarnation takes the place of a static member; what the old one parked is fenced."""
     old_member_id = member.member_id
@@ -173,7 +175,9 @@ def replace_static_member(
         group.awaited_syncs.add(new_member_id)
 
 
-def _answer_parked(group: Group, member_id: str, decision: Decision, error: ErrorCode) -> None:
+def _answer_parked(
+    group: Group, member_id: str, decision: CoordinatorDecision, error: ErrorCode
+) -> None:
     if member_id in group.joining:
         decision.reply(
             group.joining.pop(member_id), JoinGroupResponse(error_code=error, member_id=member_id)
@@ -182,7 +186,7 @@ def _answer_parked(group: Group, member_id: str, decision: Decision, error: Erro
         decision.reply(group.syncing.pop(member_id), SyncGroupResponse(error_code=error))
 
 
-def expire_members(group: Group, decision: Decision, now_ms: int) -> None:
+def expire_members(group: Group, decision: CoordinatorDecision, now_ms: int) -> None:
     """Drop those whose session has ended and ids that were never used."""
     unused = [name for name, deadline in group.pending_members.items() if deadline <= now_ms]
     for member_id in unused:
@@ -198,7 +202,7 @@ def expire_members(group: Group, decision: Decision, now_ms: int) -> None:
         rebalance(group, decision, now_ms)
 
 
-def sync_time_is_up(group: Group, decision: Decision, now_ms: int) -> None:
+def sync_time_is_up(group: Group, decision: CoordinatorDecision, now_ms: int) -> None:
     """Drop those who have joined this generation and never asked for their assignment."""
     group.sync_deadline_ms = None
     if group.awaited_syncs:

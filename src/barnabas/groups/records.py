@@ -16,8 +16,8 @@ because only that version can carry an expiry time. Groups are written in versio
 import struct
 from typing import TypeVar
 
-from barnabas.coordination.decision import Record
-from barnabas.coordination.stored import CorruptRecord, encode
+from barnabas.coordination.decision import CoordinatorRecord
+from barnabas.coordination.record_format import CorruptRecord, encode
 from barnabas.wire.messages.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -37,18 +37,18 @@ _MALFORMED = (WireError, struct.error, UnicodeDecodeError)
 ValueT = TypeVar("ValueT", OffsetCommitValue, GroupMetadataValue)
 
 
-def offset_record(key: OffsetCommitKey, value: OffsetCommitValue | None) -> Record:
+def offset_record(key: OffsetCommitKey, value: OffsetCommitValue | None) -> CoordinatorRecord:
     encoded = None
     if value is not None:
         has_expiry = value.expire_timestamp >= 0
         encoded = encode(
             value, _OFFSET_VALUE_VERSION_WITH_EXPIRY if has_expiry else _OFFSET_VALUE_VERSION
         )
-    return Record(encode(key, _OFFSET_KEY_VERSION), encoded)
+    return CoordinatorRecord(encode(key, _OFFSET_KEY_VERSION), encoded)
 
 
-def group_record(group_id: str, value: GroupMetadataValue | None) -> Record:
-    return Record(
+def group_record(group_id: str, value: GroupMetadataValue | None) -> CoordinatorRecord:
+    return CoordinatorRecord(
         encode(GroupMetadataKey(group_id), _GROUP_KEY_VERSION),
         None if value is None else encode(value, _GROUP_VALUE_VERSION),
     )

@@ -7,7 +7,7 @@ subscribed to. A client of an old version may have asked for a time of its own. 
 that goes on may commit anew is kept, and so is the group, until it ends.
 """
 
-from barnabas.coordination.decision import Decision
+from barnabas.coordination.decision import CoordinatorDecision
 from barnabas.groups.deletion import delete_group
 from barnabas.groups.group import Group
 from barnabas.groups.group_offsets import deletable_offsets, may_become_committed
@@ -16,7 +16,7 @@ from barnabas.groups.state import GroupState
 from barnabas.wire.messages.group_records import OffsetCommitValue
 
 
-def check_retention(group: Group, decision: Decision, now_ms: int) -> None:
+def check_retention(group: Group, decision: CoordinatorDecision, now_ms: int) -> None:
     group.retention_check_ms = now_ms + group.config.offsets_retention_check_interval_ms
     if group.state is GroupState.DEAD:
         return

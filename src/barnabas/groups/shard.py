@@ -20,8 +20,8 @@ Left out: the newer consumer group protocol.
 
 from collections.abc import Callable, Collection, Sequence
 
-from barnabas.coordination.alarms import Alarms
-from barnabas.coordination.decision import Decision, Reply
+from barnabas.coordination.deadline_queue import DeadlineQueue
+from barnabas.coordination.decision import CoordinatorDecision, Reply
 from barnabas.groups import (
     commit,
     deletion,
@@ -74,8 +74,8 @@ def _any_partition(_topic: str, _partition: int) -> ErrorCode:
 
 class GroupShard:
     __slots__ = (
-        "_alarms",
         "_config",
+        "_deadlines",
         "_groups",
         "_memory",
         "_new_member_suffix",
@@ -95,7 +95,7 @@ class GroupShard:
         self.image = GroupsImage()
         """What is persistent; everything else in a shard is soft."""
         self._groups: dict[str, Group] = {}
-        self._alarms = Alarms()
+        self._deadlines = DeadlineQueue()
 
     # -- what was persisted ---------------------------------------------------------------------
 
@@ -133,12 +133,12 @@ class GroupShard:
         self._memory.used -= sum(group.counted_bytes for group in self._groups.values())
         self._groups.clear()
         self.image = GroupsImage()
-        self._alarms = Alarms()
+        self._deadlines = DeadlineQueue()
         return replies
 
-    def committed(self, decision: Decision, *, now_ms: int) -> Decision:
+    def committed(self, decision: CoordinatorDecision, *, now_ms: int) -> CoordinatorDecision:
         """The decision's records are persisted: replay them and say what follows."""
-        follow_up = Decision()
+        follow_up = CoordinatorDecision()
         if isinstance(decision, TransactionEnd):
             self.replay_end(decision.producer_id, is_commit=decision.is_commit)
             return follow_up
@@ -159,7 +159,7 @@ class GroupShard:
                 group = self._buried(group)
             else:
                 group.generation_settled()
-                sync.adopt(group, follow_up, now_ms)
+                sync.hand_out_assignments(group, follow_up, now_ms)
             if group.retention_check_ms is None:
                 interval_ms = self._config.offsets_retention_check_interval_ms
                 group.retention_check_ms = now_ms + interval_ms
@@ -169,16 +169,16 @@ class GroupShard:
 
     def failed(
         self,
-        decision: Decision,
+        decision: CoordinatorDecision,
         error: ErrorCode = ErrorCode.COORDINATOR_NOT_AVAILABLE,
         *,
         now_ms: int,
-    ) -> Decision:
+    ) -> CoordinatorDecision:
         """The decision's records are not persisted: take back what they stood for.
 
         Whoever waits for them is told `error`. After `unload` there is nothing left to take back.
         """
-        follow_up = Decision()
+        follow_up = CoordinatorDecision()
         for record in decision.records:
             key = decode_key(record.key)
             assert key is not None
@@ -211,8 +211,8 @@ class GroupShard:
         client_host: str,
         api_version: int,
         now_ms: int,
-    ) -> Decision:
-        decision = Decision()
+    ) -> CoordinatorDecision:
+        decision = CoordinatorDecision()
         name = request.group_instance_id or client_id[:MAX_CLIENT_ID_IN_MEMBER_ID]
         attempt = join.Join(
             request=request,
@@ -244,8 +244,10 @@ class GroupShard:
         more += PER_MEMBER_BYTES if member is None else -bytes_of(member.protocols)
         return more <= 0 or self._memory.has_room(more)
 
-    def sync_group(self, request: SyncGroupRequest, *, token: object, now_ms: int) -> Decision:
-        decision = Decision()
+    def sync_group(
+        self, request: SyncGroupRequest, *, token: object, now_ms: int
+    ) -> CoordinatorDecision:
+        decision = CoordinatorDecision()
         group = self._groups.get(request.group_id)
         if group is None:
             decision.reply(token, SyncGroupResponse(error_code=_no_such_group(request.group_id)))
@@ -265,8 +267,8 @@ class GroupShard:
 
     def leave_group(
         self, request: LeaveGroupRequest, *, token: object, api_version: int, now_ms: int
-    ) -> Decision:
-        decision = Decision()
+    ) -> CoordinatorDecision:
+        decision = CoordinatorDecision()
         group = self._groups.get(request.group_id)
         leave.leave(group, request, token, api_version, decision, now_ms)
         if group is not None:
@@ -280,8 +282,8 @@ class GroupShard:
         token: object,
         now_ms: int,
         check_partition: commit.CheckCommit = _any_commit,
-    ) -> Decision:
-        decision = Decision()
+    ) -> CoordinatorDecision:
+        decision = CoordinatorDecision()
         group = self._group(request.group_id)
         commit.commit(group, request, token, check_partition, decision, now_ms)
         if request.group_id not in self._groups:
@@ -295,16 +297,16 @@ class GroupShard:
         token: object,
         now_ms: int,
         check_partition: txn_commit.CheckTxnCommit = _any_partition,
-    ) -> Decision:
+    ) -> CoordinatorDecision:
         """The transaction goes on, and this partition of the log is part of it."""
-        decision = Decision()
+        decision = CoordinatorDecision()
         group = self._group(request.group_id)
         txn_commit.txn_commit(group, request, token, check_partition, decision, now_ms)
         if request.group_id not in self._groups:
             self._settle(group)
         return decision
 
-    def transaction_ended(self, producer_id: int, *, is_commit: bool) -> Decision:
+    def transaction_ended(self, producer_id: int, *, is_commit: bool) -> CoordinatorDecision:
         """Its marker is in the log: take it in once it is `committed`."""
         return TransactionEnd(producer_id=producer_id, is_commit=is_commit)
 
@@ -321,14 +323,14 @@ class GroupShard:
         token: object,
         now_ms: int,
         check_partition: deletion.CheckDelete = _any_partition,
-    ) -> Decision:
-        decision = Decision()
+    ) -> CoordinatorDecision:
+        decision = CoordinatorDecision()
         group = self._groups.get(request.group_id)
         deletion.delete_offsets(group, request, token, check_partition, decision, now_ms)
         return decision
 
-    def delete_groups(self, group_ids: Sequence[str], *, token: object) -> Decision:
-        decision = Decision()
+    def delete_groups(self, group_ids: Sequence[str], *, token: object) -> CoordinatorDecision:
+        decision = CoordinatorDecision()
         deletion.delete_groups(self._groups, group_ids, token, decision)
         return decision
 
@@ -336,8 +338,8 @@ class GroupShard:
         """The topics of which a group has an offset, or may soon have one."""
         return {topic for group in self._groups.values() for topic, _ in deletable_offsets(group)}
 
-    def topics_deleted(self, names: Collection[str]) -> Decision:
-        decision = Decision()
+    def topics_deleted(self, names: Collection[str]) -> CoordinatorDecision:
+        decision = CoordinatorDecision()
         for group in self._groups.values():
             deletion.forget_topics(group, names, decision)
         return decision
@@ -354,11 +356,11 @@ class GroupShard:
 
     def next_deadline_ms(self) -> int | None:
         """When `tick` has something to do; it may turn out to be nothing."""
-        return self._alarms.next_ms()
+        return self._deadlines.next_ms()
 
-    def tick(self, now_ms: int) -> Decision:
-        decision = Decision()
-        for group_id in self._alarms.due(now_ms):
+    def tick(self, now_ms: int) -> CoordinatorDecision:
+        decision = CoordinatorDecision()
+        for group_id in self._deadlines.due(now_ms):
             group = self._groups[group_id]
             expire_members(group, decision, now_ms)
             if _is_past(group.join_deadline_ms, now_ms):
@@ -384,12 +386,12 @@ class GroupShard:
         group.counted_bytes = size_bytes
         if group.is_void:
             self._groups.pop(group_id, None)
-            self._alarms.forget(group_id)
+            self._deadlines.forget(group_id)
             return
         self._groups[group_id] = group
         deadline_ms = group.next_deadline_ms()
         if deadline_ms is not None:
-            self._alarms.set(group_id, deadline_ms)
+            self._deadlines.set(group_id, deadline_ms)
 
     def _buried(self, group: Group) -> Group:
         """What is left of a deleted group: nothing, as deletion reaches all of its offsets."""

@@ -1,12 +1,12 @@
-"""SyncGroup: the leader says who gets what, everybody asks for their share.
+"""SyncGroup: the leader sends the assignments, every member asks for its own.
 
-Syncs are parked until the leader's assignment is persisted; `adopt` hands it out. Whatever
-happens to the group meanwhile wins: when somebody joins or leaves before the assignment is
-persisted, all parked syncs are answered with REBALANCE_IN_PROGRESS, and the assignment, once
-persisted, is given to nobody. It stays the group's image until the next generation is persisted.
+Syncs are parked until the leader's assignments are persisted; `hand_out_assignments` answers them.
+If a member joins or leaves before that, all parked syncs are answered with REBALANCE_IN_PROGRESS,
+and the assignments are not handed out once they are persisted. They stay the group's image until
+the next generation is persisted.
 """
 
-from barnabas.coordination.decision import Decision
+from barnabas.coordination.decision import CoordinatorDecision
 from barnabas.groups.group import Group
 from barnabas.groups.state import GroupState
 from barnabas.wire.errors import ErrorCode
@@ -14,7 +14,11 @@ from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupRespons
 
 
 def sync(
-    group: Group, request: SyncGroupRequest, token: object, decision: Decision, now_ms: int
+    group: Group,
+    request: SyncGroupRequest,
+    token: object,
+    decision: CoordinatorDecision,
+    now_ms: int,
 ) -> None:
     error = _check(group, request)
     if error is not ErrorCode.NONE:
@@ -55,7 +59,7 @@ def _check(group: Group, request: SyncGroupRequest) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def adopt(group: Group, decision: Decision, now_ms: int) -> None:
+def hand_out_assignments(group: Group, decision: CoordinatorDecision, now_ms: int) -> None:
     """The group's image has just been persisted: if it is what members wait for, hand it out."""
     persisted = group.image.metadata
     if (

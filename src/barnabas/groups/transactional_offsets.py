@@ -10,14 +10,14 @@ partition before them, including the offsets of transactions that are still ongo
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from barnabas.coordination.decision import Decision
+from barnabas.coordination.decision import CoordinatorDecision
 from barnabas.wire.messages.group_records import OffsetCommitValue
 
 TopicPartition = tuple[str, int]
 
 
 @dataclass(slots=True)
-class TransactionEnd(Decision):
+class TransactionEnd(CoordinatorDecision):
     """How a transaction ended, as its marker in the log says."""
 
     producer_id: int = -1

@@ -8,7 +8,7 @@ is no sign of life, and is not refused between join and sync.
 
 from collections.abc import Callable
 
-from barnabas.coordination.decision import Decision, Producer
+from barnabas.coordination.decision import CoordinatorDecision, ProducerIdAndEpoch
 from barnabas.groups.commit import check_metadata
 from barnabas.groups.group import Group
 from barnabas.groups.group_offsets import propose_offset
@@ -48,7 +48,7 @@ def txn_commit(
     request: TxnOffsetCommitRequest,
     token: object,
     check_partition: CheckTxnCommit,
-    decision: Decision,
+    decision: CoordinatorDecision,
     now_ms: int,
 ) -> None:
     error = check_txn_commit(group, request)
@@ -74,7 +74,7 @@ def txn_commit(
                     propose_offset(group, (topic.name, index), value, in_transaction=True)
                 )
         response.topics.append(TxnOffsetCommitResponseTopic(topic.name, results))
-    decision.producer = Producer(request.producer_id, request.producer_epoch)
+    decision.producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     decision.hold(token, committed=response, failed=lambda error: _failed(response, error))
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from barnabas.coordination.decision import Decision
+from barnabas.coordination.decision import CoordinatorDecision
 
 TopicPartition = tuple[str, int]
 
@@ -25,7 +25,7 @@ class MarkersToWrite(NamedTuple):
 
 
 @dataclass(slots=True)
-class TransactionDecision(Decision):
+class TransactionDecision(CoordinatorDecision):
     """`markers` rest on nothing that is not persisted yet, so they may be sent at once."""
 
     markers: list[MarkersToWrite] = field(default_factory=list)

@@ -11,8 +11,8 @@ the producer ids before and after this one and for the protocol generation.
 
 import struct
 
-from barnabas.coordination.decision import Record
-from barnabas.coordination.stored import CorruptRecord, encode
+from barnabas.coordination.decision import CoordinatorRecord
+from barnabas.coordination.record_format import CorruptRecord, encode
 from barnabas.transactions.decision import TopicPartition
 from barnabas.transactions.image import (
     EPOCH_BUMPED,
@@ -36,10 +36,10 @@ _MALFORMED = (WireError, struct.error, UnicodeDecodeError)
 _NEVER_STORED = (TxnState.DEAD, TxnState.PREPARE_EPOCH_FENCE)
 
 
-def transaction_record(transactional_id: str, image: TransactionImage) -> Record:
+def transaction_record(transactional_id: str, image: TransactionImage) -> CoordinatorRecord:
     """The record that says so; of a dead one, its tombstone."""
     key = encode(TransactionLogKey(transactional_id), _KEY_VERSION)
-    return Record(key, None if image.state is TxnState.DEAD else encode_image(image))
+    return CoordinatorRecord(key, None if image.state is TxnState.DEAD else encode_image(image))
 
 
 def encode_image(image: TransactionImage) -> bytes:

@@ -14,9 +14,16 @@ token is answered exactly once, at once or with the decision's own records: noth
 
 from collections.abc import Callable, Collection
 
-from barnabas.coordination.alarms import Alarms
-from barnabas.coordination.decision import Decision, Reply
-from barnabas.transactions import adding, admin, end, init, markers, time_is_up
+from barnabas.coordination.deadline_queue import DeadlineQueue
+from barnabas.coordination.decision import CoordinatorDecision, Reply
+from barnabas.transactions import (
+    add_partitions,
+    admin,
+    end_txn,
+    init_producer_id,
+    markers,
+    timeouts,
+)
 from barnabas.transactions.config import TransactionConfig
 from barnabas.transactions.decision import MarkersToWrite, TopicPartition, TransactionDecision
 from barnabas.transactions.image import TransactionImage
@@ -39,7 +46,7 @@ _STEPS_IN_A_TICK = 500
 
 
 class TransactionShard:
-    __slots__ = ("_alarms", "_config", "_new_producer_id", "_transactions", "image")
+    __slots__ = ("_config", "_deadlines", "_new_producer_id", "_transactions", "image")
 
     def __init__(
         self, config: TransactionConfig, new_producer_id: Callable[[], int | None]
@@ -50,7 +57,7 @@ class TransactionShard:
         self.image = TransactionsImage()
         """What is persistent; everything else in a shard is soft."""
         self._transactions: dict[str, Transaction] = {}
-        self._alarms = Alarms()
+        self._deadlines = DeadlineQueue()
 
     # -- what was persisted ---------------------------------------------------------------------
 
@@ -69,10 +76,10 @@ class TransactionShard:
         """Forget everything; the shard is over. No request is parked, so there are no replies."""
         self._transactions.clear()
         self.image = TransactionsImage()
-        self._alarms = Alarms()
+        self._deadlines = DeadlineQueue()
         return []
 
-    def committed(self, decision: Decision, *, now_ms: int) -> TransactionDecision:
+    def committed(self, decision: CoordinatorDecision, *, now_ms: int) -> TransactionDecision:
         """The decision's records are committed: replay them and decide what follows."""
         follow_up = TransactionDecision()
         for record in decision.records:
@@ -102,7 +109,7 @@ class TransactionShard:
 
     def failed(
         self,
-        decision: Decision,
+        decision: CoordinatorDecision,
         error: ErrorCode = ErrorCode.COORDINATOR_NOT_AVAILABLE,
         *,
         now_ms: int,
@@ -130,13 +137,15 @@ class TransactionShard:
     ) -> TransactionDecision:
         """Answers an InitProducerIdResponse. The request has a transactional id."""
         decision = TransactionDecision()
-        error = init.check_request(request, self._config)
+        error = init_producer_id.check_request(request, self._config)
         if error is not ErrorCode.NONE:
-            decision.reply(token, init.refused(error, api_version))
+            decision.reply(token, init_producer_id.refused(error, api_version))
             return decision
         assert request.transactional_id
         transaction = self._transaction(request.transactional_id)
-        init.init(transaction, request, token, api_version, self._new_producer_id, decision, now_ms)
+        init_producer_id.init_producer_id(
+            transaction, request, token, api_version, self._new_producer_id, decision, now_ms
+        )
         self._settle(transaction)
         return decision
 
@@ -160,11 +169,11 @@ class TransactionShard:
         transaction = self._transactions.get(transactional_id)
         identity = producer_id, producer_epoch
         if verify_only:
-            adding.verify(
+            add_partitions.verify(
                 transaction, transactional_id, identity, partitions, token, api_version, decision
             )
         else:
-            adding.add_partitions(
+            add_partitions.add_partitions(
                 transaction,
                 transactional_id,
                 identity,
@@ -188,7 +197,7 @@ class TransactionShard:
         """Answers an AddOffsetsToTxnResponse."""
         decision = TransactionDecision()
         transaction = self._transactions.get(request.transactional_id)
-        adding.add_offsets(
+        add_partitions.add_offsets(
             transaction, request, offsets_partition, token, api_version, decision, now_ms
         )
         return decision
@@ -199,7 +208,9 @@ class TransactionShard:
         """Answers an EndTxnResponse."""
         decision = TransactionDecision()
         transaction = self._transactions.get(request.transactional_id)
-        end.end(transaction, request, token, api_version, self._new_producer_id, decision, now_ms)
+        end_txn.end_txn(
+            transaction, request, token, api_version, self._new_producer_id, decision, now_ms
+        )
         return decision
 
     def describe(self, transactional_id: str) -> TransactionState:
@@ -250,13 +261,13 @@ class TransactionShard:
 
     def next_deadline_ms(self) -> int | None:
         """When `tick` has something to do; it may turn out to be nothing."""
-        return self._alarms.next_ms()
+        return self._deadlines.next_ms()
 
     def tick(self, now_ms: int) -> TransactionDecision:
         decision = TransactionDecision()
-        for transactional_id in self._alarms.due(now_ms):
+        for transactional_id in self._deadlines.due(now_ms):
             transaction = self._transactions[transactional_id]
-            time_is_up.look_after(transaction, self._new_producer_id, decision, now_ms)
+            timeouts.handle_timeout(transaction, self._new_producer_id, decision, now_ms)
             self._settle(transaction)
             if len(decision.records) >= _STEPS_IN_A_TICK:
                 break
@@ -275,9 +286,9 @@ class TransactionShard:
         transactional_id = transaction.transactional_id
         if transaction.is_void:
             self._transactions.pop(transactional_id, None)
-            self._alarms.forget(transactional_id)
+            self._deadlines.forget(transactional_id)
             return
         self._transactions[transactional_id] = transaction
         deadline_ms = transaction.next_deadline_ms()
         if deadline_ms is not None:
-            self._alarms.set(transactional_id, deadline_ms)
+            self._deadlines.set(transactional_id, deadline_ms)

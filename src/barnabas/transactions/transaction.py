@@ -1,6 +1,6 @@
 """The soft state of one transactional id: what is pending, which markers are missing, deadlines."""
 
-from barnabas.coordination.decision import Decision
+from barnabas.coordination.decision import CoordinatorDecision
 from barnabas.transactions.config import TransactionConfig
 from barnabas.transactions.decision import MarkersToWrite, TopicPartition
 from barnabas.transactions.image import TransactionImage
@@ -57,7 +57,7 @@ class Transaction:
         image = self.image
         return image is not None and image.state.is_prepared
 
-    def propose(self, image: TransactionImage, decision: Decision) -> None:
+    def propose(self, image: TransactionImage, decision: CoordinatorDecision) -> None:
         """Add the record that makes `image` the image; `replayed` or `withdraw` must follow."""
         assert self.pending is None, "one change at a time"
         self.pending = image

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from barnabas.coordination.decision import Producer, Record
+from barnabas.coordination.decision import CoordinatorRecord, ProducerIdAndEpoch
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from tests.broker.coordinator.test_group_coordinator import Stage, offset_of, settle
@@ -18,7 +18,7 @@ from tests.broker.fake_partition import NOW_MS, FakePartition
 from tests.log.compacting import compacted
 
 GROUPS = "abcdef"
-PRODUCERS = [Producer(producer_id, 0) for producer_id in (7, 8, 9)]
+PRODUCERS = [ProducerIdAndEpoch(producer_id, 0) for producer_id in (7, 8, 9)]
 STEPS = 400
 
 
@@ -48,7 +48,7 @@ def step(random: Random, number: int, partitions: list[FakePartition]) -> None:
         if what == "commit":
             partition.store(offset_of(number, group))
         elif what == "delete":
-            partition.store(Record(offset_of(0, group).key, None))
+            partition.store(CoordinatorRecord(offset_of(0, group).key, None))
         elif what == "in transaction":
             partition.store(offset_of(number, group), producer=producer)
         else:

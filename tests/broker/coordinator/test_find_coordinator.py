@@ -8,7 +8,7 @@ import pytest
 
 from barnabas.broker.handlers import find_coordinator
 from barnabas.broker.net.listeners import Address
-from barnabas.coordination.partitioning import partition_of
+from barnabas.coordination.coordinator_partition import partition_of
 from barnabas.log import StorageError
 from barnabas.metadata.image import CONSUMER_OFFSETS, MetadataImage
 from barnabas.wire.errors import ErrorCode

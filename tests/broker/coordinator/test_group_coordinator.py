@@ -14,7 +14,7 @@ from barnabas.broker.coordinator.group_coordinator import GroupCoordinator
 from barnabas.broker.coordinator.group_coordinator_shard import GroupCoordinatorShard
 from barnabas.broker.runtime.clock import Clock
 from barnabas.broker.settings.config import BrokerConfig
-from barnabas.coordination.decision import Record
+from barnabas.coordination.decision import CoordinatorRecord
 from barnabas.groups.records import offset_record
 from barnabas.log import StorageError
 from barnabas.metadata.image import MetadataImage
@@ -141,7 +141,7 @@ def on_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Non
     return run
 
 
-def offset_of(number: int, group: str = "g", topic: str = "t") -> Record:
+def offset_of(number: int, group: str = "g", topic: str = "t") -> CoordinatorRecord:
     return offset_record(OffsetCommitKey(group, topic, 0), OffsetCommitValue(number))
 
 
@@ -316,7 +316,7 @@ async def test_a_compaction_in_the_middle_of_a_load() -> None:
     partition.store(offset_of(7))
     for number in range(1_000):
         partition.store(offset_of(number, f"group-{number}"))
-    partition.store(Record(offset_of(7).key, None))
+    partition.store(CoordinatorRecord(offset_of(7).key, None))
     for number in range(1_000):
         partition.store(offset_of(number, f"other-{number}"))
     partition.commit()
@@ -539,14 +539,14 @@ async def test_a_damaged_partition_does_not_take_the_others_along() -> None:
 @pytest.mark.parametrize(
     "record",
     [
-        Record(b"\x00", b""),
-        Record(b"\x00\x01\x00\x09g", b""),
-        Record(b"\x00\x02\x00\x01\xff", b""),
-        Record(offset_of(1).key, b"\x00"),
-        Record(offset_of(1).key, b"\x00\x63" + bytes(40)),
+        CoordinatorRecord(b"\x00", b""),
+        CoordinatorRecord(b"\x00\x01\x00\x09g", b""),
+        CoordinatorRecord(b"\x00\x02\x00\x01\xff", b""),
+        CoordinatorRecord(offset_of(1).key, b"\x00"),
+        CoordinatorRecord(offset_of(1).key, b"\x00\x63" + bytes(40)),
     ],
 )
-def test_a_record_that_makes_no_sense(record: Record) -> None:
+def test_a_record_that_makes_no_sense(record: CoordinatorRecord) -> None:
     @on_loop
     async def test() -> None:
         stage, partition = Stage(), FakePartition()

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from barnabas.broker.coordinator.stored_records import stored_records
-from barnabas.coordination.decision import Record
+from barnabas.coordination.decision import CoordinatorRecord
 from barnabas.groups.records import decode_offset
 from barnabas.wire.errors import ErrorCode
 from tests.broker.coordinator.test_group_coordinator import Stage, error_of
@@ -47,7 +47,7 @@ class Cluster:
     def current(self) -> Term:
         return self.terms[-1]
 
-    def begin_term(self, records: list[Record]) -> None:
+    def begin_term(self, records: list[CoordinatorRecord]) -> None:
         partition = FakePartition(leader_epoch=len(self.terms) + 1)
         partition.commits_at_once = False
         for record in records:
@@ -63,7 +63,11 @@ class Cluster:
         end = self.random.randint(partition.high_watermark, partition.log.log_end_offset)
         records = stored_records(partition.log)
         self.begin_term(
-            [Record(each.key or b"", each.value) for each in records if each.offset < end]
+            [
+                CoordinatorRecord(each.key or b"", each.value)
+                for each in records
+                if each.offset < end
+            ]
         )
 
     def find_out(self) -> None:

@@ -11,7 +11,7 @@ from barnabas.broker.coordinator import transaction_verification
 from barnabas.broker.coordinator.transaction_verification import TransactionVerification
 from barnabas.broker.net.peers import PeerUnavailable
 from barnabas.broker.runtime.clock import Clock
-from barnabas.coordination.decision import Producer, Record
+from barnabas.coordination.decision import CoordinatorRecord, ProducerIdAndEpoch
 from barnabas.metadata.image import TRANSACTION_STATE, MetadataImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.add_partitions_to_txn import (
@@ -208,14 +208,14 @@ def test_what_goes_on_here_is_that_of_the_same_epoch() -> None:
 
     async def scenario(stage: Stage) -> None:
         partition = FakePartition()
-        partition.store(Record(b"k", b"v"), producer=Producer(PRODUCER, 3))
+        partition.store(CoordinatorRecord(b"k", b"v"), producer=ProducerIdAndEpoch(PRODUCER, 3))
         stage.enlist(partition, "goes on", epoch=3, adds=True)
         assert stage.heard == [("goes on", ErrorCode.NONE)]
         stage.enlist(partition, "next", epoch=4, adds=True)
         await turns()
         assert len(stage.asked) == 1
         await stage.answer(ErrorCode.CONCURRENT_TRANSACTIONS)
-        partition.store_marker(Producer(PRODUCER, 4), is_commit=True)
+        partition.store_marker(ProducerIdAndEpoch(PRODUCER, 4), is_commit=True)
         await wait_until_async(lambda: len(stage.asked) == 2)
         await stage.answer()
         assert stage.heard[1:] == [("next", ErrorCode.NONE)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.coordination.decision import Producer, Record
+from barnabas.coordination.decision import CoordinatorRecord, ProducerIdAndEpoch
 from barnabas.records.batch import parse_header
 from barnabas.records.control import ControlType
 from barnabas.records.encode import encode_batch
@@ -29,11 +29,11 @@ from tests.broker.coordinator.test_group_coordinator import (
 )
 from tests.broker.fake_partition import FakePartition
 
-PRODUCER = Producer(7, 0)
-OTHER = Producer(8, 3)
+PRODUCER = ProducerIdAndEpoch(7, 0)
+OTHER = ProducerIdAndEpoch(8, 3)
 
 
-def txn_commit(stage: Stage, offset: int, producer: Producer = PRODUCER) -> "Future[Any]":
+def txn_commit(stage: Stage, offset: int, producer: ProducerIdAndEpoch = PRODUCER) -> "Future[Any]":
     partitions = [TxnOffsetCommitRequestPartition(0, offset)]
     topics = [TxnOffsetCommitRequestTopic("t", partitions)]
     request = TxnOffsetCommitRequest("id", "g", *producer, topics=topics)
@@ -44,7 +44,11 @@ def txn_commit(stage: Stage, offset: int, producer: Producer = PRODUCER) -> "Fut
 
 
 def end(
-    stage: Stage, partition: FakePartition, producer: Producer = PRODUCER, *, is_commit: bool = True
+    stage: Stage,
+    partition: FakePartition,
+    producer: ProducerIdAndEpoch = PRODUCER,
+    *,
+    is_commit: bool = True,
 ) -> None:
     """The marker is appended, as the partition's leader does."""
     next_offset = partition.store_marker(producer, is_commit=is_commit)
@@ -291,6 +295,6 @@ async def test_other_control_records_end_nothing() -> None:
 @on_loop
 async def test_a_damaged_record_of_a_transaction() -> None:
     partition = FakePartition()
-    partition.store(Record(offset_of(1).key, b"\x00"), producer=PRODUCER)
+    partition.store(CoordinatorRecord(offset_of(1).key, b"\x00"), producer=PRODUCER)
     stage = await loaded(partition)
     assert stage.refusal() == ErrorCode.COORDINATOR_NOT_AVAILABLE

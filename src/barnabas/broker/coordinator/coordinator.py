@@ -17,8 +17,8 @@ from typing import Any, Generic, TypeVar
 from barnabas.broker.coordinator.coordinator_shard import CoordinatorShard
 from barnabas.broker.coordinator.stored_records import batch_slices
 from barnabas.broker.replica.partition import Partition
-from barnabas.coordination.partitioning import partition_of
-from barnabas.coordination.stored import CorruptRecord
+from barnabas.coordination.coordinator_partition import partition_of
+from barnabas.coordination.record_format import CorruptRecord
 from barnabas.log import StorageError
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode

@@ -26,7 +26,7 @@ from typing import Any, Generic, TypeVar
 
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.runtime.clock import Clock
-from barnabas.coordination.decision import Decision, Producer, Reply
+from barnabas.coordination.decision import CoordinatorDecision, ProducerIdAndEpoch, Reply
 from barnabas.log import StorageError
 from barnabas.records.batch import BatchHeader, parse_header
 from barnabas.records.encode import encode_batch
@@ -34,9 +34,9 @@ from barnabas.records.errors import InvalidBatch
 from barnabas.records.record import Record as StoredRecord
 from barnabas.wire.errors import ErrorCode
 
-DecisionT = TypeVar("DecisionT", bound=Decision)
+DecisionT = TypeVar("DecisionT", bound=CoordinatorDecision)
 
-_NO_PRODUCER = Producer(-1, -1)
+_NO_PRODUCER = ProducerIdAndEpoch(-1, -1)
 
 
 @dataclass(slots=True)

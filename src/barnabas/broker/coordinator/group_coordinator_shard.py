@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Sequence
 from barnabas.broker.coordinator.coordinator_shard import CoordinatorShard
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.runtime.clock import Clock
-from barnabas.coordination.decision import Decision, Reply
-from barnabas.coordination.stored import CorruptRecord
+from barnabas.coordination.decision import CoordinatorDecision, Reply
+from barnabas.coordination.record_format import CorruptRecord
 from barnabas.groups import NO_PRODUCER_ID, GroupShard
 from barnabas.groups.image import GroupsImage
 from barnabas.records.batch import BatchHeader
@@ -19,7 +19,7 @@ from barnabas.wire.errors import ErrorCode
 _SWEEP_AFTER_S = 600
 
 
-class GroupCoordinatorShard(CoordinatorShard[Decision]):
+class GroupCoordinatorShard(CoordinatorShard[CoordinatorDecision]):
     def __init__(
         self,
         partition: Partition,
@@ -64,13 +64,13 @@ class GroupCoordinatorShard(CoordinatorShard[Decision]):
             self._sweep_timer.cancel()
         return self.groups.unload(error)
 
-    def _committed(self, decision: Decision) -> Decision:
+    def _committed(self, decision: CoordinatorDecision) -> CoordinatorDecision:
         return self.groups.committed(decision, now_ms=self.now_ms())
 
-    def _failed(self, decision: Decision, error: ErrorCode) -> Decision:
+    def _failed(self, decision: CoordinatorDecision, error: ErrorCode) -> CoordinatorDecision:
         return self.groups.failed(decision, error, now_ms=self.now_ms())
 
-    def _tick(self) -> Decision:
+    def _tick(self) -> CoordinatorDecision:
         return self.groups.tick(self.now_ms())
 
     def _next_deadline_ms(self) -> int | None:

@@ -22,7 +22,7 @@ from barnabas.broker.coordinator.transaction_coordinator import TransactionCoord
 from barnabas.broker.net.peers import Peers, PeerUnavailable
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.runtime.clock import Clock
-from barnabas.coordination.partitioning import partition_of
+from barnabas.coordination.coordinator_partition import partition_of
 from barnabas.log import StorageError
 from barnabas.metadata.image import TRANSACTION_STATE, MetadataImage
 from barnabas.wire.errors import ErrorCode

@@ -6,7 +6,7 @@ Any node answers, from what it knows of the cluster. The first one asked has the
 from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
 from barnabas.broker.runtime.slices import Slicer, awaited
-from barnabas.coordination.partitioning import partition_of
+from barnabas.coordination.coordinator_partition import partition_of
 from barnabas.log import StorageError
 from barnabas.metadata.image import CONSUMER_OFFSETS, TRANSACTION_STATE
 from barnabas.wire.errors import ErrorCode

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from barnabas.broker.node import Node
-from barnabas.coordination.decision import Decision
+from barnabas.coordination.decision import CoordinatorDecision
 from barnabas.groups import GroupShard
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Response
@@ -17,7 +17,7 @@ def decided_by_shard(
     node: Node,
     group_id: str,
     failed: Callable[[ErrorCode], ResponseT],
-    decide: Callable[[GroupShard, object, int], Decision],
+    decide: Callable[[GroupShard, object, int], CoordinatorDecision],
 ) -> "ResponseT | Future[Any]":
     """Have the group's shard decide, given a token and the time, and answer when it says so.
 

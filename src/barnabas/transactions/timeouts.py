@@ -7,14 +7,14 @@ used for long is forgotten; and a transaction whose end could not be completed i
 from collections.abc import Callable
 
 from barnabas.transactions.decision import TransactionDecision
-from barnabas.transactions.end import abort_and_fence
+from barnabas.transactions.end_txn import abort_and_fence
 from barnabas.transactions.markers import complete_if_all_know
 from barnabas.transactions.state import TxnState
 from barnabas.transactions.transaction import Transaction
 from barnabas.wire.errors import ErrorCode
 
 
-def look_after(
+def handle_timeout(
     transaction: Transaction,
     new_producer_id: Callable[[], int | None],
     decision: TransactionDecision,

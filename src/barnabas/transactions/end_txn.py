@@ -27,7 +27,7 @@ instance did, the one before it is fenced and gets no valid epoch again.
 from collections.abc import Callable
 
 from barnabas.transactions.decision import TransactionDecision
-from barnabas.transactions.fencing import check_identity, in_version
+from barnabas.transactions.identity_check import check_identity, in_version
 from barnabas.transactions.image import (
     CLASSIC,
     EPOCH_BUMPED,
@@ -47,7 +47,7 @@ _LAST_CLASSIC_VERSION = 4
 _NO_IDENTITY: Identity = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 
 
-def end(
+def end_txn(
     transaction: Transaction | None,
     request: EndTxnRequest,
     token: object,

@@ -8,7 +8,7 @@ from barnabas.controller.configs import (
 )
 from barnabas.controller.decision import Refusal
 from barnabas.controller.draft import Draft
-from barnabas.controller.partition_changes import settle
+from barnabas.controller.partition_changes import change_partition
 from barnabas.metadata.partition_image import NO_LEADER
 from barnabas.wire.messages import alter_configs as plain
 from barnabas.wire.messages import incremental_alter_configs as incremental
@@ -16,11 +16,11 @@ from barnabas.wire.messages.metadata_records import ConfigRecord
 
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
 MIN_ISR = "min.insync.replicas"
-_SETTLES = frozenset({UNCLEAN_ELECTION, MIN_ISR})
+_ELECTION_SETTINGS = frozenset({UNCLEAN_ELECTION, MIN_ISR})
 """Settings that decide who may lead."""
 
 
-def replace_settings(
+def replace_configs(
     draft: Draft, settings: BrokerSettings, request: plain.AlterConfigsRequest
 ) -> plain.AlterConfigsResponse:
     """The older way: what is not named goes back to its default."""
@@ -33,11 +33,11 @@ def replace_settings(
                 error, message, resource.resource_type, resource.resource_name
             )
         )
-    _settle_where_needed(draft)
+    _elect_where_needed(draft)
     return response
 
 
-def change_settings(
+def change_configs(
     draft: Draft, settings: BrokerSettings, request: incremental.IncrementalAlterConfigsRequest
 ) -> incremental.IncrementalAlterConfigsResponse:
     """The newer way: only what is named changes."""
@@ -50,7 +50,7 @@ def change_settings(
                 error, message, resource.resource_type, resource.resource_name
             )
         )
-    _settle_where_needed(draft)
+    _elect_where_needed(draft)
     return response
 
 
@@ -78,15 +78,15 @@ def _alter(
     return 0, None
 
 
-def _settle_where_needed(draft: Draft) -> None:
+def _elect_where_needed(draft: Draft) -> None:
     """Settle what waits for a setting that has just changed.
 
     Unclean elections may be allowed now: then offline partitions need not wait. And where fewer
     replicas have to be in sync than before, the leader commits again without the eligible ones.
     """
-    if not any(isinstance(r, ConfigRecord) and r.name in _SETTLES for r in draft.records):
+    if not any(isinstance(r, ConfigRecord) and r.name in _ELECTION_SETTINGS for r in draft.records):
         return
     for topic in draft.image.topics.values():
         for partition in topic.partitions:
             if partition.leader == NO_LEADER or partition.elr:
-                settle(draft, topic, partition)
+                change_partition(draft, topic, partition)

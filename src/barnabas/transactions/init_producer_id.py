@@ -23,8 +23,8 @@ from collections.abc import Callable
 
 from barnabas.transactions.config import TransactionConfig
 from barnabas.transactions.decision import TransactionDecision
-from barnabas.transactions.end import abort_and_fence
-from barnabas.transactions.fencing import in_version
+from barnabas.transactions.end_txn import abort_and_fence
+from barnabas.transactions.identity_check import in_version
 from barnabas.transactions.image import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
@@ -60,7 +60,7 @@ def refused(error: ErrorCode, api_version: int) -> InitProducerIdResponse:
     )
 
 
-def init(
+def init_producer_id(
     transaction: Transaction,
     request: InitProducerIdRequest,
     token: object,

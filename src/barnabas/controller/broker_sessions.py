@@ -12,7 +12,7 @@ _MOST_FORGIVEN = 2
 
 
 @dataclass(slots=True)
-class Session:
+class BrokerSession:
     """One broker, as long as it is heard of."""
 
     deadline_ms: int | None
@@ -27,20 +27,22 @@ class Session:
     """How much the others have to have replayed before it may shut down: who leads in its place."""
 
 
-class Sessions:
+class BrokerSessions:
     """The sessions of all brokers, by id."""
 
     def __init__(self, config: ControllerConfig, image: MetadataImage, now_ms: int) -> None:
         self._config = config
         deadline_ms = now_ms + config.session_timeout_ms
         self._sessions = {
-            broker.id: Session(None if broker.fenced else deadline_ms)
+            broker.id: BrokerSession(None if broker.fenced else deadline_ms)
             for broker in image.brokers.values()
         }
 
-    def heard(self, broker_id: int, metadata_offset: int, metadata_end_offset: int) -> Session:
+    def heard(
+        self, broker_id: int, metadata_offset: int, metadata_end_offset: int
+    ) -> BrokerSession:
         """A broker has called, and has replayed so much of what there is."""
-        session = self._sessions.setdefault(broker_id, Session(None))
+        session = self._sessions.setdefault(broker_id, BrokerSession(None))
         session.metadata_offset = metadata_offset
         if session.caught_up_offset is None:
             session.caught_up_offset = metadata_end_offset

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 
 
-class Alarms:
+class DeadlineQueue:
     __slots__ = ("_heap", "_set_for_ms")
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ what they are about to write to.
 from collections.abc import Callable, Collection
 
 from barnabas.transactions.decision import TopicPartition, TransactionDecision
-from barnabas.transactions.fencing import check_identity, in_version
+from barnabas.transactions.identity_check import check_identity, in_version
 from barnabas.transactions.image import CLASSIC, EPOCH_BUMPED, Identity, TransactionImage
 from barnabas.transactions.records import partitions_by_topic
 from barnabas.transactions.state import TxnState
