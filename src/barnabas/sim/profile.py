@@ -55,6 +55,15 @@ _COMPACTING = {
 }
 """What groups and transactions are remembered by is compacted as it is written."""
 
+FLUSHED = {"log.flush.interval.messages": "1"}
+"""What is acknowledged survives a loss of power of all machines."""
+
+NOTICED = {
+    "log.segment.bytes": "1024",
+    "replica.high.watermark.checkpoint.interval.ms": "100",
+}
+"""Logs have more than one segment, and a replica soon knows how far it is committed."""
+
 
 @dataclass(frozen=True)
 class Profile:
@@ -93,7 +102,10 @@ class Profile:
 
 
 def draw_profile(random: Random, emphasis: str | None = None) -> Profile:
-    emphasis = emphasis or random.choice(EMPHASES)
+    return _with_rare_faults(random, _draw_profile(random, emphasis or random.choice(EMPHASES)))
+
+
+def _draw_profile(random: Random, emphasis: str) -> Profile:
     if emphasis != "transactions":
         return _draw(random, emphasis)
     profile = _draw(random, random.choice(_FAULTY))
@@ -111,6 +123,26 @@ def draw_profile(random: Random, emphasis: str | None = None) -> Profile:
         settings=profile.settings
         | {"transaction.state.log.num.partitions": str(random.choice((1, 1, 3)))}
         | random.choice(({}, _COMPACTING)),
+    )
+
+
+def _with_rare_faults(random: Random, profile: Profile) -> Profile:
+    """Now and then all machines lose power at once, or a replica is damaged, in any kind of run.
+
+    They come with the settings under which nothing may be lost by them.
+    """
+    draw = random.random()
+    if draw < 0.15:
+        faults, settings = ["blackout"], FLUSHED
+    elif draw < 0.35:
+        faults, settings = ["lose_directory", "make_hole"], NOTICED
+    else:
+        return profile
+    weight = max(1, sum(profile.faults.values()) // 12)
+    return replace(
+        profile,
+        faults=dict.fromkeys(faults, weight) | profile.faults,
+        settings=settings | profile.settings,
     )
 
 
@@ -167,10 +199,7 @@ def _draw(random: Random, emphasis: str) -> Profile:
                 replication_factor=3,
                 faults={"lose_directory": 4, "make_hole": 6, "kill": 3, "kill_leader": 3},
                 restarts_ms=(1, 50, 400, 2_000),
-                settings={
-                    "log.segment.bytes": "1024",
-                    "replica.high.watermark.checkpoint.interval.ms": "100",
-                },
+                settings=NOTICED,
             )
         case "blackout":
             return replace(
@@ -179,7 +208,7 @@ def _draw(random: Random, emphasis: str) -> Profile:
                 fault_every_ms=1_200,
                 faults={"blackout": 5, "kill": 2, "kill_leader": 2, "power_loss": 1},
                 restarts_ms=(1, 50, 400, 1_500),
-                settings={"log.flush.interval.messages": "1"},
+                settings=FLUSHED,
             )
         case "network":
             return replace(
