@@ -56,7 +56,7 @@ def test_lines_are_seen_when_the_last_one_is_sent(
     cli: Cli, topic: str, transactional_id: str, open_transaction: "subprocess.Popen[bytes]"
 ) -> None:
     assert committed_lines(cli, topic) == []
-    assert end(open_transaction) == (0, "")
+    assert end(open_transaction) == (0, f"sent 1 record to {topic}, partition 1\n")
     wait_for_committed(cli, topic, "one")
     (described,) = cli.json("transactions", "describe", transactional_id)
     assert described["state"].endswith("Commit")
@@ -65,7 +65,7 @@ def test_lines_are_seen_when_the_last_one_is_sent(
 def test_an_interrupted_producer_leaves_nothing(
     cli: Cli, topic: str, open_transaction: "subprocess.Popen[bytes]"
 ) -> None:
-    assert interrupt(open_transaction)[0] == 130
+    assert interrupt(open_transaction) == (130, b"", b"rolled back the transaction\n")
     assert committed_lines(cli, topic) == []
     assert cli.ok("consume", topic, "--no-follow").split() == ["one"]
     cli.ok("produce", topic, stdin="two\n")

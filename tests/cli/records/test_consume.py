@@ -59,7 +59,9 @@ def test_fields_and_templates(cli: Cli, new_topic: NewTopic) -> None:
         f"{topic}\t0\t1\tnull\tw\t",
     ]
     assert shown("--print", "key", "--null-marker", "(none)") == ["k", "(none)"]
-    assert shown("--print", "timestamp")[0].endswith("Z")
+    assert shown("--print", "time")[0].endswith("Z")
+    for field in ("timestamp", "time", "key_size", "value_size", "headers"):
+        assert shown("--print", field) == shown("--format", f"{{{field}}}"), field
     assert shown("--format", r"%t/%p@%o: %k -> %v\n") == [
         f"{topic}/0@0: k -> v",
         f"{topic}/0@1: null -> w",
@@ -70,7 +72,7 @@ def test_fields_and_templates(cli: Cli, new_topic: NewTopic) -> None:
     ]
     assert "%q" in cli.fails(2, "consume", topic, "--format", "%q")
     assert "{nope}" in cli.fails(2, "consume", topic, "--format", "{nope}")
-    assert "choose from" in cli.fails(2, "consume", topic, "--print", "nope")
+    assert "unknown field 'nope'" in cli.fails(2, "consume", topic, "--print", "nope")
 
 
 def test_deserializers(cli: Cli, new_topic: NewTopic) -> None:
@@ -175,6 +177,9 @@ def test_options_that_make_no_sense(cli: Cli, new_topic: NewTopic, options: list
     cli.fails(2, "consume", new_topic(), *options)
 
 
-def test_an_unknown_topic(cli: Cli, name: str) -> None:
+def test_an_unknown_topic(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic()
+    typo = f"{topic[:-1]}_"
     for options in ([], ["--group", "g"]):
-        assert f"topic {name}: it does not exist" in cli.fails(1, "consume", name, *options)
+        error = cli.fails(1, "consume", typo, *options)
+        assert f"topic {typo} does not exist; did you mean {topic}?" in error

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.cli.conftest import Cli, interrupt
+from tests.conftest import MakeBroker
 from tests.support.wait import wait_until
 
 NewTopic = Callable[..., str]
@@ -98,9 +99,11 @@ def test_a_line_without_separator_ends_it_after_what_came_before(
 def test_what_was_not_delivered_is_counted(cli: Cli, new_topic: NewTopic) -> None:
     topic = new_topic()
     cli.ok("configs", "set", "topic", topic, "max.message.bytes=1000")
-    done = cli.run("produce", topic, "--json", stdin="small\n" + "x" * 2_000 + "\nsmall\n")
+    lines = [json.dumps({"value": value}) for value in ("small", "x" * 2_000, "small")]
+    done = cli.run("produce", topic, "--json", stdin="\n".join(lines))
     assert done.returncode == 1
-    assert json.loads(done.stdout) == {"delivered": 2, "failed": 1}
+    report = {"topic": topic, "delivered": 2, "failed": 1, "partitions": [0]}
+    assert json.loads(done.stdout) == report
     assert b"1 of 3 records were not delivered" in done.stderr
     assert b"max.message.bytes" in done.stderr
     many = "".join(f"{i:0100}\n" for i in range(100))
@@ -134,8 +137,41 @@ def test_options_that_do_not_go_together(cli: Cli) -> None:
     cli.fails(2, "produce", "t", "--header", "x")
 
 
-def test_an_unknown_topic(cli: Cli, name: str) -> None:
-    assert f"topic {name}: it does not exist" in cli.fails(1, "produce", name, stdin="x\n")
+def test_an_unknown_topic(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic()
+    typo = f"{topic[:-1]}_"
+    error = cli.fails(1, "produce", typo, stdin="x\n")
+    assert f"topic {typo} does not exist" in error
+    assert f"did you mean {topic}" in error
+    assert "--create" in error
+
+
+def test_a_topic_is_created_only_if_asked_for(make_broker: MakeBroker, name: str) -> None:
+    """Even if the broker creates topics that clients ask for."""
+    cli = Cli(make_broker(auto_create_topics_enable="true", num_partitions="2").bootstrap)
+    assert "--create" in cli.fails(1, "produce", name, stdin="x\n")
+    assert cli.json("topics", "list") == []
+    done = cli.run("produce", name, "--create", stdin="x\n")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.decode().splitlines()[0] == f"created topic {name}, 2 partitions"
+    cli.ok("produce", name, "--create", stdin="y\n")
+    assert sorted(str(record["value"]) for record in read(cli, name)) == ["x", "y"]
+
+
+def test_what_was_sent_is_said(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic(3)
+    done = cli.run("produce", topic, "--partition", "1", stdin="x\n")
+    assert done.stderr.decode() == f"sent 1 record to {topic}, partition 1\n"
+    done = cli.run("produce", topic, stdin="".join(f"{i}\n" for i in range(1_000)))
+    assert done.stderr.decode().startswith(f"sent 1,000 records to {topic}, partition")
+    lines = "".join(f'{{"partition": {p}, "value": "x"}}\n' for p in (0, 1, 2))
+    done = cli.run("produce", topic, "--json", "--keep-partitions", stdin=lines)
+    assert done.stderr == b""
+    assert json.loads(done.stdout)["partitions"] == [0, 1, 2]
+    done = cli.run("produce", topic, "--quiet", stdin="x\n")
+    assert (done.returncode, done.stderr) == (0, b"")
+    done = cli.run("produce", topic)
+    assert done.stderr.decode() == f"sent 0 records to {topic}\n"
 
 
 def unread(process: "subprocess.Popen[bytes]") -> int:
@@ -158,7 +194,7 @@ def test_interrupting_delivers_what_was_typed(cli: Cli, new_topic: NewTopic) -> 
     time.sleep(0.3)  # what it has read, it still has to take in
     code, _, error = interrupt(process)
     assert code == 130
-    assert error == b""
+    assert error.decode() == f"sent 2 records to {topic}, partition 0\n"
     assert [record["value"] for record in read(cli, topic)] == ["typed", "half a line and its end"]
 
 
@@ -175,7 +211,7 @@ def test_a_terminal_sees_a_summary(cli: Cli, new_topic: NewTopic) -> None:
             check=False,
         )
         assert done.returncode == 0
-        assert b"2 records delivered" in os.read(ours, 10_000)
+        assert b"sent 2 records to" in os.read(ours, 10_000)
     finally:
         os.close(ours)
         os.close(theirs)

@@ -71,11 +71,11 @@ def test_a_broker_that_stays_away_is_reported_with_what_was_lost(
     own.ok("topics", "create", "t")
     producer = own.start("produce", "t", "--timeout", "1", "--json", stdin=subprocess.PIPE)
     assert producer.stdin is not None
-    producer.stdin.write(b"1\n")
+    producer.stdin.write(b'{"value": "1"}\n')
     producer.stdin.flush()
     wait_until(lambda: own.ok("consume", "t", "--no-follow") == "1\n", "nothing is delivered")
     broker.kill()
-    out, error = producer.communicate(b"2\n3\n", timeout=60)
+    out, error = producer.communicate(b'{"value": "2"}\n{"value": "3"}\n', timeout=60)
     assert producer.returncode == 1
-    assert json.loads(out) == {"delivered": 1, "failed": 2}
+    assert json.loads(out) == {"topic": "t", "delivered": 1, "failed": 2, "partitions": [0]}
     assert b"2 of 3 records were not delivered" in error

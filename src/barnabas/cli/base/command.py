@@ -38,7 +38,8 @@ Bootstrap = Annotated[
         show_default=False,
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+JSON_HELP = "Print JSON, for scripts."
+AsJson = Annotated[bool, typer.Option("--json", help=JSON_HELP)]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Show tracebacks of errors.")]
 
 
@@ -106,7 +107,7 @@ class UsageError(CommandError):
 
 
 def cluster_command(
-    function: Callable[..., Coroutine[Any, Any, int | None]],
+    function: Callable[..., Coroutine[Any, Any, int | None]], *, json_help: str = JSON_HELP
 ) -> Callable[..., None]:
     """Make a typer command from an async function; it may return an exit code."""
 
@@ -134,7 +135,8 @@ def cluster_command(
 
         exit_with(call, verbose=verbose or before.verbose)
 
-    common = {"bootstrap": (Bootstrap, None), "as_json": (AsJson, False)}
+    as_json = Annotated[bool, typer.Option("--json", help=json_help)]
+    common = {"bootstrap": (Bootstrap, None), "as_json": (as_json, False)}
     _take_over_signature(run, function, {**common, "verbose": (Verbose, False)})
     return run
 

@@ -74,6 +74,11 @@ def _print_plain(
         print_line("  ".join(padded).rstrip())
 
 
+def counted(number: int, noun: str) -> str:
+    """A number and its noun: 1 record, 2,000 records."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def human_size(size: int) -> str:
     """Bytes as people read them."""
     amount = float(size)

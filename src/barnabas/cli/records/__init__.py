@@ -1,6 +1,7 @@
 """`barnabas produce` and `barnabas consume`.
 
 produce           the command, its options
+input_format      lines of text or JSON as records to send
 produce_loop      reads lines, sends records, reports
 consume           the command, its options
 consume_loop      fetches, prints, commits, and knows when to end

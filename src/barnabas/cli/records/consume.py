@@ -94,7 +94,8 @@ async def consume(
         typer.Option(
             "--print",
             metavar="FIELD,...",
-            help="Of topic, partition, offset, timestamp, key, value, headers; with tabs.",
+            help="Fields to print, tabs between them: topic, partition, offset, timestamp, time, "
+            "key, value, headers, key_size, value_size.",
         ),
     ] = "value",
     template: Annotated[
@@ -103,7 +104,8 @@ async def consume(
             "--format",
             "-f",
             metavar="TEMPLATE",
-            help="A template such as '%t/%p@%o: %k -> %v' or '{time} {value}'.",
+            help="Template with the fields of --print, such as '{time} {value}', or with kcat's "
+            "tokens, such as '%t/%p@%o: %k -> %v'.",
         ),
     ] = None,
     key_deserializer: Annotated[
@@ -121,6 +123,7 @@ async def consume(
     Without a group, reading starts at the next record, with --no-follow at the oldest one. With a
     group it starts where the group has committed; offsets of printed records are committed.
     """
+    from barnabas.cli.base.topic_names import no_such_topic, topic_exists
     from barnabas.cli.records import record_format
     from barnabas.cli.records.consume_loop import Limits, consume_group, consume_partitions
     from barnabas.cli.records.start_offsets import parse_start
@@ -143,6 +146,9 @@ async def consume(
     level = IsolationLevel[isolation.value.upper()]
     limits = Limits(max_messages, follow, timeout_s)
     async with session.connect() as cluster:
+        for topic in topics:
+            if not await topic_exists(cluster, topic):
+                raise await no_such_topic(cluster, topic, "see `barnabas topics list`")
         if group is None:
             return await consume_partitions(
                 session, cluster, topics, partition, start, render, limits, level

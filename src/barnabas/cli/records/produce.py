@@ -1,19 +1,26 @@
 """`barnabas produce`: lines from standard input to a topic."""
 
 import sys
+from contextlib import suppress
 from enum import StrEnum
-from typing import Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from barnabas.cli.base.command import Session, UsageError, cluster_command
+from barnabas.cli.base.output import counted, say
 from barnabas.cli.base.pairs import parse_pairs
+
+if TYPE_CHECKING:
+    from barnabas.client.connect.cluster_client import ClusterClient
 
 EPILOG = """\b
 Examples:
-  echo hello | barnabas produce greetings
+  echo hello | barnabas produce greetings --create
   barnabas produce orders --key-separator : --compression zstd < orders.txt
   barnabas produce orders --transactional-id nightly-load < orders.txt
+  barnabas consume orders --no-follow --json | barnabas produce copy --json --create
 """
 
 
@@ -35,7 +42,10 @@ class Codec(StrEnum):
     ZSTD = "zstd"
 
 
-@cluster_command
+@partial(
+    cluster_command,
+    json_help="Read lines as `consume --json` prints them; print the result as JSON.",
+)
 async def produce(
     session: Session,
     topic: Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)],
@@ -54,6 +64,12 @@ async def produce(
             "--partition", "-p", metavar="N", min=0, help="Default: by the key, else spread evenly."
         ),
     ] = None,
+    keep_partitions: Annotated[
+        bool,
+        typer.Option(
+            "--keep-partitions", help="Send to the partition that each line of --json names."
+        ),
+    ] = False,
     acks: Annotated[
         Acks, typer.Option(help="Who must have stored a record: nobody, its leader, all replicas.")
     ] = Acks.ALL,
@@ -84,6 +100,12 @@ async def produce(
             metavar="ID", help="Send everything in one transaction: all of it is seen, or nothing."
         ),
     ] = None,
+    create: Annotated[
+        bool, typer.Option("--create", help="Create the topic if it does not exist.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print nothing unless something fails.")
+    ] = False,
     transaction_timeout_s: Annotated[
         float,
         typer.Option(
@@ -95,34 +117,76 @@ async def produce(
         ),
     ] = 60,
 ) -> None:
-    """Send each line of standard input as a record."""
-    from barnabas.cli.records.produce_loop import headers_of, parser, produce_lines
+    """Send each line of standard input as a record.
+
+    With --json each line is an object as `barnabas consume --json` prints it, with its key, headers
+    and timestamp; bytes that are not text are in base64.
+    """
+    from barnabas.cli.records.input_format import headers_of, json_parser, text_parser
+    from barnabas.cli.records.produce_loop import produce_lines
     from barnabas.client.producer.record_producer import ACKS_ALL, RecordProducer
     from barnabas.records.compression import Compression
 
-    if key is not None and key_separator is not None:
-        raise UsageError("--key and --key-separator cannot go together")
-    if key_separator == "":
-        raise UsageError("--key-separator must not be empty")
-    if sys.stdin is None:
-        raise UsageError("standard input is closed, there is nothing to read records from")
-    parse = parser(key, key_separator, null_marker)
     headers = headers_of(parse_pairs(header or [], "--header"))
+    if session.as_json:
+        _check_json_options(key, key_separator, null_marker, partition, keep=keep_partitions)
+        parse = json_parser(headers, partition=partition, keep_partitions=keep_partitions)
+    elif keep_partitions:
+        raise UsageError("--keep-partitions needs --json: lines of text have no partitions")
+    else:
+        _check_text_options(key, key_separator)
+        parse = text_parser(key, key_separator, null_marker, headers, partition)
+    if sys.stdin is None:
+        raise UsageError("standard input is closed: there are no records to read")
     async with session.connect() as cluster:
         producer = RecordProducer(
             cluster,
             acks=ACKS_ALL if acks is Acks.ALL else int(acks.value),
             compression=Compression[compression.name],
             delivery_timeout_ms=int(timeout_s * 1000),
+            auto_create=False,
             transactional_id=transactional_id,
             transaction_timeout_ms=int(transaction_timeout_s * 1000),
         )
-        await produce_lines(
-            producer,
-            topic,
-            partition,
-            parse,
-            headers,
-            in_transaction=transactional_id is not None,
-            as_json=session.as_json,
-        )
+        await _find_topic(cluster, topic, create=create, quiet=quiet)
+        await produce_lines(producer, topic, parse, as_json=session.as_json, quiet=quiet)
+
+
+def _check_json_options(
+    key: str | None,
+    key_separator: str | None,
+    null_marker: str | None,
+    partition: int | None,
+    *,
+    keep: bool,
+) -> None:
+    texts = {"--key": key, "--key-separator": key_separator, "--null-marker": null_marker}
+    for option, value in texts.items():
+        if value is not None:
+            raise UsageError(f"{option} is for lines of text; with --json each line has its key")
+    if keep and partition is not None:
+        raise UsageError("give either --partition or --keep-partitions")
+
+
+def _check_text_options(key: str | None, key_separator: str | None) -> None:
+    if key is not None and key_separator is not None:
+        raise UsageError("give either --key or --key-separator")
+    if key_separator == "":
+        raise UsageError("--key-separator is empty; give the text between key and value")
+
+
+async def _find_topic(cluster: "ClusterClient", topic: str, *, create: bool, quiet: bool) -> None:
+    """A mistyped name creates no topic, even if the broker would."""
+    from barnabas.cli.base.topic_names import no_such_topic, topic_exists
+    from barnabas.client.admin.topics import create_topic
+    from barnabas.errors import TopicExists
+
+    if await topic_exists(cluster, topic):
+        return
+    if not create:
+        raise await no_such_topic(cluster, topic, "use --create to create it")
+    with suppress(TopicExists):  # somebody else was faster
+        await create_topic(cluster, topic)
+    found = await cluster.topic(topic, auto_create=True)  # waits until brokers know of it
+    if not quiet:
+        say(f"created topic {topic}, {counted(len(found.partitions), 'partition')}")

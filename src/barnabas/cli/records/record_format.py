@@ -3,24 +3,24 @@
 Templates know kcat's tokens and named fields, which may be mixed:
 
     %t {topic}   %p {partition}   %o {offset}   %T {timestamp}  ms since 1970   {time}  ISO 8601
-    %k {key}     %v %s {value}    %h {headers}  %K %S  sizes of key and value, -1 for null
+    %k {key}     %v %s {value}    %h {headers}
+    %K {key_size}   %S {value_size}             in bytes, -1 for null
     %% {{ }}     a percent sign, braces         \\n \\t \\r \\0 \\\\ \\xNN
 """
 
 import json
 import os
 import re
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 
 from barnabas.cli.base.command import UsageError
 from barnabas.cli.base.times import format_time
-from barnabas.cli.records.deserializers import Deserializer, decoder, renderer
+from barnabas.cli.records.deserializers import Deserializer, JsonValue, decoder, renderer
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.records.record import Headers, Record
 
 Renderer = Callable[[TopicPartition, Record], bytes]
-
-FIELDS = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
 
 _TOKENS = {
     "t": "topic",
@@ -46,8 +46,8 @@ _CONTROLS = {
 
 
 def compile_json(key: Deserializer, value: Deserializer) -> Renderer:
-    """One JSON object a line."""
-    key_of, value_of = decoder(key), decoder(value)
+    """One JSON object a line, as `input_format` reads it. Bytes that are not UTF-8 are base64."""
+    key_of, value_of = _json_field("key", key), _json_field("value", value)
 
     def render(partition: TopicPartition, record: Record) -> bytes:
         shown = {
@@ -55,27 +55,48 @@ def compile_json(key: Deserializer, value: Deserializer) -> Renderer:
             "partition": partition.partition,
             "offset": record.offset,
             "timestamp": record.timestamp,
-            "key": None if record.key is None else key_of(record.key),
-            "value": None if record.value is None else value_of(record.value),
-            "headers": [
-                [name, None if data is None else data.decode(errors="backslashreplace")]
-                for name, data in record.headers
-            ],
+            **key_of(record.key),
+            **value_of(record.value),
+            "headers": [[name, _json_header(data)] for name, data in record.headers],
         }
         return json.dumps(shown, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
 
     return render
 
 
+def _json_field(
+    name: str, deserializer: Deserializer
+) -> Callable[[bytes | None], dict[str, JsonValue]]:
+    decode = decoder(deserializer)
+    is_text = deserializer in (Deserializer.STRING, Deserializer.RAW)
+
+    def field(data: bytes | None) -> dict[str, JsonValue]:
+        if data is None:
+            return {name: None}
+        try:
+            return {name: data.decode() if is_text else decode(data)}
+        except UnicodeDecodeError:
+            return {f"{name}_base64": b64encode(data).decode()}
+
+    return field
+
+
+def _json_header(data: bytes | None) -> JsonValue:
+    try:
+        return None if data is None else data.decode()
+    except UnicodeDecodeError:
+        return {"base64": b64encode(data or b"").decode()}
+
+
 def compile_fields(
     fields: Sequence[str], key: Deserializer, value: Deserializer, null_marker: bytes
 ) -> Renderer:
-    """The named fields, separated by tabs; timestamps in ISO 8601."""
-    unknown = [field for field in fields if field not in FIELDS]
-    if unknown or not fields:
-        raise UsageError(f"--print {','.join(unknown)}: choose from {','.join(FIELDS)}")
+    """The named fields, separated by tabs."""
     known = _renderers(key, value, null_marker)
-    chosen = [known["time" if field == "timestamp" else field] for field in fields]
+    unknown = [field for field in fields if field not in known]
+    if unknown or not fields:
+        raise UsageError(f"--print: unknown field {unknown[0]!r}; use {', '.join(known)}")
+    chosen = [known[field] for field in fields]
     if len(chosen) == 1:
         only = chosen[0]
         return lambda partition, record: only(partition, record) + b"\n"
@@ -117,7 +138,7 @@ def _piece(match: re.Match[str], known: dict[str, Renderer]) -> bytes | Renderer
         return bytes.fromhex(match["byte"])
     if match["escape"]:
         if match["escape"] not in _ESCAPES:
-            raise UsageError(f"--format: {match[0]!r} is unknown; there are \\n \\t \\r \\0 \\xNN")
+            raise UsageError(f"--format: unknown escape {match[0]!r}; use \\n \\t \\r \\0 \\xNN")
         return _ESCAPES[match["escape"]]
     if match["token"] == "%":  # noqa: S105 - a percent sign
         return b"%"
@@ -125,7 +146,7 @@ def _piece(match: re.Match[str], known: dict[str, Renderer]) -> bytes | Renderer
     if name is None or name not in known:
         tokens = " ".join(f"%{token}" for token in _TOKENS)
         fields = " ".join(f"{{{field}}}" for field in known)
-        raise UsageError(f"--format: {match[0]!r} is unknown; there are {tokens} {fields}")
+        raise UsageError(f"--format: unknown field {match[0]!r}; use {tokens} {fields}")
     return known[name]
 
 
