@@ -74,6 +74,13 @@ def test_missing_files_are_found() -> None:
     assert missing_files(text) == ["log/cellar.py", "broker/attic/"]
 
 
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    navigation = (ROOT / "tools" / "site.toml").read_text()
+    for page in (ROOT / "docs").rglob("*.md"):
+        name = str(page.relative_to(ROOT / "docs")).replace("README.md", "index.md")
+        assert f'"{name}"' in navigation, name
+
+
 def test_broken_links_are_found() -> None:
     text = """# A page
 
