@@ -157,8 +157,8 @@ def test_seeking_before_anything_was_read(
     face: Face, servers: str, topic_with: Fill, group: str | None
 ) -> None:
     topic = topic_with(10, 2)
-    news: list[int] = []
-    settings = {"group": group and f"{group}-{topic}", "on_assigned": news.append}
+    event: list[int] = []
+    settings = {"group": group and f"{group}-{topic}", "on_assigned": event.append}
     with face.consumer(servers, topic, **settings) as consumer:
         with pytest.raises(InvalidArgument, match="when it begins to read"):
             consumer.position(TopicPartition(topic, 0))
@@ -166,7 +166,7 @@ def test_seeking_before_anything_was_read(
         consumer.seek_to_end(TopicPartition(topic, 1))
         assert read(consumer, 5) == [0, 2, 4, 6, 8]
         assert consumer.poll(0.2) == []
-    assert len(news) == (1 if group else 0)
+    assert len(event) == (1 if group else 0)
 
 
 def test_seeking_in_the_middle_of_a_loop(face: Face, servers: str, topic_with: Fill) -> None:

@@ -35,7 +35,7 @@ class Member:
         **settings: Any,
     ) -> None:
         self.messages: list[Message] = []
-        self.news: list[tuple[str, list[int]]] = []
+        self.event: list[tuple[str, list[int]]] = []
         self.error: BaseException | None = None
         self.consumer = barnabas.Consumer(
             servers,
@@ -49,7 +49,7 @@ class Member:
         self._thread = threading.Thread(target=self._run)
 
     def _note(self, what: str) -> Callable[[list[TopicPartition]], None]:
-        return lambda each: self.news.append((what, sorted(one.partition for one in each)))
+        return lambda each: self.event.append((what, sorted(one.partition for one in each)))
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -101,11 +101,11 @@ def test_members_share_the_partitions_and_nothing_is_read_twice(
         wait_until(lambda: len(first.messages) + len(second.messages) == 100)
         time.sleep(0.2)
     assert values([first, second]) == list(range(100))
-    assert first.news[:2] == [("assigned", [0, 1, 2, 3]), ("revoked", [0, 1, 2, 3])]
-    assert first.news[2][0] == "assigned"
-    assert len(first.news[2][1]) == 2
-    assert first.news[-2:] == [("assigned", [0, 1, 2, 3]), ("revoked", [0, 1, 2, 3])]
-    assert [what for what, _ in second.news] == ["assigned", "revoked"]
+    assert first.event[:2] == [("assigned", [0, 1, 2, 3]), ("revoked", [0, 1, 2, 3])]
+    assert first.event[2][0] == "assigned"
+    assert len(first.event[2][1]) == 2
+    assert first.event[-2:] == [("assigned", [0, 1, 2, 3]), ("revoked", [0, 1, 2, 3])]
+    assert [what for what, _ in second.event] == ["assigned", "revoked"]
 
 
 def test_partitions_are_committed_before_they_go(servers: str, topic_with: Fill) -> None:
@@ -149,7 +149,7 @@ def test_a_handler_slower_than_the_session_stays(servers: str, topic_with: Fill)
         wait_until(lambda: len(member.messages) == 2)
         assert member.id == born
     assert member.values == [0, 1]
-    assert [what for what, _ in member.news] == ["assigned", "revoked"]
+    assert [what for what, _ in member.event] == ["assigned", "revoked"]
 
 
 def test_a_rebalance_waits_for_the_handler(servers: str, topic_with: Fill) -> None:
@@ -162,7 +162,7 @@ def test_a_rebalance_waits_for_the_handler(servers: str, topic_with: Fill) -> No
             wait_until(lambda: len(slow.messages) + len(other.messages) == 2)
             time.sleep(0.2)
     assert values([slow, other]) == [0, 1]
-    assert "lost" not in [what for what, _ in slow.news]
+    assert "lost" not in [what for what, _ in slow.event]
 
 
 def test_a_handler_slower_than_the_rebalance_stays(servers: str, topic_with: Fill) -> None:
@@ -187,7 +187,7 @@ def test_a_handler_slower_than_the_rebalance_stays(servers: str, topic_with: Fil
             fill(servers, topic, range(2, 22), 2)
             wait_until(lambda: {*slow.values, *other.values} == set(range(22)))
             assert slow.id == born
-    lost = [partitions for what, partitions in slow.news if what == "lost"]
+    lost = [partitions for what, partitions in slow.event if what == "lost"]
     assert lost == [sorted(got)]
     # What it was at work on is read again only by who got the partition meanwhile.
     again = [0] if at_work_on == 0 else [1]
@@ -217,19 +217,19 @@ def test_a_blocking_handler_in_asyncio_stays(servers: str, topic_with: Fill) -> 
     topic = topic_with(2)
 
     async def main() -> None:
-        news: list[str] = []
+        event: list[str] = []
 
         async def assigned(_partitions: list[TopicPartition]) -> None:
             await asyncio.sleep(0)
-            news.append("assigned")
+            event.append("assigned")
 
         async with barnabas.aio.Consumer(
             servers,
             topic,
             group=topic,
             on_assigned=assigned,
-            on_lost=lambda _partitions: news.append("lost"),
-            on_revoked=lambda _partitions: news.append("revoked"),
+            on_lost=lambda _partitions: event.append("lost"),
+            on_revoked=lambda _partitions: event.append("revoked"),
             **SHORT_SESSION,
         ) as consumer:
             seen = []
@@ -239,8 +239,8 @@ def test_a_blocking_handler_in_asyncio_stays(servers: str, topic_with: Fill) -> 
                     break
                 time.sleep(2.0)  # the whole program stands still
             assert seen == [0, 1]
-            assert news == ["assigned"]
-        assert news == ["assigned", "revoked"]
+            assert event == ["assigned"]
+        assert event == ["assigned", "revoked"]
 
     asyncio.run(main())
 
@@ -255,7 +255,7 @@ def test_who_was_thrown_out_is_told_and_comes_back(servers: str, topic_with: Fil
         wait_until(lambda: member.id not in ("", born))
         fill(servers, topic, range(4, 8), 2)
         wait_until(lambda: len(member.messages) == 8)
-    assert member.news[:3] == [("assigned", [0, 1]), ("lost", [0, 1]), ("assigned", [0, 1])]
+    assert member.event[:3] == [("assigned", [0, 1]), ("lost", [0, 1]), ("assigned", [0, 1])]
     assert sorted(member.values) == list(range(8))
 
 

@@ -202,7 +202,7 @@ def test_a_slow_stream_is_waited_for_in_the_end(
 
 def test_streams_take_part_in_a_rebalance(servers: str, topic_with: Fill) -> None:
     topic = topic_with(100, 4)
-    news: list[str] = []
+    event: list[str] = []
     settings: dict[str, Any] = {
         "group": topic,
         "session_timeout_ms": 10_000,
@@ -211,9 +211,9 @@ def test_streams_take_part_in_a_rebalance(servers: str, topic_with: Fill) -> Non
     with barnabas.Consumer(
         servers,
         topic,
-        on_assigned=lambda each: news.append(f"assigned {len(each)}"),
-        on_revoked=lambda each: news.append(f"revoked {len(each)}"),
-        on_lost=lambda each: news.append(f"lost {len(each)}"),
+        on_assigned=lambda each: event.append(f"assigned {len(each)}"),
+        on_revoked=lambda each: event.append(f"revoked {len(each)}"),
+        on_lost=lambda each: event.append(f"lost {len(each)}"),
         **settings,
     ) as consumer:
         workers = Workers(consumer.streams(3), lambda _number, _message: time.sleep(0.002))
@@ -227,8 +227,8 @@ def test_streams_take_part_in_a_rebalance(servers: str, topic_with: Fill) -> Non
             while {int(m.value) for got in (*workers.got, fresh) for m in got} != set(range(140)):
                 assert time.monotonic() < end
                 fresh += other.poll(0.1)
-            assert news[:2] == ["assigned 4", "revoked 4"]
-            assert news[2] == "assigned 2"
+            assert event[:2] == ["assigned 4", "revoked 4"]
+            assert event[2] == "assigned 2"
         seen = [int(m.value) for got in (*workers.got, fresh) for m in got]
         assert len(seen) == len(set(seen))  # it had time to finish, so nothing came twice
     workers.join()

@@ -191,7 +191,7 @@ def test_a_callback_that_would_wait_for_itself_is_told() -> None:
             clock.age_s()
 
         with pytest.raises(WaitsForItself, match="callback of this Clock"):
-            clock._seat.submit(callback()).result(60)
+            clock._registration.submit(callback()).result(60)
 
 
 def test_a_client_that_is_dropped_is_closed_in_the_background() -> None:

@@ -226,7 +226,7 @@ def test_partitions_that_are_added_are_used(bootstrap: str, admin: barnabas.Admi
         admin.add_partitions(topic, 2)
         assert producer.send(topic, b"", partition=1).result(30).partition == 1
         admin.add_partitions(topic, 3)
-        refreshing = producer._producer._sending
+        refreshing = producer._producer._sender
         refreshing._refresh_at = 0.0
         refreshing._accumulator.wake()
         wait_until(lambda: len(producer._producer.routes[topic].adds) >= 3)

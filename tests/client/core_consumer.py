@@ -60,7 +60,7 @@ class CoreConsumer(ConsumerCore):
         traceback: TracebackType | None,
     ) -> None:
         if error is None:
-            self.outbox.settle()
+            self.delivery_queue.settle()
         await self.leave()
 
     @property
@@ -76,19 +76,19 @@ class CoreConsumer(ConsumerCore):
     @property
     def unavailable(self) -> Mapping[TopicPartition, BarnabasError]:
         """Partitions that cannot be fetched now, and why."""
-        return self.fetcher.away
+        return self.fetcher.unavailable
 
     async def poll(self, timeout_ms: int = 1_000) -> list[Message]:
         """What `Consumer.poll` returns."""
-        self.outbox.settle()
+        self.delivery_queue.settle()
         await asyncio.sleep(0)
-        messages = self.outbox.take(None)
+        messages = self.delivery_queue.take(None)
         deadline = monotonic() + timeout_ms / 1000
         while not messages:
             left_s = max(0.0, deadline - monotonic())
-            if await self.attend(left_s * 1000) is not None:
-                await self.heard()
-            messages = self.outbox.take(None)
+            if await self.wait_for_messages(left_s * 1000) is not None:
+                await self.event_handled()
+            messages = self.delivery_queue.take(None)
             if not left_s:
                 break
         return messages

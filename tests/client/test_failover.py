@@ -240,10 +240,10 @@ def test_an_old_story_is_not_believed_and_another_broker_is_asked() -> None:
             brokers.stale = {1: (1, 0)}
             brokers.elect(2)
             for _ in range(3):
-                await cluster.look_around(["t"])
+                await cluster.refresh_leaders(["t"])
             assert await cluster.leader(T0) == 2
             await cluster.refresh(["t"])
-            await cluster.look_around(["t"])
+            await cluster.refresh_leaders(["t"])
             assert await cluster.leader(T0) == 2
 
     run(main())

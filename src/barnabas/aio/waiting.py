@@ -10,7 +10,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from barnabas.client.engine import Core, take_seat
+from barnabas.client.engine import Core, register
 from barnabas.errors import BarnabasError
 
 T = TypeVar("T")
@@ -20,17 +20,17 @@ class Client:
     """The base of Producer, Consumer and Admin."""
 
     def __init__(self, core: Core, on_fork: Callable[[], object] = lambda: None) -> None:
-        self._seat = take_seat(core, type(self).__name__, on_fork)
+        self._registration = register(core, type(self).__name__, on_fork)
 
     async def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """What a coroutine of the core returns; cancelling cancels it there."""
-        future = self._seat.submit(coroutine)
+        future = self._registration.submit(coroutine)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             if _is_being_cancelled():
                 raise
-            raise self._seat.cut_short() from None
+            raise self._registration.cut_short() from None
 
     async def _breathe(self) -> None:
         """Let other tasks run, where nothing has to be waited for."""
@@ -44,9 +44,9 @@ class Client:
 
     async def close(self) -> None:
         """Finish what was begun, and leave nothing behind. Once is enough, twice does no harm."""
-        if self._seat.closed and self._seat.close().done():
+        if self._registration.closed and self._registration.close().done():
             return
-        closed = self._seat.close()
+        closed = self._registration.close()
         loop, done = asyncio.get_running_loop(), asyncio.Event()
 
         def wake(_: object) -> None:
@@ -57,10 +57,10 @@ class Client:
         try:
             await done.wait()
         except asyncio.CancelledError:
-            self._seat.hurry()
+            self._registration.hurry()
             raise
         error = closed.result()
-        self._seat.join()
+        self._registration.join()
         if error is not None:
             raise error
 
@@ -79,11 +79,11 @@ class Client:
         except BarnabasError as failure:
             if error is None:
                 raise
-            error.add_note(f"Besides, closing the {self._seat.name} failed: {failure}")
+            error.add_note(f"Besides, closing the {self._registration.name} failed: {failure}")
 
     def __del__(self) -> None:
-        if hasattr(self, "_seat"):  # else its making failed
-            self._seat.abandon(self)
+        if hasattr(self, "_registration"):  # else its making failed
+            self._registration.abandon(self)
 
 
 def _is_being_cancelled() -> bool:

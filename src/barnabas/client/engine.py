@@ -5,11 +5,11 @@ stops it, so nothing is left behind. Because it is not the application's thread,
 computes or blocks never holds up heartbeats, fetches or sends, in an asyncio program either.
 
     application's threads and loops              the engine's thread and loop
-    seat.submit(core.fetch(...))  ------------>  a task that runs the coroutine
+    registration.submit(core.fetch(...))  ---->  a task that runs the coroutine
           Future  <----------------------------  its result, or its exception
 
-A client takes a `Seat`. A core is made in the application's thread, so making it must not need a
-running loop; from then on only coroutines that are submitted touch it, unless it says otherwise.
+Each client has a `Registration`. A core is created in the application's thread, without a running
+loop; from then on only submitted coroutines touch it, unless it says otherwise.
 
 A client that nobody closes: when it is garbage collected, it is closed in the background; when the
 interpreter exits, there are `EXIT_TIMEOUT_S` for closing it, so a producer still sends what it has.
@@ -48,8 +48,8 @@ class Core(Protocol):
         """Finish what was begun and let everything go; may be cancelled by an impatient user."""
 
 
-class Seat:
-    """One client's place in the engine."""
+class Registration:
+    """One client's registration with the engine."""
 
     def __init__(
         self, engine: "_Engine", core: Core, name: str, on_fork: Callable[[], object]
@@ -180,7 +180,7 @@ class Seat:
 class _Engine:
     def __init__(self) -> None:
         self.forked = False
-        self.seats: set[Seat] = set()
+        self.registrations: set[Registration] = set()
         self._runner = asyncio.Runner(loop_factory=_new_loop)
         self.loop = self._runner.get_loop()
         self._stop = asyncio.Event()
@@ -188,12 +188,14 @@ class _Engine:
         self.thread = threading.Thread(target=self._run, name="barnabas-engine", daemon=True)
         self.thread.start()
 
-    def leave(self, seat: Seat, closed: Closed, error: BaseException | None) -> None:
+    def leave(
+        self, registration: Registration, closed: Closed, error: BaseException | None
+    ) -> None:
         """Called in the engine's thread; the last one stops it."""
         global _engine  # noqa: PLW0603 - there is one for each process
         with _lock:
-            self.seats.discard(seat)
-            last = not self.seats
+            self.registrations.discard(registration)
+            last = not self.registrations
             if last and _engine is self:
                 _engine = None
         if last:
@@ -223,18 +225,18 @@ _exiting = False
 _of_parents: list[_Engine] = []  # their sockets are shared with the parent: never touched again
 
 
-def take_seat(core: Core, name: str, on_fork: Callable[[], object]) -> Seat:
-    """A place in the engine of this process, which is started if there is none.
+def register(core: Core, name: str, on_fork: Callable[[], object]) -> Registration:
+    """Register a client with the engine of this process, which is started if there is none.
 
-    `on_fork` is called in child processes: it bars the ways that don't ask the seat first.
+    `on_fork` is called in child processes: it disables what does not check the registration.
     """
     global _engine  # noqa: PLW0603 - there is one for each process
     with _lock:
         if _engine is None:
             _engine = _Engine()
-        seat = Seat(_engine, core, name, on_fork)
-        _engine.seats.add(seat)
-        return seat
+        registration = Registration(_engine, core, name, on_fork)
+        _engine.registrations.add(registration)
+        return registration
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
@@ -252,22 +254,24 @@ def _close_all() -> None:
     with _lock:
         _exiting = True
         engine = _engine
-        seats = [] if engine is None else list(engine.seats)
+        registrations = [] if engine is None else list(engine.registrations)
     if engine is None:
         return
-    for seat in seats:
-        if not seat.closed and not seat.warned:
+    for registration in registrations:
+        if not registration.closed and not registration.warned:
             warnings.warn(
-                f"this {seat.name} was not closed before the program's end: use it in a `with` "
-                "block, or call its close()",
+                f"this {registration.name} was not closed before the program ended: use it in a "
+                "`with` block, or call its close()",
                 ResourceWarning,
                 stacklevel=1,
             )
-    known = [seat.close() for seat in seats if seat.hurried]  # whoever did that was told
-    closing = [seat.close() for seat in seats if not seat.hurried]
+    known = [
+        registration.close() for registration in registrations if registration.hurried
+    ]  # whoever did that was told
+    closing = [registration.close() for registration in registrations if not registration.hurried]
     late = wait(known + closing, EXIT_TIMEOUT_S).not_done
-    for seat in seats:
-        seat.hurry()
+    for registration in registrations:
+        registration.hurry()
     wait(late, _STOP_TIMEOUT_S)
     engine.thread.join(_STOP_TIMEOUT_S)
     for each in closing:
@@ -281,8 +285,8 @@ def _after_fork() -> None:
     _exiting = False
     if _engine is not None:
         _engine.forked = True
-        for seat in _engine.seats:
-            seat.on_fork()
+        for registration in _engine.registrations:
+            registration.on_fork()
         _of_parents.append(_engine)
         _engine = None
 

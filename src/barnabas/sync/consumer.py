@@ -143,7 +143,7 @@ class Consumer(PositionsAndOffsets):
         """
         on_revoked = self._callbacks[PartitionChange.REVOKED]
         try:
-            if on_revoked is not None and not self._seat.closed and self._core.assignment:
+            if on_revoked is not None and not self._registration.closed and self._core.assignment:
                 self._call(on_revoked, self._core.assignment)
         finally:
             super().close()
@@ -155,25 +155,25 @@ class Consumer(PositionsAndOffsets):
         traceback: TracebackType | None,
     ) -> None:
         if error is None:
-            self._outbox.settle_at_end()
+            self._delivery_queue.finish_at_end()
         elif not isinstance(error, Exception):  # somebody is impatient
-            self._core.goodbye_s = min(self._core.goodbye_s, _GOODBYE_S)
+            self._core.close_timeout_s = min(self._core.close_timeout_s, _GOODBYE_S)
         super().__exit__(error_type, error, traceback)
 
     # -- reading -------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Message]:
         """Message after message; ends only when somebody closes the consumer."""
-        outbox = self._begin_reading()
+        delivery_queue = self._begin_reading()
         while True:
-            for message in outbox.rest:
-                outbox.current = message
+            for message in delivery_queue.rest:
+                delivery_queue.current = message
                 yield message
-            outbox.settle()
+            delivery_queue.settle()
             self._breathe()
-            while not outbox.refill():
+            while not delivery_queue.refill():
                 try:
-                    self._attend(None)
+                    self._wait_for_messages(None)
                 except ClientClosed:
                     return
 
@@ -183,15 +183,15 @@ class Consumer(PositionsAndOffsets):
         Those beyond `max_records` come next time.
         """
         check_number("timeout_s", timeout_s)
-        outbox = self._begin_reading()
-        outbox.settle()
+        delivery_queue = self._begin_reading()
+        delivery_queue.settle()
         self._breathe()
-        messages = outbox.take(max_records)
+        messages = delivery_queue.take(max_records)
         deadline = monotonic() + timeout_s
         while not messages:
             left_s = max(0.0, deadline - monotonic())
-            self._attend(left_s)
-            messages = outbox.take(max_records)
+            self._wait_for_messages(left_s)
+            messages = delivery_queue.take(max_records)
             if not left_s:
                 break
         return messages
@@ -211,15 +211,15 @@ class Consumer(PositionsAndOffsets):
         from barnabas.client.consumer.table_poll import TablePoll
 
         check_number("timeout_s", timeout_s)
-        outbox = self._begin_reading()
-        polling = TablePoll(outbox, columns)
-        outbox.settle()
+        delivery_queue = self._begin_reading()
+        polling = TablePoll(delivery_queue, columns)
+        delivery_queue.settle()
         self._breathe()
         polling.take()
         deadline = monotonic() + timeout_s
         while not polling.rows:
             left_s = max(0.0, deadline - monotonic())
-            self._attend(left_s)
+            self._wait_for_messages(left_s)
             polling.take()
             if not left_s:
                 break
@@ -246,32 +246,35 @@ class Consumer(PositionsAndOffsets):
         streams = Streams(self._core, count, by)
         self._has_streams = True
 
-        def attend(lot: StreamQueue) -> None:
-            news = self._wait(streams.attend(lot))
-            if news is not None:
-                self._tell(news)
+        def wait_for_messages(stream_queue: StreamQueue) -> None:
+            event = self._wait(streams.wait_for_messages(stream_queue))
+            if event is not None:
+                self._tell(event)
 
-        return [Stream(streams, lot, attend) for lot in streams.lots]
+        return [
+            Stream(streams, stream_queue, wait_for_messages)
+            for stream_queue in streams.stream_queues
+        ]
 
     def _begin_reading(self) -> DeliveryQueue:
-        self._seat.check()
+        self._registration.check()
         if self._has_streams:
             raise InvalidArgument("this consumer is read by its streams")
         if not self._core.is_assigned:
             raise InvalidArgument("nothing to read: give the consumer topics, or assign partitions")
-        return self._outbox
+        return self._delivery_queue
 
-    def _attend(self, timeout_s: float | None) -> None:
+    def _wait_for_messages(self, timeout_s: float | None) -> None:
         """Wait for messages; callbacks run here."""
         timeout_ms = None if timeout_s is None else timeout_s * 1000
-        news = self._wait(self._core.attend(timeout_ms))
-        if news is not None:
-            self._tell(news)
+        event = self._wait(self._core.wait_for_messages(timeout_ms))
+        if event is not None:
+            self._tell(event)
 
-    def _tell(self, news: RebalanceEvent) -> None:
+    def _tell(self, event: RebalanceEvent) -> None:
         try:
-            callback = self._callbacks[news.change]
+            callback = self._callbacks[event.change]
             if callback is not None:
-                self._call(callback, news.partitions)
+                self._call(callback, event.partitions)
         finally:
-            self._wait(self._core.heard())
+            self._wait(self._core.event_handled())

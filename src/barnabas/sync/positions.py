@@ -20,7 +20,7 @@ class PositionsAndOffsets(Client):
 
     def __init__(self, core: ConsumerCore) -> None:
         self._core = core
-        self._outbox = core.outbox
+        self._delivery_queue = core.delivery_queue
         super().__init__(core)
 
     # -- positions -----------------------------------------------------------------------------
@@ -86,9 +86,9 @@ class PositionsAndOffsets(Client):
         self._core.done(message)
 
     @property
-    def _marking(self) -> ConsumerCore:
+    def _offsets_source(self) -> ConsumerCore:
         """What a producer's transaction commits the offsets of."""
-        if self._outbox.mode is not CommitMode.MANUAL:
+        if self._delivery_queue.mode is not CommitMode.MANUAL:
             raise InvalidArgument(
                 'a transaction commits for its consumer: make that with commit="manual"'
             )

@@ -145,7 +145,7 @@ class Producer(Client):
             sent = add(timestamp_ms, key, value, headers)
             if sent is not None:
                 return sent
-        self._seat.check()
+        self._registration.check()
         sent = self._producer.try_send(topic, value, key, headers, partition, timestamp_ms)
         if sent is not None:
             if sent.index == 0:
@@ -169,7 +169,7 @@ class Producer(Client):
         """
         from barnabas.client.producer.table_sender import TableSender
 
-        self._seat.check()
+        self._registration.check()
         sending = TableSender(self._producer, table, topic)
         if not sending.is_prepared:
             self._wait(self._core.start())
@@ -205,7 +205,7 @@ class Producer(Client):
 
         The producer needs a `transactional_id`; one transaction at a time.
         """
-        marking = None if consumer is None else consumer._marking
+        marking = None if consumer is None else consumer._offsets_source
         return Transaction(self, self._core, self._producer.transaction(marking))
 
     def __enter__(self) -> Self:
@@ -223,5 +223,5 @@ class Producer(Client):
         traceback: TracebackType | None,
     ) -> None:
         if error is not None and not isinstance(error, Exception):
-            self._core.goodbye_s = _GOODBYE_S
+            self._core.close_timeout_s = _GOODBYE_S
         super().__exit__(error_type, error, traceback)

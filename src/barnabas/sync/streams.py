@@ -10,10 +10,10 @@ from barnabas.errors import ClientClosed
 from barnabas.records.message import Message
 
 
-class Attend(Protocol):
+class WaitForMessages(Protocol):
     """Waits until there is something for a stream, and tells the application what it has to."""
 
-    def __call__(self, lot: StreamQueue, /) -> None: ...
+    def __call__(self, stream_queue: StreamQueue, /) -> None: ...
 
 
 class Stream:
@@ -22,19 +22,21 @@ class Stream:
     It waits for new messages, and ends when the consumer is closed.
     """
 
-    def __init__(self, streams: Streams, lot: StreamQueue, attend: Attend) -> None:
+    def __init__(
+        self, streams: Streams, stream_queue: StreamQueue, wait_for_messages: WaitForMessages
+    ) -> None:
         self._streams = streams
-        self._lot = lot
-        self._attend = attend
+        self._queue = stream_queue
+        self._wait_for_messages = wait_for_messages
 
     def __iter__(self) -> Iterator[Message]:
-        take, lot = self._streams.next, self._lot
+        take, stream_queue = self._streams.next, self._queue
         while True:
-            message = take(lot)
+            message = take(stream_queue)
             if message is not None:
                 yield message
                 continue
             try:
-                self._attend(lot)
+                self._wait_for_messages(stream_queue)
             except ClientClosed:
                 return

@@ -10,7 +10,7 @@ from concurrent.futures import CancelledError
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from barnabas.client.engine import Core, take_seat
+from barnabas.client.engine import Core, register
 from barnabas.errors import BarnabasError
 
 T = TypeVar("T")
@@ -20,20 +20,20 @@ class Client:
     """The base of Producer, Consumer and Admin."""
 
     def __init__(self, core: Core, on_fork: Callable[[], object] = lambda: None) -> None:
-        self._seat = take_seat(core, type(self).__name__, on_fork)
+        self._registration = register(core, type(self).__name__, on_fork)
 
     def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """What a coroutine of the core returns; an interrupt cancels it there."""
         try:
-            self._seat.check_thread()
+            self._registration.check_thread()
         except BaseException:
             coroutine.close()
             raise
-        future = self._seat.submit(coroutine)
+        future = self._registration.submit(coroutine)
         try:
             return future.result()
         except CancelledError:
-            raise self._seat.cut_short() from None
+            raise self._registration.cut_short() from None
         except BaseException:
             future.cancel()
             raise
@@ -50,16 +50,16 @@ class Client:
 
     def close(self) -> None:
         """Finish what was begun, and leave nothing behind. Once is enough, twice does no harm."""
-        if self._seat.closed and self._seat.close().done():
+        if self._registration.closed and self._registration.close().done():
             return
-        self._seat.check_thread()
-        closed = self._seat.close()
+        self._registration.check_thread()
+        closed = self._registration.close()
         try:
             error = closed.result()
         except BaseException:  # an interrupt
-            self._seat.hurry()
+            self._registration.hurry()
             raise
-        self._seat.join()
+        self._registration.join()
         if error is not None:
             raise error
 
@@ -78,8 +78,8 @@ class Client:
         except BarnabasError as failure:
             if error is None:
                 raise
-            error.add_note(f"Besides, closing the {self._seat.name} failed: {failure}")
+            error.add_note(f"Besides, closing the {self._registration.name} failed: {failure}")
 
     def __del__(self) -> None:
-        if hasattr(self, "_seat"):  # else its making failed
-            self._seat.abandon(self)
+        if hasattr(self, "_registration"):  # else its making failed
+            self._registration.abandon(self)

@@ -110,8 +110,8 @@ def test_exactly_the_committed_records_are_shown(
     answer = b"".join(sent)
     following = end_of(answer) if sent else start
     assert following is not None
-    reading = FetchState(PARTITION, PartitionProgress(start))
-    fetch = CompletedFetch(reading, 0, start, following, answer, aborted, log.end)
+    state = FetchState(PARTITION, PartitionProgress(start))
+    fetch = CompletedFetch(state, 0, start, following, answer, aborted, log.end)
     reader = CompletedFetchReader(fetch)
     messages = [each for batch in iter(reader.read, []) for each in batch]
     assert [message.offset for message in messages] == [

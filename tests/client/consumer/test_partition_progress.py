@@ -23,11 +23,11 @@ class Book:
     """A ledger, and the truth about it."""
 
     def __init__(self, start: int) -> None:
-        self.ledger = PartitionProgress(start)
+        self.progress = PartitionProgress(start)
         self.position = start
         self.open: list[int] = []
 
-    def hand_out(self, gaps: list[int], behind: int) -> None:
+    def deliver(self, gaps: list[int], behind: int) -> None:
         offsets = []
         for gap in gaps:
             self.position += gap
@@ -36,10 +36,10 @@ class Book:
         last = self.position
         self.position += behind
         if offsets:
-            self.ledger.track(as_offsets(offsets))
-            self.ledger.hand_out(last, self.position)
+            self.progress.track(as_offsets(offsets))
+            self.progress.deliver(last, self.position)
         else:
-            self.ledger.pass_over(self.position)
+            self.progress.skip_to(self.position)
         self.open += offsets
 
     @property
@@ -54,57 +54,57 @@ def test_the_smallest_offset_that_is_not_done(
 ) -> None:
     book = Book(start)
     for gaps, behind in batches:
-        book.hand_out(gaps, behind)
+        book.deliver(gaps, behind)
         for offset in data.draw(st.lists(st.sampled_from(book.open or [0]), unique=True)):
             if offset in book.open:
-                book.ledger.finish_one(offset)
+                book.progress.finish_one(offset)
                 book.open.remove(offset)
         if data.draw(st.booleans()):
-            assert book.ledger.smallest_unfinished() == book.smallest
-    book.ledger.done.update(book.open)
-    assert book.ledger.smallest_unfinished() == book.position
-    assert not book.ledger.done
-    assert not book.ledger.spans
+            assert book.progress.smallest_unfinished() == book.smallest
+    book.progress.done.update(book.open)
+    assert book.progress.smallest_unfinished() == book.position
+    assert not book.progress.done
+    assert not book.progress.spans
 
 
 def test_what_was_not_handed_out_is_not_waited_for() -> None:
-    ledger = PartitionProgress(0)
-    ledger.track(range(10))
-    ledger.hand_out(3, 3)  # the application has three of them, and wants to go on at 8
-    ledger.untrack()
-    ledger.pass_over(8)
-    ledger.done.update((0, 2))
-    assert ledger.smallest_unfinished() == 1
-    ledger.done.add(1)
-    assert ledger.smallest_unfinished() == 8
+    progress = PartitionProgress(0)
+    progress.track(range(10))
+    progress.deliver(3, 3)  # the application has three of them, and wants to go on at 8
+    progress.untrack()
+    progress.skip_to(8)
+    progress.done.update((0, 2))
+    assert progress.smallest_unfinished() == 1
+    progress.done.add(1)
+    assert progress.smallest_unfinished() == 8
 
 
 def test_what_is_handed_out_again_is_done_once() -> None:
-    ledger = PartitionProgress(0)
-    ledger.track(range(10))
-    ledger.hand_out(10, 10)
-    ledger.track(range(5, 10))
-    ledger.done.update(range(10))
-    assert ledger.smallest_unfinished() == 10
+    progress = PartitionProgress(0)
+    progress.track(range(10))
+    progress.deliver(10, 10)
+    progress.track(range(5, 10))
+    progress.done.update(range(10))
+    assert progress.smallest_unfinished() == 10
 
 
 def test_saying_twice_that_one_is_done_leaves_nothing_behind() -> None:
-    ledger = PartitionProgress(0)
-    ledger.track(range(3))
-    ledger.hand_out(3, 3)
+    progress = PartitionProgress(0)
+    progress.track(range(3))
+    progress.deliver(3, 3)
     for offset in (0, 1, 2):
-        ledger.finish_one(offset)
-    assert ledger.smallest_unfinished() == 3
-    ledger.finish_one(1)
-    assert not ledger.done
+        progress.finish_one(offset)
+    assert progress.smallest_unfinished() == 3
+    progress.finish_one(1)
+    assert not progress.done
 
 
 def test_in_order_nothing_has_to_be_tracked() -> None:
-    ledger = PartitionProgress(5)
-    ledger.hand_out(8, 9)
-    assert ledger.smallest_unfinished() == 5
-    ledger.finish(7)
-    ledger.finish(6)  # old news
-    assert ledger.smallest_unfinished() == 7
-    ledger.finish(8)
-    assert ledger.smallest_unfinished() == 9
+    progress = PartitionProgress(5)
+    progress.deliver(8, 9)
+    assert progress.smallest_unfinished() == 5
+    progress.finish(7)
+    progress.finish(6)  # old news
+    assert progress.smallest_unfinished() == 7
+    progress.finish(8)
+    assert progress.smallest_unfinished() == 9

@@ -53,13 +53,11 @@ async def rows_of(
 ) -> list[tuple[str, int, int]]:
     rows = []
     async with ClusterClient(bootstrap) as cluster:
-        reading = RangeReader(
-            cluster, ranges, ["topic", "partition", "offset"], isolation=isolation
-        )
-        while fetched := await reading.fetch():
-            for table in reading.tables(fetched):
+        state = RangeReader(cluster, ranges, ["topic", "partition", "offset"], isolation=isolation)
+        while fetched := await state.fetch():
+            for table in state.tables(fetched):
                 rows += table.to_pylist()
-        for table in reading.rest():
+        for table in state.rest():
             rows += table.to_pylist()
     return [(row["topic"], row["partition"], row["offset"]) for row in rows]
 
@@ -105,8 +103,8 @@ def reading_of(start: int, end: int, **options: int) -> RangeReader:
     return RangeReader(cluster, [RecordRange(PLACE, start, end)], ["value"], **options)
 
 
-def decoded(reading: RangeReader, fetched: FetchedRange) -> list[int]:
-    tables = [*reading.tables([fetched]), *reading.rest()]
+def decoded(state: RangeReader, fetched: FetchedRange) -> list[int]:
+    tables = [*state.tables([fetched]), *state.rest()]
     return [int(value) for table in tables for value in table.column("value").to_pylist()]
 
 
@@ -148,8 +146,8 @@ def test_nothing_left_by_compaction_is_the_end_and_nothing_yet_is_not(
     async def leaders(_: object) -> dict[int, list[TopicPartition]]:
         return {1: [PLACE]}
 
-    reading = reading_of(5, 9)
-    monkeypatch.setattr(reading._cluster, "by_leader", leaders)
+    state = reading_of(5, 9)
+    monkeypatch.setattr(state._cluster, "by_leader", leaders)
     answers = Answers(
         PartitionData(
             high_watermark=7, last_stable_offset=7
@@ -158,7 +156,7 @@ def test_nothing_left_by_compaction_is_the_end_and_nothing_yet_is_not(
         PartitionData(high_watermark=9, last_stable_offset=9),
     )
     monkeypatch.setattr(range_reader, "fetch", answers)
-    assert asyncio.run(reading.fetch()) == []
+    assert asyncio.run(state.fetch()) == []
     assert not answers._answers
 
 
@@ -168,10 +166,10 @@ def test_a_log_that_stays_too_short_is_told_of(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(range_reader, "_PATIENCE_S", -1.0)
     monkeypatch.setattr(range_reader, "fetch", Answers(PartitionData(high_watermark=7)))
-    reading = reading_of(5, 9)
-    monkeypatch.setattr(reading._cluster, "by_leader", leaders)
+    state = reading_of(5, 9)
+    monkeypatch.setattr(state._cluster, "by_leader", leaders)
     with pytest.raises(DataLost, match="ends at offset 7 and was to be read up to 9"):
-        asyncio.run(reading.fetch())
+        asyncio.run(state.fetch())
 
 
 def test_brokers_that_contradict_each_other_are_not_asked_for_ever(
@@ -182,16 +180,16 @@ def test_brokers_that_contradict_each_other_are_not_asked_for_ever(
     async def leaders(_: object) -> dict[int, list[TopicPartition]]:
         return {1: [PLACE]}
 
-    async def look_around(_: object) -> None: ...
+    async def refresh_leaders(_: object) -> None: ...
 
     topic = TopicMetadata("t", 0, False, [PartitionMetadata(0, 1, 0, [1], [1], [])], b"1" * 16)
     unknown = PartitionData(error_code=ErrorCode.UNKNOWN_TOPIC_ID)
     monkeypatch.setattr(range_reader, "_PATIENCE_S", -1.0)
     monkeypatch.setattr(range_reader, "fetch", Answers(unknown))
-    reading = reading_of(5, 9)
-    monkeypatch.setattr(reading._cluster, "by_leader", leaders)
-    monkeypatch.setattr(reading._cluster, "look_around", look_around)
-    monkeypatch.setattr(reading._cluster, "known_topic", lambda _: topic)
-    monkeypatch.setattr(reading._cluster, "retry_timeout_ms", 0)
+    state = reading_of(5, 9)
+    monkeypatch.setattr(state._cluster, "by_leader", leaders)
+    monkeypatch.setattr(state._cluster, "refresh_leaders", refresh_leaders)
+    monkeypatch.setattr(state._cluster, "known_topic", lambda _: topic)
+    monkeypatch.setattr(state._cluster, "retry_timeout_ms", 0)
     with pytest.raises(UnknownTopic, match="t-0"):
-        asyncio.run(reading.fetch())
+        asyncio.run(state.fetch())

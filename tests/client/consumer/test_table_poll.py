@@ -22,22 +22,22 @@ PLACE = TopicPartition("t", 0)
 class Fetched:
     """Chunks without a fetcher."""
 
-    def __init__(self, *chunks: CompletedFetch) -> None:
-        self.chunks = self
-        self._chunks = deque(chunks)
+    def __init__(self, *buffer: CompletedFetch) -> None:
+        self.buffer = self
+        self._fetches = deque(buffer)
 
     def take(self) -> CompletedFetch | None:
-        return self._chunks.popleft() if self._chunks else None
+        return self._fetches.popleft() if self._fetches else None
 
 
-def outbox_of(*chunks: CompletedFetch) -> DeliveryQueue:
-    return DeliveryQueue(Fetched(*chunks), CommitMode.AUTO)  # type: ignore[arg-type]
+def outbox_of(*buffer: CompletedFetch) -> DeliveryQueue:
+    return DeliveryQueue(Fetched(*buffer), CommitMode.AUTO)  # type: ignore[arg-type]
 
 
 def chunk_of(
-    reading: FetchState, *batches: bytes | bytearray, start: int, following: int
+    state: FetchState, *batches: bytes | bytearray, start: int, following: int
 ) -> CompletedFetch:
-    return CompletedFetch(reading, reading.epoch, start, following, b"".join(batches), (), 99)
+    return CompletedFetch(state, state.epoch, start, following, b"".join(batches), (), 99)
 
 
 def batch_of(base_offset: int, count: int, compression: Compression = Compression.NONE) -> bytes:
@@ -45,9 +45,9 @@ def batch_of(base_offset: int, count: int, compression: Compression = Compressio
     return bytes(encode_batch(rows, base_offset=base_offset, compression=compression))
 
 
-def offsets_taken(outbox: DeliveryQueue) -> list[int]:
-    polling = TablePoll(outbox, ["offset"])
-    outbox.settle()
+def offsets_taken(delivery_queue: DeliveryQueue) -> list[int]:
+    polling = TablePoll(delivery_queue, ["offset"])
+    delivery_queue.settle()
     polling.take()
     table = polling.finish()
     offsets: list[int] = table.column("offset").to_pylist()
@@ -55,45 +55,43 @@ def offsets_taken(outbox: DeliveryQueue) -> list[int]:
 
 
 @pytest.fixture
-def reading() -> FetchState:
+def state() -> FetchState:
     return FetchState(PLACE, PartitionProgress(2))
 
 
-def test_batches_of_several_chunks_make_one_table(reading: FetchState) -> None:
-    outbox = outbox_of(
-        chunk_of(reading, batch_of(0, 5), batch_of(5, 3), start=2, following=8),
-        chunk_of(reading, batch_of(8, 2, Compression.ZSTD), start=8, following=10),
+def test_batches_of_several_chunks_make_one_table(state: FetchState) -> None:
+    delivery_queue = outbox_of(
+        chunk_of(state, batch_of(0, 5), batch_of(5, 3), start=2, following=8),
+        chunk_of(state, batch_of(8, 2, Compression.ZSTD), start=8, following=10),
     )
-    assert offsets_taken(outbox) == list(range(2, 10))
-    assert reading.ledger.reach == (10, 10)
-    assert reading.ledger.finished == 2
-    assert offsets_taken(outbox) == []
-    assert reading.ledger.finished == 10
+    assert offsets_taken(delivery_queue) == list(range(2, 10))
+    assert state.progress.reach == (10, 10)
+    assert state.progress.finished == 2
+    assert offsets_taken(delivery_queue) == []
+    assert state.progress.finished == 10
 
 
-def test_what_was_opened_as_messages_comes_in_the_table(reading: FetchState) -> None:
-    outbox = outbox_of(
-        chunk_of(reading, batch_of(0, 5), batch_of(5, 3), start=2, following=8),
+def test_what_was_opened_as_messages_comes_in_the_table(state: FetchState) -> None:
+    delivery_queue = outbox_of(
+        chunk_of(state, batch_of(0, 5), batch_of(5, 3), start=2, following=8),
     )
-    assert [message.offset for message in outbox.take(2)] == [2, 3]
-    assert offsets_taken(outbox) == list(range(4, 8))
-    assert reading.ledger.finished == 4
-    assert outbox.take(None) == []
+    assert [message.offset for message in delivery_queue.take(2)] == [2, 3]
+    assert offsets_taken(delivery_queue) == list(range(4, 8))
+    assert state.progress.finished == 4
+    assert delivery_queue.take(None) == []
 
 
-def test_messages_go_on_behind_a_table(
-    reading: FetchState, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_messages_go_on_behind_a_table(state: FetchState, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("barnabas.client.consumer.table_poll._ENOUGH_BYTES", 1)
-    outbox = outbox_of(
-        chunk_of(reading, batch_of(0, 5), batch_of(5, 3), start=2, following=8),
+    delivery_queue = outbox_of(
+        chunk_of(state, batch_of(0, 5), batch_of(5, 3), start=2, following=8),
     )
-    assert offsets_taken(outbox) == [2, 3, 4]
-    outbox.settle()
-    assert [message.offset for message in outbox.take(None)] == [5, 6, 7]
+    assert offsets_taken(delivery_queue) == [2, 3, 4]
+    delivery_queue.settle()
+    assert [message.offset for message in delivery_queue.take(None)] == [5, 6, 7]
 
 
-def test_the_end_of_a_chunk_that_shows_nothing_is_passed_over(reading: FetchState) -> None:
+def test_the_end_of_a_chunk_that_shows_nothing_is_passed_over(state: FetchState) -> None:
     marker = encode_end_marker(
         ControlType.COMMIT,
         timestamp_ms=0,
@@ -102,46 +100,46 @@ def test_the_end_of_a_chunk_that_shows_nothing_is_passed_over(reading: FetchStat
         coordinator_epoch=0,
         base_offset=5,
     )
-    outbox = outbox_of(chunk_of(reading, batch_of(0, 5), marker, start=2, following=6))
-    assert offsets_taken(outbox) == [2, 3, 4]
-    assert reading.ledger.reach == (5, 6)
+    delivery_queue = outbox_of(chunk_of(state, batch_of(0, 5), marker, start=2, following=6))
+    assert offsets_taken(delivery_queue) == [2, 3, 4]
+    assert state.progress.reach == (5, 6)
 
 
-def test_a_damaged_batch_is_told_after_what_came_before_it(reading: FetchState) -> None:
+def test_a_damaged_batch_is_told_after_what_came_before_it(state: FetchState) -> None:
     damaged = bytearray(batch_of(5, 3))
     damaged[-1] ^= 1
-    outbox = outbox_of(
-        chunk_of(reading, batch_of(0, 5), bytes(damaged), start=2, following=8),
+    delivery_queue = outbox_of(
+        chunk_of(state, batch_of(0, 5), bytes(damaged), start=2, following=8),
     )
-    assert offsets_taken(outbox) == [2, 3, 4]
+    assert offsets_taken(delivery_queue) == [2, 3, 4]
     for _ in range(2):  # until somebody seeks behind it
         with pytest.raises(CorruptRecords, match="the batch at offset 5 is damaged"):
-            offsets_taken(outbox)
-    assert reading.ledger.position == 5
+            offsets_taken(delivery_queue)
+    assert state.progress.position == 5
 
 
-def test_bytes_that_are_no_batch_are_told(reading: FetchState) -> None:
+def test_bytes_that_are_no_batch_are_told(state: FetchState) -> None:
     nothing = b"\x07" * HEADER_SIZE
-    outbox = outbox_of(chunk_of(reading, batch_of(0, 5), nothing, start=2, following=8))
-    assert offsets_taken(outbox) == [2, 3, 4]
+    delivery_queue = outbox_of(chunk_of(state, batch_of(0, 5), nothing, start=2, following=8))
+    assert offsets_taken(delivery_queue) == [2, 3, 4]
     with pytest.raises(CorruptRecords, match="magic"):
-        offsets_taken(outbox)
+        offsets_taken(delivery_queue)
 
 
-def test_nothing_is_taken_of_what_is_no_longer_read(reading: FetchState) -> None:
-    outbox = outbox_of(
-        chunk_of(reading, batch_of(0, 5), batch_of(5, 3), start=2, following=8),
+def test_nothing_is_taken_of_what_is_no_longer_read(state: FetchState) -> None:
+    delivery_queue = outbox_of(
+        chunk_of(state, batch_of(0, 5), batch_of(5, 3), start=2, following=8),
     )
-    outbox.take(1)
-    reading.epoch += 1
-    outbox.pending.clear()
-    assert offsets_taken(outbox) == []
+    delivery_queue.take(1)
+    state.epoch += 1
+    delivery_queue.pending.clear()
+    assert offsets_taken(delivery_queue) == []
 
 
-def test_nothing_is_taken_while_the_core_wants_the_application(reading: FetchState) -> None:
-    outbox = outbox_of(chunk_of(reading, batch_of(0, 5), start=2, following=5))
-    outbox.cut()
-    assert offsets_taken(outbox) == []
-    outbox.mend()
-    outbox.wanted = False
-    assert offsets_taken(outbox) == [2, 3, 4]
+def test_nothing_is_taken_while_the_core_wants_the_application(state: FetchState) -> None:
+    delivery_queue = outbox_of(chunk_of(state, batch_of(0, 5), start=2, following=5))
+    delivery_queue.interrupt()
+    assert offsets_taken(delivery_queue) == []
+    delivery_queue.end_interruption()
+    delivery_queue.interrupted = False
+    assert offsets_taken(delivery_queue) == [2, 3, 4]

@@ -83,17 +83,17 @@ def test_whatever_happens_to_batches_every_record_ends_once_and_room_comes_back(
                 case "end" if under_way:
                     deliver(accumulating, under_way.pop(0), arrived)
                 case "split" if under_way and under_way[0].first.count > 1:
-                    lane = under_way.pop(0)
-                    lane.encode(Compression.NONE)
-                    accumulating.split_first(lane)
-                    lane.flying = None
+                    queue = under_way.pop(0)
+                    queue.encode(Compression.NONE)
+                    accumulating.split_first(queue)
+                    queue.in_flight = None
                 case "fail" if under_way:
-                    lane = under_way.pop(0)
-                    accumulating.take_first(lane).given_up(BarnabasError("as asked"))
-                    lane.flying = None
+                    queue = under_way.pop(0)
+                    accumulating.take_first(queue).given_up(BarnabasError("as asked"))
+                    queue.in_flight = None
                 case _:
                     pass
-            live = [b for lane in accumulating._lanes.values() for b in lane.batches]
+            live = [b for queue in accumulating._queues.values() for b in queue.batches]
             assert accumulating.buffer._taken == sum(batch.granted for batch in live)
             assert all(batch.size <= batch.granted for batch in live)
         while under_way or (under_way := accumulating.take_ready(LATER)):
@@ -114,12 +114,12 @@ def test_whatever_happens_to_batches_every_record_ends_once_and_room_comes_back(
 
 
 def deliver(
-    accumulating: Accumulator, lane: Any, arrived: dict[TopicPartition, list[bytes]]
+    accumulating: Accumulator, queue: Any, arrived: dict[TopicPartition, list[bytes]]
 ) -> None:
-    values = arrived.setdefault(lane.partition, [])
-    records = decode_batch(lane.encode(Compression.NONE))
-    accumulating.take_first(lane).delivered(len(values), -1)
-    lane.flying = None
+    values = arrived.setdefault(queue.partition, [])
+    records = decode_batch(queue.encode(Compression.NONE))
+    accumulating.take_first(queue).delivered(len(values), -1)
+    queue.in_flight = None
     values += [record.value or b"" for record in records]
 
 
@@ -129,22 +129,22 @@ def test_a_batch_leaves_when_it_is_full_old_or_wanted() -> None:
         accumulating.start()
         _, batch = add(accumulating, b"x")
         assert accumulating.take_ready(batch.created_at + 0.9) == []
-        (lane,) = accumulating.take_ready(batch.created_at + 1.1)
-        assert lane.partition == FIRST
+        (queue,) = accumulating.take_ready(batch.created_at + 1.1)
+        assert queue.partition == FIRST
         _, second = add(accumulating, b"y")
         assert accumulating.take_ready(second.created_at + 1.1) == []  # the first is under way
-        accumulating.take_first(lane).delivered(0, -1)
+        accumulating.take_first(queue).delivered(0, -1)
         assert accumulating.take_ready(second.created_at + 1.1) == []  # its attempt has not ended
-        lane.flying = None
-        waiting = asyncio.ensure_future(second.settlement.future())
-        assert accumulating.take_ready(second.created_at) == [lane]  # somebody waits
-        accumulating.take_first(lane).delivered(1, -1)
-        lane.flying = None
+        queue.in_flight = None
+        waiting = asyncio.ensure_future(second.result.future())
+        assert accumulating.take_ready(second.created_at) == [queue]  # somebody waits
+        accumulating.take_first(queue).delivered(1, -1)
+        queue.in_flight = None
         await waiting
         _, third = add(accumulating, bytes(300))
         assert accumulating.take_ready(third.created_at) == []
         add(accumulating, bytes(300))
-        assert accumulating.take_ready(third.created_at) == [lane]  # no room for another
+        assert accumulating.take_ready(third.created_at) == [queue]  # no room for another
 
     run(main())
 
@@ -189,11 +189,11 @@ def test_packed_batches_keep_their_place() -> None:
         after, _ = add(accumulating, b"after")
         arrived: dict[TopicPartition, list[bytes]] = {}
         for _ in range(3):
-            (lane,) = accumulating.take_ready(LATER)
-            deliver(accumulating, lane, arrived)
+            (queue,) = accumulating.take_ready(LATER)
+            deliver(accumulating, queue, arrived)
         assert arrived[FIRST] == [b"before", b"packed", b"too", b"after"]
         assert (before.result().offset, after.result().offset) == (0, 3)
-        assert batch.settlement.outcome_of(1).base_offset == 1
+        assert batch.result.outcome_of(1).base_offset == 1
         assert accumulating.buffer._taken == 0
 
     run(main())
@@ -204,10 +204,10 @@ def test_a_batch_is_the_same_on_the_wire_for_all_attempts() -> None:
         accumulating = accumulator()
         accumulating.start()
         add(accumulating, b"x")
-        (lane,) = accumulating.take_ready(LATER)
-        first = bytes(lane.encode(Compression.NONE))
-        lane.next_sequence = 7
-        assert lane.encode(Compression.NONE) == first == encode_batch([(1, None, b"x", ())])
+        (queue,) = accumulating.take_ready(LATER)
+        first = bytes(queue.encode(Compression.NONE))
+        queue.next_sequence = 7
+        assert queue.encode(Compression.NONE) == first == encode_batch([(1, None, b"x", ())])
 
     run(main())
 
@@ -271,9 +271,9 @@ def test_threads_loops_and_callbacks_hear_of_the_end() -> None:
             sent.result()
         with pytest.raises(TimeoutError):
             await asyncio.to_thread(sent.result, 0.01)
-        (lane,) = accumulating.take_ready(LATER)
+        (queue,) = accumulating.take_ready(LATER)
         assert heard == []
-        accumulating.take_first(lane).delivered(5, -1)
+        accumulating.take_first(queue).delivered(5, -1)
         assert await here == 5
         for thread in threads:
             await asyncio.to_thread(thread.join)

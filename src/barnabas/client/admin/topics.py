@@ -152,7 +152,7 @@ async def log_sizes(cluster: ClusterClient) -> dict[TopicPartition, int]:
     A broker that does not answer is left out if another does: its replicas have others.
     """
     sizes: dict[TopicPartition, int] = {}
-    away: list[BarnabasError] = []
+    unavailable: list[BarnabasError] = []
     for node_id in list(cluster.brokers):
         try:
             connection = await cluster.connection(node_id)
@@ -160,7 +160,7 @@ async def log_sizes(cluster: ClusterClient) -> dict[TopicPartition, int]:
                 DescribeLogDirsRequest(topics=None), timeout_ms=_ANSWER_TIMEOUT_MS
             )
         except (BrokerUnreachable, ConnectionLost, RequestTimedOut) as error:
-            away.append(error)
+            unavailable.append(error)
             continue
         check(response.error_code, f"log directories of broker {node_id}")
         for directory in response.results:
@@ -169,6 +169,6 @@ async def log_sizes(cluster: ClusterClient) -> dict[TopicPartition, int]:
                 for partition in topic.partitions:
                     name = TopicPartition(topic.name, partition.partition_index)
                     sizes[name] = max(sizes.get(name, 0), partition.partition_size)
-    if away and len(away) == len(cluster.brokers):
-        raise away[0]
+    if unavailable and len(unavailable) == len(cluster.brokers):
+        raise unavailable[0]
     return sizes

@@ -215,7 +215,7 @@ class ClusterClient:
         try:
             while not (await asyncio.wait({waiting}, timeout=patience_s))[0]:
                 patience_s = _LATE_S
-                await self.look_around({each.topic for each in partitions})
+                await self.refresh_leaders({each.topic for each in partitions})
                 if not any(self._leads(node_id, each) for each in partitions):
                     raise RequestTimedOut(f"broker {node_id} hangs and leads no more")
             return waiting.result()
@@ -355,14 +355,14 @@ class ClusterClient:
                 self.on_retry(error, failing_s)
             await asyncio.sleep(pause)
             if not busy:
-                await self.look_around(topics)
+                await self.refresh_leaders(topics)
         raise AssertionError("counting never ends")
 
     def forget_coordinator(self, group_id: str) -> None:
         """Look the coordinator of a group up again when it is needed next."""
         self._coordinators.pop((CoordinatorType.GROUP, group_id), None)
 
-    async def look_around(self, topics: Iterable[str]) -> None:
+    async def refresh_leaders(self, topics: Iterable[str]) -> None:
         """Ask anew who leads and coordinates; a cluster that is away is asked again later."""
         self._coordinators.clear()
         self._any.doubt()

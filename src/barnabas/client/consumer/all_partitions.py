@@ -29,7 +29,7 @@ class AllPartitions:
             for topic in known
             for each in topic.partitions
         ]
-        fresh = [name for name in names if name not in self._fetcher.readings]
+        fresh = [name for name in names if name not in self._fetcher.states]
         if not fresh:
             return {}
         return await self._topics.places(fresh, timestamp, self._fetcher.isolation)

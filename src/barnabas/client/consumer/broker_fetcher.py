@@ -25,7 +25,7 @@ _HURRY_S = 0.02  # a fetch that is not answered by then waits for records
 class RequestedPartition(NamedTuple):
     """What a fetch asks for; the answer counts as long as the reading is of the same epoch."""
 
-    reading: FetchState
+    state: FetchState
     epoch: int
     offset: int
     topic_id: bytes
@@ -35,9 +35,9 @@ class FetchCallbacks(NamedTuple):
     """What a reader needs of its owner."""
 
     wait_for_room: Callable[[], Awaitable[None]]
-    readings_of: Callable[[int], Iterable[FetchState]]
+    states_of: Callable[[int], Iterable[FetchState]]
     accept: Callable[[RequestedPartition, PartitionData], Awaitable[None]]
-    set_aside: Callable[[FetchState, BarnabasError], None]
+    mark_unavailable: Callable[[FetchState, BarnabasError], None]
 
 
 class BrokerFetcher:
@@ -65,16 +65,16 @@ class BrokerFetcher:
     async def close(self) -> None:
         await self._cluster.close_channel(self._channel)
 
-    def wake(self, reading: FetchState) -> None:
+    def wake(self, state: FetchState) -> None:
         """Something is to be read from this broker."""
         if self._task is None:
             self._task = self._tasks.start(self._run())
-        elif self._asked and not self._is_asked_for(reading):
+        elif self._asked and not self._is_asked_for(state):
             asyncio.get_running_loop().call_later(_HURRY_S, self._give_up, self._asked)
 
-    def _is_asked_for(self, reading: FetchState) -> bool:
-        asked = self._asked.get(reading.partition)
-        return asked is not None and asked.reading is reading and asked.epoch == reading.epoch
+    def _is_asked_for(self, state: FetchState) -> bool:
+        asked = self._asked.get(state.partition)
+        return asked is not None and asked.state is state and asked.epoch == state.epoch
 
     def _give_up(self, asked: Mapping[TopicPartition, RequestedPartition]) -> None:
         if self._asked is not asked or self._task is None:
@@ -90,7 +90,7 @@ class BrokerFetcher:
             await self._work.wait_for_room()
             asked = {
                 each.partition: RequestedPartition(each, each.epoch, each.offset, each.topic_id)
-                for each in self._work.readings_of(self._node_id)
+                for each in self._work.states_of(self._node_id)
             }
             if not asked:
                 self._task = None
@@ -115,9 +115,9 @@ class BrokerFetcher:
                 topic_ids,
             )
         except BarnabasError as error:
-            for reading, epoch, *_ in asked.values():
-                if reading.epoch == epoch:
-                    self._work.set_aside(reading, error)
+            for state, epoch, *_ in asked.values():
+                if state.epoch == epoch:
+                    self._work.mark_unavailable(state, error)
             return []
         finally:
             if self._asked is asked:

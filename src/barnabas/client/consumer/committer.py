@@ -40,7 +40,7 @@ class Committer:
     """For one member, or for who reads in the name of a group without being a member.
 
     `interval_ms=None`: it commits nothing by itself. `on_fenced` hears that the group has moved on
-    from this membership; `stir` is called when there is a failure.
+    from this membership; `notify` is called when there is a failure.
     """
 
     def __init__(
@@ -48,10 +48,10 @@ class Committer:
         cluster: ClusterClient,
         group_id: str,
         fetcher: Fetcher,
-        outbox: DeliveryQueue,
+        delivery_queue: DeliveryQueue,
         interval_ms: int | None,
         on_fenced: Callable[[GroupMembership], None],
-        stir: Callable[[], None],
+        notify: Callable[[], None],
     ) -> None:
         self.membership = NOBODY
         """In whose name: the one that was in force when the partitions were assigned."""
@@ -60,31 +60,33 @@ class Committer:
         self._cluster = cluster
         self.group_id = group_id
         self._fetcher = fetcher
-        self._outbox = outbox
+        self._delivery_queue = delivery_queue
         self._interval_ms = interval_ms
         self._on_fenced = on_fenced
-        self._stir = stir
-        self._owed: dict[TopicPartition, int] = {}
-        self._owed_by = NOBODY
+        self._notify = notify
+        self._deferred: dict[TopicPartition, int] = {}
+        self._deferred_by = NOBODY
         self._lock = asyncio.Lock()
 
     # -- what may be committed -----------------------------------------------------------------
 
-    def claims(self) -> dict[TopicPartition, int]:
+    def committable_offsets(self) -> dict[TopicPartition, int]:
         """For each partition where it is news to the group: the offset to read next."""
         return {
             name: claim
-            for name, reading in self._fetcher.readings.items()
-            if not reading.ledger.doubtful
-            and (claim := self._claim(reading.ledger)) != reading.ledger.committed
+            for name, state in self._fetcher.states.items()
+            if not state.progress.topic_uncertain
+            and (claim := self._committable_offset(state.progress)) != state.progress.committed
         }
 
-    def _claim(self, ledger: PartitionProgress) -> int:
-        message = self._outbox.at_work_on(ledger)
-        if self._outbox.mode is CommitMode.MANUAL and not self._outbox.tracks:
-            return ledger.position if message is None else max(ledger.position, message.offset + 1)
-        low = ledger.smallest_unfinished()
-        if self._outbox.mode is CommitMode.AUTO and message is not None:
+    def _committable_offset(self, progress: PartitionProgress) -> int:
+        message = self._delivery_queue.at_work_on(progress)
+        if self._delivery_queue.mode is CommitMode.MANUAL and not self._delivery_queue.tracks:
+            return (
+                progress.position if message is None else max(progress.position, message.offset + 1)
+            )
+        low = progress.smallest_unfinished()
+        if self._delivery_queue.mode is CommitMode.AUTO and message is not None:
             return max(low, message.offset)
         return low
 
@@ -107,7 +109,7 @@ class Committer:
         except BarnabasError as error:
             if not error.retriable and not self._is_fenced(error):
                 self.failure = error
-                self._stir()
+                self._notify()
 
     async def commit_at_end(self) -> None:
         """The last commit. Being fenced is no error: it is read again by somebody else.
@@ -132,22 +134,22 @@ class Committer:
     async def commit(self, offsets: Mapping[TopicPartition, int] | None = None) -> None:
         """Commit these offsets, or whatever may be committed."""
         async with self._lock:
-            chosen = self.claims() if offsets is None else dict(offsets)
-            self._owed = {}
+            chosen = self.committable_offsets() if offsets is None else dict(offsets)
+            self._deferred = {}
             if not chosen:
                 return
-            readings = self._fetcher.readings
-            ledgers = {name: readings[name].ledger for name in chosen if name in readings}
+            states = self._fetcher.states
+            progresses = {name: states[name].progress for name in chosen if name in states}
             membership = self.membership
             try:
-                ids = {name: each.topic_id for name, each in ledgers.items() if each.topic_id}
+                ids = {name: each.topic_id for name, each in progresses.items() if each.topic_id}
                 await commit_offsets(self._cluster, self.group_id, chosen, membership, ids)
             except BrokerError as error:
                 if error.code in _FENCED:
                     self._on_fenced(membership)
                 raise
-            for name, ledger in ledgers.items():
-                ledger.committed = chosen[name]
+            for name, progress in progresses.items():
+                progress.committed = chosen[name]
 
     # -- leaving it to transactions ------------------------------------------------------------
 
@@ -157,24 +159,24 @@ class Committer:
         They do it in the name of the member that read the first of it. If the group has moved on
         since, that is refused: others may read these records.
         """
-        membership = self._owed_by if self._owed else self.membership
-        self._owe()
-        offsets, self._owed = self._owed, {}
+        membership = self._deferred_by if self._deferred else self.membership
+        self._defer()
+        offsets, self._deferred = self._deferred, {}
         return CommittableOffsets(offsets, membership)
 
     def before_rebalance(self) -> None:
         """Keep in mind what was read in the old name, and is for a transaction to commit."""
         if self._interval_ms is None:
-            if not self._owed:
-                self._owed_by = self.membership
-            self._owe()
+            if not self._deferred:
+                self._deferred_by = self.membership
+            self._defer()
 
     def forget(self) -> None:
         """Nothing that was read so far will be committed."""
-        self._owe()
-        self._owed = {}
+        self._defer()
+        self._deferred = {}
 
-    def _owe(self) -> None:
-        for name, claim in self.claims().items():
-            self._owed[name] = claim
-            self._fetcher.readings[name].ledger.committed = claim
+    def _defer(self) -> None:
+        for name, claim in self.committable_offsets().items():
+            self._deferred[name] = claim
+            self._fetcher.states[name].progress.committed = claim

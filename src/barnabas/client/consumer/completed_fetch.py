@@ -36,18 +36,18 @@ class FetchState:
         "epoch",
         "high_watermark",
         "leader",
-        "ledger",
         "offset",
         "other_since",
         "partition",
         "paused",
+        "progress",
         "topic_id",
     )
 
-    def __init__(self, partition: TopicPartition, ledger: PartitionProgress) -> None:
+    def __init__(self, partition: TopicPartition, progress: PartitionProgress) -> None:
         self.partition = partition
-        self.ledger = ledger
-        self.offset = ledger.position
+        self.progress = progress
+        self.offset = progress.position
         """What is fetched next: ahead of what was handed out."""
         self.epoch = 0
         self.paused = False
@@ -62,7 +62,7 @@ class FetchState:
 class CompletedFetch(NamedTuple):
     """Whole batches of one partition as they came, from the one that holds `start` on."""
 
-    reading: FetchState
+    state: FetchState
     epoch: int
     start: int
     next_offset: int
@@ -73,7 +73,7 @@ class CompletedFetch(NamedTuple):
     @property
     def is_current(self) -> bool:
         """Whether it still is what its partition is to be read from."""
-        return self.epoch == self.reading.epoch
+        return self.epoch == self.state.epoch
 
 
 def end_of(data: Buffer) -> int | None:
@@ -89,10 +89,10 @@ def end_of(data: Buffer) -> int | None:
     return None if last < 0 else parse_header(data, last).next_offset
 
 
-def visible_batches(chunk: CompletedFetch) -> Iterator[tuple[BatchHeader, memoryview]]:
+def visible_batches(completed: CompletedFetch) -> Iterator[tuple[BatchHeader, memoryview]]:
     """The batches that are for applications: no markers, and nothing of aborted transactions."""
-    aborted = AbortedTransactions(chunk.aborted)
-    for header, batch in iter_batches(chunk.data):
+    aborted = AbortedTransactions(completed.aborted)
+    for header, batch in iter_batches(completed.data):
         if not aborted.hide(header, batch) and not header.is_control:
             yield header, batch
 
@@ -100,16 +100,16 @@ def visible_batches(chunk: CompletedFetch) -> Iterator[tuple[BatchHeader, memory
 class CompletedFetchReader:
     """Opens a chunk batch by batch. After an error it stands where it stood before."""
 
-    def __init__(self, chunk: CompletedFetch) -> None:
-        self.chunk = chunk
-        self.ledger = chunk.reading.ledger
-        self.position = chunk.start
+    def __init__(self, completed: CompletedFetch) -> None:
+        self.completed = completed
+        self.progress = completed.state.progress
+        self.position = completed.start
         """The offset from which on messages come next."""
-        self._batches = visible_batches(chunk)
+        self._batches = visible_batches(completed)
 
     def read(self) -> list[Message]:
         """The messages of the next batch that has any; none at the end of the chunk."""
-        topic, partition = self.chunk.reading.partition
+        topic, partition = self.completed.state.partition
         try:
             for header, batch in self._batches:
                 if header.next_offset <= self.position:
@@ -120,8 +120,8 @@ class CompletedFetchReader:
                     return messages
         except RecordsError as error:
             self.go_back_to(self.position)
-            raise damaged(self.chunk, self.position, error) from error
-        self.position = self.chunk.next_offset
+            raise damaged(self.completed, self.position, error) from error
+        self.position = self.completed.next_offset
         return []
 
     def read_batch(self) -> tuple[int, memoryview] | None:
@@ -130,21 +130,21 @@ class CompletedFetchReader:
             if header.next_offset > self.position:
                 start, self.position = self.position, header.next_offset
                 return start, batch
-        self.position = self.chunk.next_offset
+        self.position = self.completed.next_offset
         return None
 
     def go_back_to(self, position: int) -> None:
         """Let the message at this offset come next."""
         self.position = position
-        self._batches = visible_batches(self.chunk)
+        self._batches = visible_batches(self.completed)
 
 
-def damaged(chunk: CompletedFetch, offset: int, error: RecordsError) -> CorruptRecords:
+def damaged(completed: CompletedFetch, offset: int, error: RecordsError) -> CorruptRecords:
     """What to say of it, and how to go past it."""
     message = (
-        f"partition {chunk.reading.partition}: the batch at offset {offset} is damaged ({error})"
+        f"partition {completed.state.partition}: the batch at offset {offset} is damaged ({error})"
     )
-    behind = _behind(chunk, offset)
+    behind = _behind(completed, offset)
     if behind is not None:
         message += (
             f"; to skip it, go on at offset {behind} (seek, or `barnabas consume --offset`); "
@@ -153,10 +153,10 @@ def damaged(chunk: CompletedFetch, offset: int, error: RecordsError) -> CorruptR
     return CorruptRecords(message)
 
 
-def _behind(chunk: CompletedFetch, offset: int) -> int | None:
+def _behind(completed: CompletedFetch, offset: int) -> int | None:
     """The offset behind the batch that holds `offset`; None if the batch is not to be seen."""
     try:
-        for header, _ in iter_batches(chunk.data):
+        for header, _ in iter_batches(completed.data):
             if header.next_offset > offset:
                 return header.next_offset
     except RecordsError:

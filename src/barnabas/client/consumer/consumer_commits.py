@@ -18,8 +18,10 @@ from barnabas.records.message import Message
 class ConsumerCommits(ConsumerPositions):
     """Of one consumer; `committer` if it has a group, `rebalancer` if it is a member of it."""
 
-    def __init__(self, cluster: ClusterClient, fetcher: Fetcher, outbox: DeliveryQueue) -> None:
-        super().__init__(cluster, fetcher, outbox)
+    def __init__(
+        self, cluster: ClusterClient, fetcher: Fetcher, delivery_queue: DeliveryQueue
+    ) -> None:
+        super().__init__(cluster, fetcher, delivery_queue)
         self.committer: Committer | None = None
         self.rebalancer: Rebalancer | None = None
 
@@ -48,13 +50,13 @@ class ConsumerCommits(ConsumerPositions):
 
     def done(self, message: Message) -> None:
         """A message that was handed out is done. For any thread."""
-        if self.outbox.mode is not CommitMode.DONE:
+        if self.delivery_queue.mode is not CommitMode.DONE:
             raise InvalidArgument('done(message) is for consumers that are made with commit="done"')
-        reading = self.fetcher.readings.get((message[0], message[1]))  # type: ignore[call-overload]
-        if reading is not None:
-            reading.ledger.finish_one(message[2])
+        state = self.fetcher.states.get((message[0], message[1]))  # type: ignore[call-overload]
+        if state is not None:
+            state.progress.finish_one(message[2])
 
-    def take_marked(self) -> CommittableOffsets:
+    def take_offsets(self) -> CommittableOffsets:
         """Leave it to a transaction to commit what was handed out, or is done."""
         committer = self.needs_group()
         if self.rebalancer is None:

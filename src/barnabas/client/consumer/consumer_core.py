@@ -1,7 +1,7 @@
 """The core of a consumer: what is read, handed out and committed, apart from all waiting.
 
-It stands in two threads. Coroutines run in the loop of the core; `outbox` belongs to the
-application's thread, which comes to `attend` when nothing is left there, or when it is wanted.
+It is used by two threads. Coroutines run in the core's loop. `delivery_queue` belongs to the
+application's thread, which calls `wait_for_messages` when the queue is empty or interrupted.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from barnabas.client.consumer.consumer_commits import ConsumerCommits
 from barnabas.client.consumer.delivery_queue import DeliveryQueue
 from barnabas.client.consumer.fetch_request import FetchTuning
 from barnabas.client.consumer.fetcher import Fetcher
-from barnabas.client.consumer.new_topics import NewTopics, once_heard_of
+from barnabas.client.consumer.new_topics import NewTopics, retry_until_known
 from barnabas.client.consumer.rebalancer import RebalanceEvent, Rebalancer
 from barnabas.client.group.committed_offsets import GroupMembership
 from barnabas.client.group.group_member import GroupMember
@@ -54,47 +54,47 @@ class ConsumerCore(ConsumerCommits):
         tuning: FetchTuning | None = None,
     ) -> None:
         fetcher = Fetcher(
-            cluster, self.stir, out_of_range=out_of_range, isolation=isolation, tuning=tuning
+            cluster, self.notify, out_of_range=out_of_range, isolation=isolation, tuning=tuning
         )
         super().__init__(cluster, fetcher, DeliveryQueue(fetcher, mode))
         self.topics = list(topics)
-        self._young = NewTopics(cluster, self.topics)
+        self._new_topics = NewTopics(cluster, self.topics)
         self._start_at = start
-        self._stirred = asyncio.Event()
+        self._notified = asyncio.Event()
         self.waiting = 0
-        """How many wait in `attend`."""
+        """How many wait in `wait_for_messages`."""
         self.is_at_work: Callable[[], bool] = lambda: False
         """Whether messages are being handled while somebody waits: streams know."""
-        self.goodbye_s = CLOSE_TIMEOUT_S
+        self.close_timeout_s = CLOSE_TIMEOUT_S
         """How long the last commit may take."""
         self.is_assigned = bool(topics)
         """Whether it was said what to read."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._started = self._is_closing = False
         self._starting = asyncio.Lock()
-        self._tasks = BackgroundTasks(self.stir)
+        self._tasks = BackgroundTasks(self.notify)
         if group_id is None:
             return
         self.committer = Committer(
             cluster,
             group_id,
             self.fetcher,
-            self.outbox,
+            self.delivery_queue,
             commit_interval_ms,
             self._fenced,
-            self.stir,
+            self.notify,
         )
         if member is not None:
             self.rebalancer = Rebalancer(
                 cluster,
                 member,
                 self.fetcher,
-                self.outbox,
+                self.delivery_queue,
                 self.committer,
                 self._tasks,
-                self.stir,
+                self.notify,
                 start=start,
-                topics=self._young,
+                topics=self._new_topics,
             )
 
     async def close(self) -> None:
@@ -107,17 +107,17 @@ class ConsumerCore(ConsumerCommits):
     async def leave(self) -> None:
         """Commit what is done, and leave the group."""
         self._is_closing = True
-        self.outbox.cut()  # whoever reads in another thread gets no more
-        deadline = monotonic() + self.goodbye_s
+        self.delivery_queue.interrupt()  # whoever reads in another thread gets no more
+        deadline = monotonic() + self.close_timeout_s
         try:
             if self.committer is not None:
-                async with asyncio.timeout(self.goodbye_s):
+                async with asyncio.timeout(self.close_timeout_s):
                     await self.committer.commit_at_end()
         except TimeoutError as error:
             raise RequestTimedOut(
                 f"the commit on leaving group {self.group_id} was not answered in "
-                f"{self.goodbye_s:g} s, so what was done last will be read again: is the cluster "
-                "up? A longer close_timeout_s has more patience"
+                f"{self.close_timeout_s:g} s: the last messages will be delivered again; check "
+                "that the cluster is up, or set a longer close_timeout_s"
             ) from error
         except BarnabasError as error:
             error.add_note("This was the commit on leaving: what was done last will be read again.")
@@ -132,72 +132,72 @@ class ConsumerCore(ConsumerCommits):
 
     # -- waiting -------------------------------------------------------------------------------
 
-    def stir(self) -> None:
+    def notify(self) -> None:
         """Something has happened: whoever waits looks again."""
-        if self.fetcher.away or (self.committer is not None and self.committer.failure):
-            self.outbox.wanted = True
-        stirred, self._stirred = self._stirred, asyncio.Event()
-        stirred.set()
+        if self.fetcher.unavailable or (self.committer is not None and self.committer.failure):
+            self.delivery_queue.interrupted = True
+        notified, self._notified = self._notified, asyncio.Event()
+        notified.set()
 
-    def stir_from_elsewhere(self) -> None:
+    def notify_threadsafe(self) -> None:
         """The same, for any thread."""
         assert self._loop is not None
-        self._loop.call_soon_threadsafe(self.stir)
+        self._loop.call_soon_threadsafe(self.notify)
 
-    async def attend(
+    async def wait_for_messages(
         self,
         timeout_ms: float | None,
         is_ready: Callable[[], bool] | None = None,
         who: object = None,
     ) -> RebalanceEvent | None:
-        """Wait until there are messages, at most so long, on behalf of the application.
+        """Wait for messages on behalf of the application, at most `timeout_ms`.
 
-        If there is something to tell it first, that is returned, and it says when it `heard`. `who`
-        tells those apart who wait at the same time.
+        A rebalance event that the application has to handle first is returned; it calls
+        `event_handled` after that. `who` identifies the caller, if several wait at the same time.
         """
         deadline = None if timeout_ms is None else monotonic() + timeout_ms / 1000
         if await self._begin(deadline) is not None:
             return None
         self.waiting += 1  # before it is looked, so that whoever brings something then knows
         try:
-            is_ready = is_ready or (lambda: self.outbox.is_ready)
-            return await self._attend(deadline, is_ready, who or self)
+            is_ready = is_ready or (lambda: self.delivery_queue.is_ready)
+            return await self._wait_for_messages(deadline, is_ready, who or self)
         finally:
             self.waiting -= 1
 
-    async def _attend(
+    async def _wait_for_messages(
         self, deadline: float | None, is_ready: Callable[[], bool], who: object
     ) -> RebalanceEvent | None:
         rebalancer = self.rebalancer
         while True:
-            stirred = self._stirred
+            notified = self._notified
             if rebalancer is not None and not self.is_at_work() and not self._is_closing:
-                news = await rebalancer.attend(who)
-                if news is not None:
-                    return news
+                event = await rebalancer.wait_for_messages(who)
+                if event is not None:
+                    return event
             self._raise_failure()
             if rebalancer is None or not rebalancer.is_busy:
-                self.outbox.wanted = False
+                self.delivery_queue.interrupted = False
                 if is_ready():
                     return None
-            if not await _wait_until(deadline, stirred):
+            if not await _wait_until(deadline, notified):
                 return None
 
-    async def heard(self) -> None:
-        """The application knows what `attend` has told it."""
+    async def event_handled(self) -> None:
+        """The application knows what `wait_for_messages` has told it."""
         if self.rebalancer is not None:
-            self.rebalancer.heard()
+            self.rebalancer.event_handled()
 
     async def join(self) -> None:
         """Have partitions and positions, and tell nobody."""
         await self._begin_soon()
         rebalancer = self.rebalancer
         while rebalancer is not None and rebalancer.is_busy:
-            stirred = self._stirred
-            if await rebalancer.attend(self) is not None:
-                rebalancer.heard()
+            notified = self._notified
+            if await rebalancer.wait_for_messages(self) is not None:
+                rebalancer.event_handled()
             elif rebalancer.is_busy:
-                await stirred.wait()
+                await notified.wait()
 
     def _raise_failure(self) -> None:
         if self._tasks.crash is not None:
@@ -222,12 +222,12 @@ class ConsumerCore(ConsumerCommits):
             if self._started:
                 return None
             self._loop = asyncio.get_running_loop()
-            error = await self._young.missing(deadline)
+            error = await self._new_topics.missing(deadline)
             if error is not None:
                 return error
             if self.topics and self.rebalancer is None:
-                everything = AllPartitions(self.cluster, self._young, self.fetcher)
-                places = await once_heard_of(lambda: everything.places(self._start_at))
+                everything = AllPartitions(self.cluster, self._new_topics, self.fetcher)
+                places = await retry_until_known(lambda: everything.places(self._start_at))
                 self.start_at(places)
                 self._tasks.start(everything.look_for_more())
             if self.committer is not None:
@@ -253,14 +253,14 @@ class ConsumerCore(ConsumerCommits):
             self.rebalancer.member.rejoin_needed.set()
 
 
-async def _wait_until(deadline: float | None, stirred: asyncio.Event) -> bool:
+async def _wait_until(deadline: float | None, notified: asyncio.Event) -> bool:
     """Wait for a stir; False when the time is over."""
     left_s = None if deadline is None else deadline - monotonic()
     if left_s is not None and left_s <= 0:
         return False
     try:
         async with asyncio.timeout(left_s):
-            await stirred.wait()
+            await notified.wait()
     except TimeoutError:
         return False
     return True

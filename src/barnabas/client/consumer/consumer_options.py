@@ -75,9 +75,9 @@ def core_of(
         isolation=_LEVELS[_one_of(_LEVELS, isolation, "isolation")],
         tuning=tuning,
     )
-    core.goodbye_s = close_timeout_s
-    core.outbox.decode_key = _decoder(key_format, "key_format")
-    core.outbox.decode_value = _decoder(value_format, "value_format")
+    core.close_timeout_s = close_timeout_s
+    core.delivery_queue.decode_key = _decoder(key_format, "key_format")
+    core.delivery_queue.decode_value = _decoder(value_format, "value_format")
     return core
 
 

@@ -18,10 +18,12 @@ from barnabas.errors import InvalidArgument
 class ConsumerPositions:
     """Of one consumer. `position` and `assignment` are for any thread."""
 
-    def __init__(self, cluster: ClusterClient, fetcher: Fetcher, outbox: DeliveryQueue) -> None:
+    def __init__(
+        self, cluster: ClusterClient, fetcher: Fetcher, delivery_queue: DeliveryQueue
+    ) -> None:
         self.cluster = cluster
         self.fetcher = fetcher
-        self.outbox = outbox
+        self.delivery_queue = delivery_queue
 
     async def ready(self) -> None:
         """Have partitions: who asks about them may not have read anything yet."""
@@ -29,21 +31,21 @@ class ConsumerPositions:
     @property
     def assignment(self) -> list[TopicPartition]:
         """The partitions that are being read."""
-        return list(self.fetcher.readings)
+        return list(self.fetcher.states)
 
     def position(self, partition: TopicPartition) -> int:
         """The offset from which on messages are handed out next."""
         (partition,) = self.chosen([partition])
-        ledger = self.fetcher.readings[partition].ledger
-        message = self.outbox.at_work_on(ledger)
-        return ledger.position if message is None else max(ledger.position, message.offset + 1)
+        progress = self.fetcher.states[partition].progress
+        message = self.delivery_queue.at_work_on(progress)
+        return progress.position if message is None else max(progress.position, message.offset + 1)
 
     def start_at(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Read exactly these partitions, each from its offset."""
         for partition, offset in offsets.items():
             check_offset(partition, offset)
-        for reading in self.fetcher.readings.values():
-            self.outbox.drop(reading.ledger)
+        for state in self.fetcher.states.values():
+            self.delivery_queue.drop(state.progress)
         self.fetcher.assign(
             {TopicPartition(*name): PartitionProgress(offset) for name, offset in offsets.items()}
         )
@@ -53,7 +55,7 @@ class ConsumerPositions:
         await self.ready()
         for partition in self.chosen(offsets.keys()):
             check_offset(partition, offsets[partition])
-            self.outbox.drop(self.fetcher.readings[partition].ledger)
+            self.delivery_queue.drop(self.fetcher.states[partition].progress)
             self.fetcher.seek(partition, offsets[partition])
 
     async def seek_to_time(self, timestamp: int, partitions: Iterable[TopicPartition]) -> None:
@@ -68,7 +70,7 @@ class ConsumerPositions:
         """Hand out nothing of these partitions."""
         await self.ready()
         for partition in self.chosen(partitions):
-            self.outbox.drop(self.fetcher.readings[partition].ledger)
+            self.delivery_queue.drop(self.fetcher.states[partition].progress)
             self.fetcher.pause(partition)
 
     async def resume(self, partitions: Iterable[TopicPartition]) -> None:
@@ -87,16 +89,16 @@ class ConsumerPositions:
         return {
             name: max(0, end.offset - self.position(name))
             for name, end in ends.items()
-            if name in self.fetcher.readings
+            if name in self.fetcher.states
         }
 
     def chosen(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """These, or all if there are none; every one has to be assigned."""
-        readings = self.fetcher.readings
-        chosen = [TopicPartition(*each) for each in partitions] or list(readings)
+        states = self.fetcher.states
+        chosen = [TopicPartition(*each) for each in partitions] or list(states)
         for partition in chosen:
-            if partition not in readings:
-                yet = "" if readings else " yet: it gets its partitions when it begins to read"
+            if partition not in states:
+                yet = "" if states else " yet: it gets its partitions when it begins to read"
                 raise InvalidArgument(
                     f"partition {partition} is not assigned to this consumer{yet}"
                 )

@@ -1,13 +1,13 @@
 """Messages on their way to the application, in the application's thread.
 
-    chunks -> `refill` opens a batch -> `rest`, which the application goes through
+    completed fetches -> `refill` decodes a batch -> `rest`, which the application iterates
 
-`for message in outbox.rest: outbox.current = message` is all that happens for a single message;
-everything else is done once for each batch. The core's thread reads `current`, and cuts the batch
-short by emptying `pending` when the group rebalances or the application seeks: the loop then comes
-to its end, and what was not handed out is fetched again, or not.
+`for message in queue.rest: queue.current = message` is all that happens per message; everything
+else is done once per batch. The core's thread reads `current`. It empties `pending` when the group
+rebalances or the application seeks: the application's loop then ends, and what was not delivered is
+fetched again if it is still needed.
 
-One thread at a time goes through it.
+One thread at a time uses it.
 """
 
 from collections.abc import Callable, Iterator
@@ -42,7 +42,7 @@ class DeliveryQueue:
         """The one that the application is at work on, if it takes them one by one."""
         self.pending: list[Message] = []
         self.rest: Iterator[Message] = iter(self.pending)
-        self.wanted = False
+        self.interrupted = False
         """Whether the core needs the application to come by, before it gets anything else."""
         self.decode_key = decode_key
         self.decode_value = decode_value
@@ -50,11 +50,11 @@ class DeliveryQueue:
         """Whether messages are done in any order."""
         self._fetcher = fetcher
         self.mode = mode
-        self._is_cut = False
+        self._is_interrupted = False
         self._reader: CompletedFetchReader | None = None
-        self._ledger: PartitionProgress | None = None
+        self._progress: PartitionProgress | None = None
         self._end = (0, 0)  # behind the last of `pending`, and what is read next then
-        self._handed: list[PartitionProgress] = []
+        self._delivered: list[PartitionProgress] = []
         self._thread: int | None = None
 
     # -- the application's thread --------------------------------------------------------------
@@ -62,32 +62,32 @@ class DeliveryQueue:
     def settle(self) -> None:
         """The application asks for more: what it was given one by one or as a list is over."""
         self._thread = get_ident()
-        message, ledger = self.current, self._ledger
-        if message is not None and ledger is not None:
-            self._note(ledger, message.offset + 1)
+        message, progress = self.current, self._progress
+        if message is not None and progress is not None:
+            self._note(progress, message.offset + 1)
             if self.mode is CommitMode.AUTO:
-                ledger.finish(message.offset + 1)
+                progress.finish(message.offset + 1)
             self.current = None
-        if self._handed:
+        if self._delivered:
             if self.mode is CommitMode.AUTO:
-                for each in self._handed:
+                for each in self._delivered:
                     each.finish(each.reach[0])
-            self._handed.clear()
+            self._delivered.clear()
 
-    def settle_at_end(self) -> None:
+    def finish_at_end(self) -> None:
         """The same, when the application ends well; another thread may still be at work."""
         if self._thread == get_ident():
             self.settle()
 
     def refill(self) -> bool:
         """Open the next batch that is there. False: there is none, or the core waits for us."""
-        while not self.wanted:
+        while not self.interrupted:
             messages = self._read(self.decode_key, self.decode_value)
             if messages is None:
                 return False
             self.pending = messages
             self.rest = iter(messages)
-            if self._is_cut:  # it did not see this batch when it emptied the last one
+            if self._is_interrupted:  # it did not see this batch when it emptied the last one
                 messages.clear()
             return True
         return False
@@ -100,7 +100,7 @@ class DeliveryQueue:
             while len(taken) < limit:
                 part = list(islice(self.rest, limit - len(taken)))
                 if part:
-                    self._hand_out(part)
+                    self._deliver(part)
                     taken = taken + part if taken else part
                 elif not self.refill():
                     break
@@ -109,34 +109,34 @@ class DeliveryQueue:
                 raise  # and it comes again when the others were taken
         return taken
 
-    def _hand_out(self, part: list[Message]) -> None:
-        ledger = self._ledger
-        assert ledger is not None
-        self._note(ledger, part[-1].offset + 1)
-        if not self._handed or self._handed[-1] is not ledger:
-            self._handed.append(ledger)
+    def _deliver(self, part: list[Message]) -> None:
+        progress = self._progress
+        assert progress is not None
+        self._note(progress, part[-1].offset + 1)
+        if not self._delivered or self._delivered[-1] is not progress:
+            self._delivered.append(progress)
 
-    def _note(self, ledger: PartitionProgress, behind: int) -> None:
+    def _note(self, progress: PartitionProgress, behind: int) -> None:
         """The messages before `behind` are the application's now."""
         last, following = self._end
-        ledger.hand_out(behind, following if behind == last else behind)
+        progress.deliver(behind, following if behind == last else behind)
 
     def read_raw(self) -> tuple[PartitionProgress, list[Message]] | None:
         """The next batch, all of it handed out, with bytes for keys and values: for streams."""
-        messages = None if self.wanted else self._read(None, None)
+        messages = None if self.interrupted else self._read(None, None)
         if not messages:
             return None
-        assert self._ledger is not None
-        self._ledger.hand_out(*self._end)
-        return self._ledger, messages
+        assert self._progress is not None
+        self._progress.deliver(*self._end)
+        return self._progress, messages
 
     def next_reader(self) -> CompletedFetchReader | None:
         """What is being read, or the next chunk."""
         reader = self._reader
-        if reader is not None and reader.chunk.is_current:
+        if reader is not None and reader.completed.is_current:
             return reader
-        chunk = self._fetcher.chunks.take()
-        self._reader = None if chunk is None else CompletedFetchReader(chunk)
+        completed = self._fetcher.buffer.take()
+        self._reader = None if completed is None else CompletedFetchReader(completed)
         return self._reader
 
     def close_again(self) -> None:
@@ -146,16 +146,16 @@ class DeliveryQueue:
             self._reader.go_back_to(message.offset)
         self.rest = iter(())
 
-    def hand_out_batch(self, reader: CompletedFetchReader) -> None:
+    def deliver_batch(self, reader: CompletedFetchReader) -> None:
         """All that was read so far is the application's now."""
-        ledger = reader.ledger
-        ledger.hand_out(reader.position, reader.position)
-        if not self._handed or self._handed[-1] is not ledger:
-            self._handed.append(ledger)
+        progress = reader.progress
+        progress.deliver(reader.position, reader.position)
+        if not self._delivered or self._delivered[-1] is not progress:
+            self._delivered.append(progress)
 
     def leave(self, reader: CompletedFetchReader) -> None:
         """Go on with the next chunk: nothing is left in this one."""
-        reader.ledger.pass_over(reader.position)
+        reader.progress.skip_to(reader.position)
         self._reader = None
 
     def _read(self, decode_key: Decode | None, decode_value: Decode | None) -> list[Message] | None:
@@ -164,45 +164,45 @@ class DeliveryQueue:
             if messages:
                 if decode_key is not None or decode_value is not None:
                     messages = _decoded(messages, decode_key, decode_value, reader)
-                self._ledger = reader.ledger
+                self._progress = reader.progress
                 self._end = (messages[-1].offset + 1, reader.position)
                 if self.tracks:
-                    reader.ledger.track(offsets_of(messages))
+                    reader.progress.track(offsets_of(messages))
                 return messages
             self.leave(reader)
         return None
 
     # -- the core's thread ---------------------------------------------------------------------
 
-    def cut(self) -> None:
-        """Have the application come by after the message that it is at work on.
+    def interrupt(self) -> None:
+        """Have the application call the core after the message that it is processing.
 
-        What it is not given for that is to be fetched again; `mend` says that it will be.
+        What is not delivered because of this has to be fetched again before `end_interruption`.
         """
-        self.wanted = self._is_cut = True
+        self.interrupted = self._is_interrupted = True
         self.pending.clear()
 
-    def mend(self) -> None:
-        self._is_cut = False
+    def end_interruption(self) -> None:
+        self._is_interrupted = False
 
-    def drop(self, ledger: PartitionProgress) -> None:
+    def drop(self, progress: PartitionProgress) -> None:
         """Hand out no more of what was read of a partition: it is read again, or elsewhere."""
-        if self._ledger is ledger:
+        if self._progress is progress:
             self.pending.clear()
             message = self.current
             if message is not None:
-                ledger.hand_out(message.offset + 1, message.offset + 1)
-            ledger.untrack()
+                progress.deliver(message.offset + 1, message.offset + 1)
+            progress.untrack()
 
     @property
     def is_ready(self) -> bool:
         """Whether something is there to be handed out."""
         reader = self._reader
-        return bool(self._fetcher.chunks) or (reader is not None and reader.chunk.is_current)
+        return bool(self._fetcher.buffer) or (reader is not None and reader.completed.is_current)
 
-    def at_work_on(self, ledger: PartitionProgress) -> Message | None:
+    def at_work_on(self, progress: PartitionProgress) -> Message | None:
         """The message of this partition that the application has, if it takes them one by one."""
-        if self._ledger is not ledger:
+        if self._progress is not progress:
             return None
         return self.current
 

@@ -14,7 +14,7 @@ class FetchBuffer:
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit = limit_bytes
-        self._chunks: deque[CompletedFetch] = deque()
+        self._fetches: deque[CompletedFetch] = deque()
         self._received = 0  # bytes ever
         self._taken = 0
         self._full = False
@@ -22,11 +22,11 @@ class FetchBuffer:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def __bool__(self) -> bool:
-        return bool(self._chunks)
+        return bool(self._fetches)
 
-    def append(self, chunk: CompletedFetch) -> None:
-        self._received += len(chunk.data)
-        self._chunks.append(chunk)
+    def append(self, completed: CompletedFetch) -> None:
+        self._received += len(completed.data)
+        self._fetches.append(completed)
 
     async def wait_for_room(self) -> None:
         """Wait while there is more than the limit allows."""
@@ -41,18 +41,18 @@ class FetchBuffer:
         """The next chunk that still counts."""
         while True:
             try:
-                chunk = self._chunks.popleft()
+                completed = self._fetches.popleft()
             except IndexError:
                 return None
-            self._taken += len(chunk.data)
+            self._taken += len(completed.data)
             if self._full and self._received - self._taken < self._limit:
                 self._full = False
                 assert self._loop is not None
                 self._loop.call_soon_threadsafe(self._room.set)
-            if chunk.is_current:
-                return chunk
+            if completed.is_current:
+                return completed
 
-    def put_back(self, chunk: CompletedFetch) -> None:
+    def put_back(self, completed: CompletedFetch) -> None:
         """Let a chunk that was taken come again."""
-        self._taken -= len(chunk.data)
-        self._chunks.appendleft(chunk)
+        self._taken -= len(completed.data)
+        self._fetches.appendleft(completed)

@@ -47,34 +47,34 @@ _WHAT_TO_DO = 'Seek to where to go on, or let on_data_loss="earliest" or "latest
 
 
 class Fetcher:
-    """Reads what it is told to. All but taking `chunks` is for the thread of its loop.
+    """Reads what it is told to. All but taking `buffer` is for the thread of its loop.
 
     `out_of_range` is the time (EARLIEST or LATEST) to start again at when a position is no longer
-    in the log; without it that is an error. `stir` is called when there is something new: chunks, a
-    failure.
+    in the log; without it that is an error. `notify` is called when something was fetched, or has
+    failed.
     """
 
     def __init__(
         self,
         cluster: ClusterClient,
-        stir: Callable[[], None],
+        notify: Callable[[], None],
         *,
         out_of_range: int | None = None,
         isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
         tuning: FetchTuning | None = None,
     ) -> None:
-        self.readings: dict[TopicPartition, FetchState] = {}
+        self.states: dict[TopicPartition, FetchState] = {}
         self.isolation = isolation
         self.tuning = tuning or FetchTuning()
         self._cluster = cluster
-        self._stir = stir
+        self._notify = notify
         self._out_of_range = out_of_range
-        self.chunks = FetchBuffer(PREFETCH_BYTES)
-        self._absences = UnavailablePartitions(cluster)
+        self.buffer = FetchBuffer(PREFETCH_BYTES)
+        self._unavailable = UnavailablePartitions(cluster)
         self._leaders: dict[int, BrokerFetcher] = {}
-        self._is_driven = False
-        self._kick = asyncio.Event()
-        self._tasks = BackgroundTasks(stir)
+        self._is_running = False
+        self._wake = asyncio.Event()
+        self._tasks = BackgroundTasks(notify)
 
     async def close(self) -> None:
         """Stop fetching."""
@@ -85,58 +85,58 @@ class Fetcher:
 
     # -- what to read --------------------------------------------------------------------------
 
-    def assign(self, ledgers: Mapping[TopicPartition, PartitionProgress]) -> None:
+    def assign(self, progresses: Mapping[TopicPartition, PartitionProgress]) -> None:
         """Read exactly these partitions, each from where its ledger stands."""
-        for reading in self.readings.values():
-            reading.epoch += 1
-            reading.ledger.void = reading.ledger is not ledgers.get(reading.partition)
-        self.readings = {name: FetchState(name, ledger) for name, ledger in ledgers.items()}
-        self._absences.clear()
-        self._kick.set()
-        if self.readings and not self._is_driven:
-            self._is_driven = True
+        for state in self.states.values():
+            state.epoch += 1
+            state.progress.revoked = state.progress is not progresses.get(state.partition)
+        self.states = {name: FetchState(name, progress) for name, progress in progresses.items()}
+        self._unavailable.clear()
+        self._wake.set()
+        if self.states and not self._is_running:
+            self._is_running = True
             self._tasks.start(self._drive())
 
-    def add(self, ledgers: Mapping[TopicPartition, PartitionProgress]) -> None:
+    def add(self, progresses: Mapping[TopicPartition, PartitionProgress]) -> None:
         """Read these partitions as well."""
-        for name, ledger in ledgers.items():
-            self.readings[name] = FetchState(name, ledger)
-        self._kick.set()
+        for name, progress in progresses.items():
+            self.states[name] = FetchState(name, progress)
+        self._wake.set()
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Go on reading an assigned partition elsewhere.
 
         Forwards, the ledger stays: what is not done behind it is still not done.
         """
-        reading = self.readings[partition]
-        if offset >= reading.ledger.position and reading.other_since is None:
-            reading.ledger.pass_over(offset)
-            reading.ledger.floor = offset
+        state = self.states[partition]
+        if offset >= state.progress.position and state.other_since is None:
+            state.progress.skip_to(offset)
+            state.progress.floor = offset
         else:
-            self._replace_ledger(reading, offset)
-        self._reread(reading)
+            self._replace_progress(state, offset)
+        self._reread(state)
 
-    def _replace_ledger(self, reading: FetchState, offset: int) -> None:
-        old, reading.ledger = reading.ledger, PartitionProgress(offset)
-        old.void = True
-        if reading.other_since is None:
-            reading.ledger.topic_id = old.topic_id
-        reading.other_since = None  # it is read as whatever topic there is
+    def _replace_progress(self, state: FetchState, offset: int) -> None:
+        old, state.progress = state.progress, PartitionProgress(offset)
+        old.revoked = True
+        if state.other_since is None:
+            state.progress.topic_id = old.topic_id
+        state.other_since = None  # it is read as whatever topic there is
 
     def pause(self, partition: TopicPartition) -> None:
         """Fetch no more of a partition, and forget what was fetched ahead."""
-        self.readings[partition].paused = True
-        self._reread(self.readings[partition])
+        self.states[partition].paused = True
+        self._reread(self.states[partition])
 
     def resume(self, partition: TopicPartition) -> None:
-        self.readings[partition].paused = False
-        self._kick.set()
+        self.states[partition].paused = False
+        self._wake.set()
 
-    def _reread(self, reading: FetchState) -> None:
-        reading.epoch += 1
-        reading.offset = reading.ledger.position
-        self._absences.forgive(reading)
-        self._kick.set()
+    def _reread(self, state: FetchState) -> None:
+        state.epoch += 1
+        state.offset = state.progress.position
+        self._unavailable.retry_now(state)
+        self._wake.set()
 
     # -- what was read -------------------------------------------------------------------------
 
@@ -144,119 +144,117 @@ class Fetcher:
         """What the application has to know; the partition in question is then tried again."""
         if self._tasks.crash is not None:
             return ConsumerBroken.by(self._tasks.crash)
-        active = [each for each in self.readings.values() if not each.paused]
-        error = self._absences.failure(active)
+        active = [each for each in self.states.values() if not each.paused]
+        error = self._unavailable.failure(active)
         if error is not None:
-            self._kick.set()
+            self._wake.set()
         return error
 
     @property
-    def away(self) -> Mapping[TopicPartition, BarnabasError]:
+    def unavailable(self) -> Mapping[TopicPartition, BarnabasError]:
         """Partitions that cannot be read now while others are, and why."""
-        return self._absences.errors()
+        return self._unavailable.errors()
 
     # -- fetching ------------------------------------------------------------------------------
 
     async def _drive(self) -> None:
         """Find leaders for partitions that have none, whenever something has changed."""
         while True:
-            self._kick.clear()
-            await self._absences.look_around()
-            for reading in list(self.readings.values()):
-                if not reading.paused and not self._absences.is_away(reading):
-                    await self._send_to_leader(reading)
-            pause_s = self._absences.pause_s()
+            self._wake.clear()
+            await self._unavailable.refresh_leaders()
+            for state in list(self.states.values()):
+                if not state.paused and not self._unavailable.is_unavailable(state):
+                    await self._send_to_leader(state)
+            pause_s = self._unavailable.pause_s()
             try:
                 async with asyncio.timeout(pause_s):
-                    await self._kick.wait()
+                    await self._wake.wait()
             except TimeoutError:
                 pass
 
-    async def _send_to_leader(self, reading: FetchState) -> None:
-        if reading.leader is None:
+    async def _send_to_leader(self, state: FetchState) -> None:
+        if state.leader is None:
             try:
-                leader = await self._cluster.leader(reading.partition)
-                if not await self._is_same_topic(reading):
+                leader = await self._cluster.leader(state.partition)
+                if not await self._is_same_topic(state):
                     return  # it starts again
-                reading.leader = leader
+                state.leader = leader
             except BarnabasError as error:
-                self._set_aside(reading, error)
+                self._mark_unavailable(state, error)
                 return
-        if reading.leader not in self._leaders:
-            self._leaders[reading.leader] = self._reader(reading.leader)
-        self._leaders[reading.leader].wake(reading)
+        if state.leader not in self._leaders:
+            self._leaders[state.leader] = self._reader(state.leader)
+        self._leaders[state.leader].wake(state)
 
     def _reader(self, node_id: int) -> BrokerFetcher:
         work = FetchCallbacks(
-            self.chunks.wait_for_room, self._readings_of, self._accept, self._set_aside
+            self.buffer.wait_for_room, self._states_of, self._accept, self._mark_unavailable
         )
         return BrokerFetcher(self._cluster, node_id, work, self._tasks, self.tuning, self.isolation)
 
-    def _readings_of(self, node_id: int) -> list[FetchState]:
-        return [
-            each for each in self.readings.values() if each.leader == node_id and not each.paused
-        ]
+    def _states_of(self, node_id: int) -> list[FetchState]:
+        return [each for each in self.states.values() if each.leader == node_id and not each.paused]
 
     async def _accept(self, asked: RequestedPartition, data: PartitionData) -> None:
         """Take in what came for a position that still holds."""
-        reading, epoch, offset, topic_id = asked
-        if reading.epoch != epoch:
+        state, epoch, offset, topic_id = asked
+        if state.epoch != epoch:
             return
         try:
             if data.error_code in _ANOTHER_TOPIC:
-                reading.ledger.doubtful = True
+                state.progress.topic_uncertain = True
             if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
                 await self._start_again(asked)
                 return
-            check(data.error_code, f"partition {reading.partition} at offset {offset}")
-            self._absences.back(reading)
-            reading.ledger.doubtful = False
+            check(data.error_code, f"partition {state.partition} at offset {offset}")
+            self._unavailable.back(state)
+            state.progress.topic_uncertain = False
             if topic_id != ZERO_UUID:
-                reading.ledger.topic_id = topic_id
-            reading.high_watermark = data.high_watermark
+                state.progress.topic_id = topic_id
+            state.high_watermark = data.high_watermark
             records = data.records or b""
             if records:
                 self._append(asked, data, memoryview(records))
         except BarnabasError as error:
-            self._set_aside(reading, error)
+            self._mark_unavailable(state, error)
 
     def _append(self, asked: RequestedPartition, data: PartitionData, records: memoryview) -> None:
-        reading, epoch, offset, _ = asked
+        state, epoch, offset, _ = asked
         end = end_of(records)
         if end is None:
             raise CorruptRecords(
-                f"partition {reading.partition}: the batch at offset {offset} is damaged, "
+                f"partition {state.partition}: the batch at offset {offset} is damaged, "
                 f"or larger than the {len(records)} bytes that came of it"
             )
         committed_only = self.isolation is IsolationLevel.READ_COMMITTED
         aborted = (data.aborted_transactions or ()) if committed_only else ()
-        reading.offset = max(offset, end)
-        self.chunks.append(
+        state.offset = max(offset, end)
+        self.buffer.append(
             CompletedFetch(
-                reading, epoch, offset, reading.offset, records, aborted, data.high_watermark
+                state, epoch, offset, state.offset, records, aborted, data.high_watermark
             )
         )
-        self._stir()
+        self._notify()
 
     async def _start_again(self, asked: RequestedPartition) -> None:
         """The position is not in the log any more, or not yet again."""
-        reading, epoch, offset, _ = asked
+        state, epoch, offset, _ = asked
         if self._out_of_range is None:
-            loss = await self._loss(reading.partition, offset)
-            if reading.epoch == epoch:
+            loss = await self._loss(state.partition, offset)
+            if state.epoch == epoch:
                 raise loss
             return
-        times = {reading.partition: self._out_of_range}
+        times = {state.partition: self._out_of_range}
         found = await list_offsets(self._cluster, times, self.isolation)
-        if reading.epoch != epoch:
+        if state.epoch != epoch:
             return
-        start = found[reading.partition].offset
+        start = found[state.partition].offset
         if start > offset:
-            if reading.ledger.position >= offset:
-                reading.ledger.pass_over(start)
-            reading.offset = start  # what was fetched before it was deleted is still handed out
+            if state.progress.position >= offset:
+                state.progress.skip_to(start)
+            state.offset = start  # what was fetched before it was deleted is still handed out
         else:
-            self.seek(reading.partition, start)
+            self.seek(state.partition, start)
 
     async def _loss(self, partition: TopicPartition, offset: int) -> DataLost:
         found = await beginning_and_end(self._cluster, [partition], self.isolation)
@@ -270,42 +268,42 @@ class Fetcher:
             f"before {end}; {why}. {_WHAT_TO_DO}"
         )
 
-    async def _is_same_topic(self, reading: FetchState) -> bool:
+    async def _is_same_topic(self, state: FetchState) -> bool:
         """Whether the cluster still has the topic that was read; if not, say so or start again.
 
         For a moment a broker may tell of a topic that is gone already, so others are asked first.
         """
-        known = self._cluster.known_topic(reading.partition.topic)
+        known = self._cluster.known_topic(state.partition.topic)
         topic_id = ZERO_UUID if known is None else known.topic_id
-        before = reading.ledger.topic_id
+        before = state.progress.topic_id
         if topic_id == ZERO_UUID or before in (None, topic_id):
-            reading.topic_id = topic_id
-            reading.other_since = None
+            state.topic_id = topic_id
+            state.other_since = None
             return True
-        reading.ledger.doubtful = True
+        state.progress.topic_uncertain = True
         now = monotonic()
-        if reading.other_since is None:
-            reading.other_since = now
-        if now - reading.other_since < _SURE_S:
-            what = f"partition {reading.partition}"
+        if state.other_since is None:
+            state.other_since = now
+        if now - state.other_since < _SURE_S:
+            what = f"partition {state.partition}"
             raise broker_error(
                 ErrorCode.UNKNOWN_TOPIC_ID, what, "its topic was made anew, it seems"
             )
         if self._out_of_range is None:
             raise DataLost(
-                f"partition {reading.partition}: its topic was deleted and made anew, so offset "
-                f"{reading.ledger.position} means nothing any more. {_WHAT_TO_DO}"
+                f"partition {state.partition}: its topic was deleted and made anew, so offset "
+                f"{state.progress.position} means nothing any more. {_WHAT_TO_DO}"
             )
-        epoch = reading.epoch
-        times = {reading.partition: self._out_of_range}
+        epoch = state.epoch
+        times = {state.partition: self._out_of_range}
         found = await list_offsets(self._cluster, times, self.isolation)
-        if reading.epoch == epoch:
-            self._replace_ledger(reading, found[reading.partition].offset)
-            self._reread(reading)
+        if state.epoch == epoch:
+            self._replace_progress(state, found[state.partition].offset)
+            self._reread(state)
         return False
 
-    def _set_aside(self, reading: FetchState, error: BarnabasError) -> None:
-        reading.leader = None
-        self._absences.add(reading, error, monotonic())
-        self._kick.set()
-        self._stir()
+    def _mark_unavailable(self, state: FetchState, error: BarnabasError) -> None:
+        state.leader = None
+        self._unavailable.add(state, error, monotonic())
+        self._wake.set()
+        self._notify()

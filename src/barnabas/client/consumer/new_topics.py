@@ -24,10 +24,10 @@ T = TypeVar("T")
 
 
 class NewTopics:
-    """Of one consumer; `young` are those that were not there when it was to begin."""
+    """Of one consumer; `new_topics` are those that were not there when it was to begin."""
 
     def __init__(self, cluster: ClusterClient, topics: Sequence[str]) -> None:
-        self.young: set[str] = set()
+        self.new_topics: set[str] = set()
         self._cluster = cluster
         self.names = topics
         self._missing_since: float | None = None
@@ -60,7 +60,7 @@ class NewTopics:
             if not error.retriable:
                 raise error
             if isinstance(error, UnknownTopic):
-                self.young.add(name)
+                self.new_topics.add(name)
         return next(iter(errors.values()), None)
 
     async def places(
@@ -68,7 +68,7 @@ class NewTopics:
     ) -> dict[TopicPartition, int]:
         """Where to start: what is in a topic that was waited for has come since, all of it."""
         names = list(partitions)
-        late = [each for each in names if start == LATEST and each.topic in self.young]
+        late = [each for each in names if start == LATEST and each.topic in self.new_topics]
         others = [each for each in names if each not in late]
         return {
             **await offsets_at(self._cluster, others, start, isolation),
@@ -76,7 +76,7 @@ class NewTopics:
         }
 
 
-async def once_heard_of(ask: Callable[[], Awaitable[T]]) -> T:
+async def retry_until_known(ask: Callable[[], Awaitable[T]]) -> T:
     """What brokers say of topics that exist, when each of them has heard of them."""
     deadline = monotonic() + _HEARD_WITHIN_S
     for pause in pauses():

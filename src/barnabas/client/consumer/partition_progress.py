@@ -32,13 +32,13 @@ class PartitionProgress:
         "_low",
         "committed",
         "done",
-        "doubtful",
         "finished",
         "floor",
         "reach",
+        "revoked",
         "spans",
         "topic_id",
-        "void",
+        "topic_uncertain",
     )
 
     def __init__(self, position: int) -> None:
@@ -48,13 +48,13 @@ class PartitionProgress:
         self.done: set[int] = set()
         self.committed = position
         """What the group knows, or is about to learn from a transaction."""
-        self.void = False
+        self.revoked = False
         """Whether the partition was given up, or is read again from further back."""
         self.floor = position
         """What lies before it, and was not handed out, shall not be."""
         self.topic_id: bytes | None = None
         """The topic that these offsets are of, once something was heard of it."""
-        self.doubtful = False
+        self.topic_uncertain = False
         """Whether that topic may be gone: a new one of its name has nothing to do with them."""
         self._low = position
         self._at = 0
@@ -64,12 +64,12 @@ class PartitionProgress:
         """The offset that is read next."""
         return self.reach[1]
 
-    def hand_out(self, behind: int, next_offset: int) -> None:
+    def deliver(self, behind: int, next_offset: int) -> None:
         """Records up to `behind` are the application's now; `next_offset` comes after them."""
         before = self.reach
         self.reach = (max(before[0], behind), max(before[1], next_offset))
 
-    def pass_over(self, next_offset: int) -> None:
+    def skip_to(self, next_offset: int) -> None:
         """There was nothing to hand out up to `next_offset`."""
         before = self.reach
         self.reach = (before[0], max(before[1], next_offset))
@@ -93,9 +93,9 @@ class PartitionProgress:
         behind, spans = self.reach[0], self.spans
         while spans and spans[-1][-1] >= behind:
             last = spans.pop()
-            handed_out = last[: bisect_left(last, behind)]
-            if handed_out:
-                spans.append(handed_out)
+            delivered = last[: bisect_left(last, behind)]
+            if delivered:
+                spans.append(delivered)
             elif not spans:
                 self._at = 0
 

@@ -223,7 +223,9 @@ class RangeReader:
     async def _miss_topics(self, error: UnknownTopic) -> None:
         """Topics are gone, or so young that not every broker has heard of them."""
         topics = {each.topic for each in self._left}
-        await self._cluster.look_around(topics)  # of two brokers one may not have heard of it yet
+        await self._cluster.refresh_leaders(
+            topics
+        )  # of two brokers one may not have heard of it yet
         found = {name: self._cluster.known_topic(name) for name in topics}
         gone = [each for each in self._left.values() if not _has(found, each)]
         waited_s = monotonic() - self._moved_at

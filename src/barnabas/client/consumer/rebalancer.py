@@ -21,7 +21,7 @@ from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.consumer.committer import Committer
 from barnabas.client.consumer.delivery_queue import DeliveryQueue
 from barnabas.client.consumer.fetcher import Fetcher
-from barnabas.client.consumer.new_topics import NewTopics, once_heard_of
+from barnabas.client.consumer.new_topics import NewTopics, retry_until_known
 from barnabas.client.consumer.partition_progress import PartitionProgress
 from barnabas.client.group.committed_offsets import fetch_committed
 from barnabas.client.group.group_member import GroupMember
@@ -48,17 +48,17 @@ class RebalanceEvent(NamedTuple):
 
 
 class Rebalancer:
-    """Of one member. `stir` is called when there is something for the application to do."""
+    """Of one member. `notify` is called when there is something for the application to do."""
 
     def __init__(
         self,
         cluster: ClusterClient,
         member: GroupMember,
         fetcher: Fetcher,
-        outbox: DeliveryQueue,
+        delivery_queue: DeliveryQueue,
         committer: Committer,
         tasks: BackgroundTasks,
-        stir: Callable[[], None],
+        notify: Callable[[], None],
         *,
         start: int,
         topics: NewTopics,
@@ -66,13 +66,13 @@ class Rebalancer:
         self.member = member
         self._cluster = cluster
         self._fetcher = fetcher
-        self._outbox = outbox
+        self._delivery_queue = delivery_queue
         self._committer = committer
         self._tasks = tasks
-        self._stir = stir
+        self._notify = notify
         self._start = start
         self._topics = topics
-        self._news: deque[RebalanceEvent] = deque()
+        self._events: deque[RebalanceEvent] = deque()
         self._partitions: list[TopicPartition] = []
         self._astray = False  # whether the place to read them from has to be looked up
         self._rewinding = False
@@ -86,7 +86,7 @@ class Rebalancer:
     @property
     def is_busy(self) -> bool:
         """Whether the application gets nothing before something else has happened."""
-        return bool(self._news) or self._is_needed
+        return bool(self._events) or self._is_needed
 
     @property
     def _is_needed(self) -> bool:
@@ -95,8 +95,8 @@ class Rebalancer:
     def rewind(self) -> None:
         """Read on from where the group has committed."""
         self._astray = self._rewinding = True
-        self._outbox.cut()
-        self._stir()
+        self._delivery_queue.interrupt()
+        self._notify()
 
     async def join_first(self) -> None:
         """Have partitions, if there never were any; the application hears of them later."""
@@ -112,39 +112,39 @@ class Rebalancer:
         if failure is not None:
             raise failure
 
-    async def attend(self, who: object) -> RebalanceEvent | None:
-        """The application is here: what it has to be told, if anything.
+    async def wait_for_messages(self, who: object) -> RebalanceEvent | None:
+        """The event that the application has to handle, if any.
 
-        It says when it `heard`; that somebody who was told something is here again says so too. If
-        there is nothing, wait until `is_busy` is over.
+        It calls `event_handled` after that, or calls this again. Without an event, it waits until
+        `is_busy` is over.
         """
         self._raise_failure()
         if self._telling is who:
             self._telling = None
         if self._telling is not None:
             return None
-        if self._news:
+        if self._events:
             self._telling = who
-            return self._news.popleft()
+            return self._events.popleft()
         if not self._is_needed or self._task is not None:
             return None
-        if self.member.rejoin_needed.is_set() and self._fetcher.readings and not self._told:
+        if self.member.rejoin_needed.is_set() and self._fetcher.states and not self._told:
             self._told, self._telling = True, who
             return await self._that_partitions_go()
         self._begin()
         return None
 
     async def _that_partitions_go(self) -> RebalanceEvent:
-        partitions = list(self._fetcher.readings)
+        partitions = list(self._fetcher.states)
         if not self.member.membership.member_id:
             return RebalanceEvent(PartitionChange.LOST, partitions)
         await self._committer.commit_quietly()
         return RebalanceEvent(PartitionChange.REVOKED, partitions)
 
-    def heard(self) -> None:
+    def event_handled(self) -> None:
         """The application knows what it was told, and has done what it wanted to do about it."""
         self._telling = None
-        self._stir()
+        self._notify()
 
     def _begin(self) -> None:
         self._task = self._tasks.start(self._rejoin())
@@ -158,8 +158,8 @@ class Rebalancer:
         while True:
             await self.member.rejoin_needed.wait()
             self._settled.clear()
-            self._outbox.cut()
-            self._stir()
+            self._delivery_queue.interrupt()
+            self._notify()
             while not self._settled.is_set():
                 try:
                     async with asyncio.timeout(self.member.patience_s(_PATIENCE)):
@@ -181,7 +181,7 @@ class Rebalancer:
             self._settled.set()
         finally:
             self._task = None
-            self._stir()
+            self._notify()
 
     async def _join_and_find_places(self, rewinding: bool) -> None:
         if self.member.rejoin_needed.is_set():
@@ -190,11 +190,11 @@ class Rebalancer:
             self._committer.before_rebalance()
             self._partitions = await self.member.join()
             self._astray = True
-        held = {name: each.ledger for name, each in self._fetcher.readings.items()}
+        held = {name: each.progress for name, each in self._fetcher.states.items()}
         kept = {} if rewinding else self._kept(held)
         fresh = await self._places([each for each in self._partitions if each not in kept])
-        for ledger in kept.values():
-            self._outbox.drop(ledger)
+        for progress in kept.values():
+            self._delivery_queue.drop(progress)
         is_new = self._committer.membership != self.member.membership
         self._committer.membership = self.member.membership
         self._fetcher.assign(
@@ -205,7 +205,7 @@ class Rebalancer:
             self._told = False
         self._astray = self._rewinding  # somebody may have asked for it meanwhile
         if not self._astray:
-            self._outbox.mend()
+            self._delivery_queue.end_interruption()
 
     def _kept(
         self, held: dict[TopicPartition, PartitionProgress]
@@ -227,8 +227,8 @@ class Rebalancer:
             lost = [name for name in held if name not in kept]
             gained = [name for name in gained if name not in kept]
             if lost:
-                self._news.append(RebalanceEvent(PartitionChange.LOST, lost))
-        self._news.append(RebalanceEvent(PartitionChange.ASSIGNED, list(gained)))
+                self._events.append(RebalanceEvent(PartitionChange.LOST, lost))
+        self._events.append(RebalanceEvent(PartitionChange.ASSIGNED, list(gained)))
 
     async def _places(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         if not partitions:
@@ -237,5 +237,5 @@ class Rebalancer:
         committed = await fetch_committed(self._cluster, group_id, partitions, stable=True)
         fresh = [each for each in partitions if each not in committed]
         isolation = self._fetcher.isolation
-        found = await once_heard_of(lambda: self._topics.places(fresh, self._start, isolation))
+        found = await retry_until_known(lambda: self._topics.places(fresh, self._start, isolation))
         return {**committed, **found}

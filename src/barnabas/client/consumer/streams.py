@@ -51,61 +51,63 @@ class Streams:
             raise InvalidArgument(f"streams({count}): there has to be at least one")
         if by not in ("key", "partition"):
             raise InvalidArgument(f'by={by!r} is unknown: it is "key" or "partition"')
-        self.lots = [StreamQueue() for _ in range(count)]
+        self.stream_queues = [StreamQueue() for _ in range(count)]
         self._crowded = False  # whether a stream waits for others to finish
         self._core = core
-        self._mode = core.outbox.mode
+        self._mode = core.delivery_queue.mode
         self._deal: Callable[[PartitionProgress, list[Message]], None]
         self._deal = self._by_key if by == "key" else self._by_partition
         self._homes: dict[tuple[str, int], int] = {}
         self._room = ROOM * count
         self._pump = threading.Lock()
-        core.outbox.tracks = True
+        core.delivery_queue.tracks = True
         core.is_at_work = self._is_at_work
 
     # -- the application's threads -------------------------------------------------------------
 
-    def next(self, lot: StreamQueue) -> Message | None:
+    def next(self, stream_queue: StreamQueue) -> Message | None:
         """The next message of a stream; None if there is nothing, or the core waits for us.
 
         That it is asked for ends the work on the one before.
         """
-        current = lot.current
+        current = stream_queue.current
         if current is not None:
-            lot.current = None
+            stream_queue.current = None
             if self._mode is CommitMode.AUTO:
                 current[1].done.add(current[0].offset)
-        outbox = self._core.outbox
-        while not outbox.wanted and (lot.queue or self._fill(lot)):
-            item = lot.queue.popleft()
-            message, ledger = item
-            if ledger.void:
+        delivery_queue = self._core.delivery_queue
+        while not delivery_queue.interrupted and (stream_queue.queue or self._fill(stream_queue)):
+            item = stream_queue.queue.popleft()
+            message, progress = item
+            if progress.revoked:
                 continue
-            if message.offset < ledger.floor:
-                ledger.done.add(message.offset)
+            if message.offset < progress.floor:
+                progress.done.add(message.offset)
                 continue
-            if outbox.decode_key is not None or outbox.decode_value is not None:
+            if delivery_queue.decode_key is not None or delivery_queue.decode_value is not None:
                 try:
-                    message = decode_message(message, outbox.decode_key, outbox.decode_value)
+                    message = decode_message(
+                        message, delivery_queue.decode_key, delivery_queue.decode_value
+                    )
                 except UndecodableRecord:
-                    lot.queue.appendleft(item)
+                    stream_queue.queue.appendleft(item)
                     raise
-            lot.current = item
+            stream_queue.current = item
             if self._mode is CommitMode.MANUAL:
-                ledger.done.add(message.offset)
+                progress.done.add(message.offset)
             if self._crowded and self._has_room():
                 self._wake()
             return message
         return None
 
-    def _fill(self, lot: StreamQueue) -> bool:
+    def _fill(self, stream_queue: StreamQueue) -> bool:
         """Have something in the queue, if there is anything for it."""
         with self._pump:
-            while not lot.queue:
+            while not stream_queue.queue:
                 if not self._has_room():
                     self._crowded = True
                     return False
-                batch = self._core.outbox.read_raw()
+                batch = self._core.delivery_queue.read_raw()
                 if batch is None:
                     return False
                 self._deal(*batch)
@@ -116,34 +118,36 @@ class Streams:
         """Have those look who wait."""
         self._crowded = False
         if self._core.waiting:
-            self._core.stir_from_elsewhere()
+            self._core.notify_threadsafe()
 
-    def _by_key(self, ledger: PartitionProgress, messages: list[Message]) -> None:
-        lots = self.lots
-        count = len(lots)
+    def _by_key(self, progress: PartitionProgress, messages: list[Message]) -> None:
+        stream_queues = self.stream_queues
+        count = len(stream_queues)
         for message in messages:
             if message.key is None:
-                lot = min(lots, key=lambda each: len(each.queue))
+                stream_queue = min(stream_queues, key=lambda each: len(each.queue))
             else:
-                lot = lots[hash(message.key) % count]
-            lot.queue.append((message, ledger))
+                stream_queue = stream_queues[hash(message.key) % count]
+            stream_queue.queue.append((message, progress))
 
-    def _by_partition(self, ledger: PartitionProgress, messages: list[Message]) -> None:
+    def _by_partition(self, progress: PartitionProgress, messages: list[Message]) -> None:
         homes = self._homes
-        home = homes.setdefault(messages[0][:2], len(homes) % len(self.lots))
-        self.lots[home].queue.extend((message, ledger) for message in messages)
+        home = homes.setdefault(messages[0][:2], len(homes) % len(self.stream_queues))
+        self.stream_queues[home].queue.extend((message, progress) for message in messages)
 
     # -- the core's thread ---------------------------------------------------------------------
 
-    async def attend(self, lot: StreamQueue) -> RebalanceEvent | None:
+    async def wait_for_messages(self, stream_queue: StreamQueue) -> RebalanceEvent | None:
         """Wait until there is something for a stream, or for the application."""
-        outbox = self._core.outbox
-        return await self._core.attend(
-            None, lambda: bool(lot.queue) or (outbox.is_ready and self._has_room()), lot
+        delivery_queue = self._core.delivery_queue
+        return await self._core.wait_for_messages(
+            None,
+            lambda: bool(stream_queue.queue) or (delivery_queue.is_ready and self._has_room()),
+            stream_queue,
         )
 
     def _has_room(self) -> bool:
-        return sum(len(each.queue) for each in self.lots) < self._room
+        return sum(len(each.queue) for each in self.stream_queues) < self._room
 
     def _is_at_work(self) -> bool:
-        return any(each.current is not None for each in self.lots)
+        return any(each.current is not None for each in self.stream_queues)

@@ -23,8 +23,8 @@ _ENOUGH_BYTES = 8 * 1024 * 1024  # as they came, in one table
 class TablePoll:
     """One table in the making. Formats do not apply; `columns` says which are wanted."""
 
-    def __init__(self, outbox: DeliveryQueue, columns: Collection[str] | None) -> None:
-        if outbox.tracks:
+    def __init__(self, delivery_queue: DeliveryQueue, columns: Collection[str] | None) -> None:
+        if delivery_queue.tracks:
             raise InvalidArgument(
                 'commit="done" is for single messages: read tables with "auto" or "manual"'
             )
@@ -34,7 +34,7 @@ class TablePoll:
             self._decoder = ColumnDecoder(schema.COLUMNS if columns is None else columns)
         except ValueError as error:
             raise InvalidArgument(str(error)) from error
-        self._outbox = outbox
+        self._delivery_queue = delivery_queue
         self._bytes = 0
 
     @property
@@ -44,11 +44,11 @@ class TablePoll:
 
     def take(self) -> None:
         """Add whatever is there."""
-        outbox = self._outbox
-        outbox.close_again()
+        delivery_queue = self._delivery_queue
+        delivery_queue.close_again()
         try:
-            while not outbox.wanted and self._bytes < _ENOUGH_BYTES:
-                reader = outbox.next_reader()
+            while not delivery_queue.interrupted and self._bytes < _ENOUGH_BYTES:
+                reader = delivery_queue.next_reader()
                 if reader is None:
                     break
                 self._bytes += self._read(reader)
@@ -62,18 +62,18 @@ class TablePoll:
 
     def _read(self, reader: CompletedFetchReader) -> int:
         """Add the next batch; returns its size."""
-        topic, partition = reader.chunk.reading.partition
+        topic, partition = reader.completed.state.partition
         before = reader.position
         try:
             found = reader.read_batch()
             if found is None:
-                self._outbox.leave(reader)
+                self._delivery_queue.leave(reader)
                 return 0
             start, batch = found
             added = self._decoder.append(topic, partition, batch, start_offset=start)
         except RecordsError as error:
             reader.go_back_to(before)
-            raise damaged(reader.chunk, before, error) from error
+            raise damaged(reader.completed, before, error) from error
         if added:
-            self._outbox.hand_out_batch(reader)
+            self._delivery_queue.deliver_batch(reader)
         return len(batch)

@@ -12,7 +12,7 @@ from barnabas.errors import BarnabasError
 
 
 class _Unavailable(NamedTuple):
-    reading: FetchState
+    state: FetchState
     error: BarnabasError
     since: float
     attempts: int
@@ -24,72 +24,76 @@ class UnavailablePartitions:
 
     def __init__(self, cluster: ClusterClient) -> None:
         self._cluster = cluster
-        self._away: dict[TopicPartition, _Unavailable] = {}
+        self._unavailable: dict[TopicPartition, _Unavailable] = {}
         self._failing_since: float | None = None
 
-    def add(self, reading: FetchState, error: BarnabasError, now: float) -> None:
+    def add(self, state: FetchState, error: BarnabasError, now: float) -> None:
         """Set a partition aside. What no attempt will change waits until it was raised."""
-        known = self._away.get(reading.partition)
+        known = self._unavailable.get(state.partition)
         since = now if known is None else known.since
         attempts = 1 if known is None else known.attempts + 1
         retry_at = now + pause_before(attempts) if error.retriable else float("inf")
-        self._away[reading.partition] = _Unavailable(reading, error, since, attempts, retry_at)
+        self._unavailable[state.partition] = _Unavailable(state, error, since, attempts, retry_at)
         if error.retriable:
             self._cluster.on_retry(error, now - since)
 
-    def back(self, reading: FetchState) -> None:
+    def back(self, state: FetchState) -> None:
         """It can be read."""
-        if self._away:
-            self._away.pop(reading.partition, None)
+        if self._unavailable:
+            self._unavailable.pop(state.partition, None)
         self._failing_since = None
 
-    def forgive(self, reading: FetchState) -> None:
+    def retry_now(self, state: FetchState) -> None:
         """It is read from elsewhere now: try at once."""
-        self._away.pop(reading.partition, None)
+        self._unavailable.pop(state.partition, None)
 
     def clear(self) -> None:
-        self._away.clear()
+        self._unavailable.clear()
         self._failing_since = None
 
     def errors(self) -> Mapping[TopicPartition, BarnabasError]:
-        return {partition: each.error for partition, each in self._away.items()}
+        return {partition: each.error for partition, each in self._unavailable.items()}
 
-    def is_away(self, reading: FetchState) -> bool:
+    def is_unavailable(self, state: FetchState) -> bool:
         """Whether it is to be left alone for now."""
-        away = self._away.get(reading.partition)
-        return away is not None and away.reading is reading and away.retry_at > monotonic()
+        unavailable = self._unavailable.get(state.partition)
+        return (
+            unavailable is not None
+            and unavailable.state is state
+            and unavailable.retry_at > monotonic()
+        )
 
     def pause_s(self) -> float | None:
         """How long until one is to be tried again."""
-        if not self._away:
+        if not self._unavailable:
             return None
-        return max(0.0, min(each.retry_at for each in self._away.values()) - monotonic())
+        return max(0.0, min(each.retry_at for each in self._unavailable.values()) - monotonic())
 
-    async def look_around(self) -> None:
+    async def refresh_leaders(self) -> None:
         """Ask anew about those that are to be tried again."""
         now = monotonic()
-        due = [each for each in self._away.values() if each.retry_at <= now]
+        due = [each for each in self._unavailable.values() if each.retry_at <= now]
         if not due:
             return
         try:
-            await self._cluster.look_around({each.reading.partition.topic for each in due})
+            await self._cluster.refresh_leaders({each.state.partition.topic for each in due})
         except BarnabasError as error:
             for each in due:
-                self.add(each.reading, error, now)
+                self.add(each.state, error, now)
 
     def failure(self, active: Sequence[FetchState]) -> BarnabasError | None:
         """The error to raise: one for good, or that nothing can be read for too long."""
-        for name, each in self._away.items():
+        for name, each in self._unavailable.items():
             if not each.error.retriable:
-                del self._away[name]
+                del self._unavailable[name]
                 return each.error
-        if not active or any(each.partition not in self._away for each in active):
+        if not active or any(each.partition not in self._unavailable for each in active):
             self._failing_since = None
             return None
         now = monotonic()
         if self._failing_since is None:
-            self._failing_since = min(each.since for each in self._away.values())
+            self._failing_since = min(each.since for each in self._unavailable.values())
         if (now - self._failing_since) * 1000 <= self._cluster.retry_timeout_ms:
             return None
         self._failing_since = now
-        return next(iter(self._away.values())).error
+        return next(iter(self._unavailable.values())).error

@@ -52,7 +52,7 @@ class Accumulator:
         self._gate = gate
         self._on_close = on_close
         self._lock = Lock()
-        self._lanes: dict[TopicPartition, PartitionQueue] = {}
+        self._queues: dict[TopicPartition, PartitionQueue] = {}
         self._busy: dict[TopicPartition, PartitionQueue] = {}  # those with batches
         self._wakeup = Wakeup()
 
@@ -70,9 +70,9 @@ class Accumulator:
         Gives the open batch as well, to add to as long as it takes something.
         """
         with self._lock:
-            lane = self._lane(partition)
-            while (batch := self._with_room(lane, size, in_turn)) is not None:
-                sent = self._add(lane, batch, row)
+            queue = self._lane(partition)
+            while (batch := self._with_room(queue, size, in_turn)) is not None:
+                sent = self._add(queue, batch, row)
                 if sent is not None:
                     return sent, batch
                 # Others, who need no lock, were faster and have used the room.
@@ -86,35 +86,35 @@ class Accumulator:
             self._gate()
             if not self.buffer.take(packed.size, packed.size, in_turn=in_turn):
                 return None
-            lane = self._lane(partition)
-            if lane.open is not None:
-                self._close(lane, lane.open)
+            queue = self._lane(partition)
+            if queue.open is not None:
+                self._close(queue, queue.open)
             batch = PendingBatch.of_packed(self, partition, monotonic(), packed)
-            lane.batches.append(batch)
-            self._busy[partition] = lane
+            queue.batches.append(batch)
+            self._busy[partition] = queue
         self.wake()
         return batch
 
     def _lane(self, partition: TopicPartition) -> PartitionQueue:
-        lane = self._lanes.get(partition)
-        if lane is None:
-            lane = self._lanes[partition] = PartitionQueue(partition)
-        return lane
+        queue = self._queues.get(partition)
+        if queue is None:
+            queue = self._queues[partition] = PartitionQueue(partition)
+        return queue
 
-    def _add(self, lane: PartitionQueue, batch: PendingBatch, row: Row) -> Sent | None:
+    def _add(self, queue: PartitionQueue, batch: PendingBatch, row: Row) -> Sent | None:
         is_last = batch.record_count >= self._batch_records - 1
         if is_last:
             batch.max_records = self._batch_records
         sent = batch.add(*row)
         if is_last:
-            self._close(lane, batch)
+            self._close(queue, batch)
             self.wake()
         return sent
 
-    def _with_room(self, lane: PartitionQueue, size: int, in_turn: bool) -> PendingBatch | None:
-        batch = lane.open
-        if batch is None or self._close_if_full(lane, batch, size):
-            return self._open(lane, size, in_turn)
+    def _with_room(self, queue: PartitionQueue, size: int, in_turn: bool) -> PendingBatch | None:
+        batch = queue.open
+        if batch is None or self._close_if_full(queue, batch, size):
+            return self._open(queue, size, in_turn)
         missing = batch.size + size - batch.granted
         if missing > 0:
             wanted = self._batch_bytes - batch.granted
@@ -124,46 +124,46 @@ class Accumulator:
             batch.grant(granted)
         return batch
 
-    def _open(self, lane: PartitionQueue, size: int, in_turn: bool) -> PendingBatch | None:
+    def _open(self, queue: PartitionQueue, size: int, in_turn: bool) -> PendingBatch | None:
         self._gate()
         granted = self.buffer.take(HEADER_SIZE + size, self._batch_bytes, in_turn=in_turn)
         if not granted:
             return None
         batch = PendingBatch(
             self,
-            lane.partition,
+            queue.partition,
             monotonic(),
             granted=granted,
             max_records=self._batch_records - 1,  # the last one comes here, to close it
         )
-        lane.batches.append(batch)
-        lane.open = batch
-        self._busy[lane.partition] = lane
+        queue.batches.append(batch)
+        queue.open = batch
+        self._busy[queue.partition] = queue
         self.wake()
         return batch
 
     def close_if_full(self, partition: TopicPartition, size: int) -> bool:
         """Whether a record of this size does not fit into the open batch, which is closed then."""
         with self._lock:
-            lane = self._lanes.get(partition)
-            batch = None if lane is None else lane.open
-            if lane is None or batch is None:
+            queue = self._queues.get(partition)
+            batch = None if queue is None else queue.open
+            if queue is None or batch is None:
                 return False
-            return self._close_if_full(lane, batch, size)
+            return self._close_if_full(queue, batch, size)
 
-    def _close_if_full(self, lane: PartitionQueue, batch: PendingBatch, size: int) -> bool:
+    def _close_if_full(self, queue: PartitionQueue, batch: PendingBatch, size: int) -> bool:
         is_full = batch.size + size > max(self._batch_bytes, batch.granted)
         if is_full:
-            self._close(lane, batch)
+            self._close(queue, batch)
             self.wake()
         return is_full
 
-    def _close(self, lane: PartitionQueue, batch: PendingBatch) -> None:
+    def _close(self, queue: PartitionQueue, batch: PendingBatch) -> None:
         batch.close()
         self.buffer.give_back(batch.granted - batch.size)
         batch.granted = batch.size
-        lane.open = None
-        self._on_close(lane.partition)
+        queue.open = None
+        self._on_close(queue.partition)
 
     def hurry(self, batch: PendingBatch) -> None:
         """Somebody waits for this batch: it must not linger."""
@@ -207,17 +207,17 @@ class Accumulator:
             due_at = min(map(self._due_at, self._busy.values()), default=None)
         await self._wakeup.wait(None if due_at is None else max(due_at - monotonic(), 0.001))
 
-    def _due_at(self, lane: PartitionQueue) -> float:
+    def _due_at(self, queue: PartitionQueue) -> float:
         """When there is something to do about the first batch by time alone."""
-        expires_at = lane.first.created_at + self.delivery_timeout_s
-        if lane.flying is not None:
+        expires_at = queue.first.created_at + self.delivery_timeout_s
+        if queue.in_flight is not None:
             return expires_at
-        return min(expires_at, max(lane.retry_at, self._ready_at(lane)))
+        return min(expires_at, max(queue.retry_at, self._ready_at(queue)))
 
-    def _ready_at(self, lane: PartitionQueue) -> float:
+    def _ready_at(self, queue: PartitionQueue) -> float:
         """When the first batch has lingered long enough, apart from pauses."""
-        batch = lane.first
-        if batch is not lane.open or batch.hurried or self.buffer.is_pressing:
+        batch = queue.first
+        if batch is not queue.open or batch.hurried or self.buffer.is_pressing:
             return 0.0
         return batch.created_at + self.linger_s
 
@@ -225,14 +225,16 @@ class Accumulator:
         """Lanes whose first batch leaves now: full, old enough, or wanted. They are flying."""
         with self._lock:
             ready = [
-                lane
-                for lane in self._busy.values()
-                if lane.flying is None and lane.retry_at <= now and self._ready_at(lane) <= now
+                queue
+                for queue in self._busy.values()
+                if queue.in_flight is None
+                and queue.retry_at <= now
+                and self._ready_at(queue) <= now
             ]
-            for lane in ready:
-                lane.flying = lane.first
-                if lane.first is lane.open:
-                    self._close(lane, lane.first)
+            for queue in ready:
+                queue.in_flight = queue.first
+                if queue.first is queue.open:
+                    self._close(queue, queue.first)
         if ready:
             self.buffer.call_next()
         return ready
@@ -241,25 +243,25 @@ class Accumulator:
         """Lanes whose first batch has had its time, whether it is under way or not."""
         with self._lock:
             return [
-                lane
-                for lane in self._busy.values()
-                if lane.first.created_at + self.delivery_timeout_s <= now
+                queue
+                for queue in self._busy.values()
+                if queue.first.created_at + self.delivery_timeout_s <= now
             ]
 
     def close_all(self) -> list[PendingBatch]:
         """Let all that was added leave now; the batches that are not settled yet."""
         with self._lock:
-            for lane in self._busy.values():
-                if lane.open is not None:
-                    self._close(lane, lane.open)
-            batches = [batch for lane in self._busy.values() for batch in lane.batches]
+            for queue in self._busy.values():
+                if queue.open is not None:
+                    self._close(queue, queue.open)
+            batches = [batch for queue in self._busy.values() for batch in queue.batches]
         self.wake()
         return batches
 
-    def take_first(self, lane: PartitionQueue) -> PendingBatch:
+    def take_first(self, queue: PartitionQueue) -> PendingBatch:
         """Take the first batch out, to settle it."""
         with self._lock:
-            batch = self._pop(lane)
+            batch = self._pop(queue)
         self.buffer.call_next()
         return batch
 
@@ -267,35 +269,35 @@ class Accumulator:
         """Take out all that is not on its way, to give it up."""
         taken: list[PendingBatch] = []
         with self._lock:
-            for lane in list(self._busy.values()):
-                under_way = [lane.batches.popleft()] if lane.is_under_way else []
-                while lane.batches:
-                    taken.append(self._pop(lane))
+            for queue in list(self._busy.values()):
+                under_way = [queue.batches.popleft()] if queue.is_under_way else []
+                while queue.batches:
+                    taken.append(self._pop(queue))
                 if under_way:
-                    lane.batches.extend(under_way)
-                    self._busy[lane.partition] = lane
+                    queue.batches.extend(under_way)
+                    self._busy[queue.partition] = queue
         self.buffer.call_next()
         return taken
 
     def take_all(self) -> list[PendingBatch]:
         """Take out everything, when nobody sends any more."""
-        for lane in self._busy.values():
-            lane.flying = None
+        for queue in self._busy.values():
+            queue.in_flight = None
         return self.take_resting()
 
-    def split_first(self, lane: PartitionQueue) -> None:
+    def split_first(self, queue: PartitionQueue) -> None:
         """Put two halves in the place of the first batch."""
-        halves = lane.first.split()
+        halves = queue.first.split()
         with self._lock:
-            whole = lane.batches.popleft()
-            lane.batches.extendleft(reversed(halves))
+            whole = queue.batches.popleft()
+            queue.batches.extendleft(reversed(halves))
             self.buffer.give_back(whole.granted - sum(half.granted for half in halves))
 
-    def _pop(self, lane: PartitionQueue) -> PendingBatch:
-        batch = lane.batches.popleft()
-        if batch is lane.open:
-            self._close(lane, batch)
+    def _pop(self, queue: PartitionQueue) -> PendingBatch:
+        batch = queue.batches.popleft()
+        if batch is queue.open:
+            self._close(queue, batch)
         self.buffer.give_back(batch.granted)
-        if not lane.batches:
-            del self._busy[lane.partition]
+        if not queue.batches:
+            del self._busy[queue.partition]
         return batch

@@ -39,14 +39,14 @@ class DeliveryCount:
     first_error: BarnabasError | None = None
 
 
-def still_under_way(lanes: Iterable[PartitionQueue]) -> list[PartitionQueue]:
+def still_in_flight(queues: Iterable[PartitionQueue]) -> list[PartitionQueue]:
     """Those whose batch was not given up meanwhile; the others are free for the next one."""
     under_way: list[PartitionQueue] = []
-    for lane in lanes:
-        if lane.is_under_way:
-            under_way.append(lane)
+    for queue in queues:
+        if queue.is_under_way:
+            under_way.append(queue)
         else:
-            lane.flying = None
+            queue.in_flight = None
     return under_way
 
 
@@ -64,14 +64,14 @@ class BatchCompletion:
     ) -> None:
         self.identities = identities
         self.count = DeliveryCount()
-        self.overlooked = UnreportedFailures()
+        self.unreported = UnreportedFailures()
         self._discarding: BarnabasError | None = None
         self._cluster = cluster
         self._accumulator = accumulator
         self._routes = routes
         self._auto_create = auto_create
 
-    async def settle(self, lanes: list[PartitionQueue], response: ProduceResponse) -> None:
+    async def settle(self, queues: list[PartitionQueue], response: ProduceResponse) -> None:
         """A broker has answered about the first batches of these lanes."""
         answers = {
             TopicPartition(topic.name, partition.index): partition
@@ -79,29 +79,29 @@ class BatchCompletion:
             for partition in topic.partition_responses
         }
         failures: list[tuple[PartitionQueue, BarnabasError]] = []
-        for lane in still_under_way(lanes):
-            answer = answers.get(lane.partition)
+        for queue in still_in_flight(queues):
+            answer = answers.get(queue.partition)
             if answer is None:
-                error = broker_error(-1, f"partition {lane.partition}", "the broker left it out")
-                failures.append((lane, error))
+                error = broker_error(-1, f"partition {queue.partition}", "the broker left it out")
+                failures.append((queue, error))
             elif answer.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
-                self.delivered(lane, answer.base_offset, answer.log_append_time_ms)
-            elif answer.error_code in _TOO_LARGE and lane.first.count > 1:
-                self._accumulator.split_first(lane)
-                lane.flying = None
+                self.delivered(queue, answer.base_offset, answer.log_append_time_ms)
+            elif answer.error_code in _TOO_LARGE and queue.first.count > 1:
+                self._accumulator.split_first(queue)
+                queue.in_flight = None
             else:
                 error = broker_error(
-                    answer.error_code, f"partition {lane.partition}", answer.error_message
+                    answer.error_code, f"partition {queue.partition}", answer.error_message
                 )
-                failures.append((lane, error))
+                failures.append((queue, error))
         await self.fail(failures)
 
-    def delivered(self, lane: PartitionQueue, base_offset: int, log_append_time_ms: int) -> None:
+    def delivered(self, queue: PartitionQueue, base_offset: int, log_append_time_ms: int) -> None:
         """The first batch of a lane has arrived."""
-        batch = self._accumulator.take_first(lane)
-        lane.flying = lane.gone_since = None
+        batch = self._accumulator.take_first(queue)
+        queue.in_flight = queue.gone_since = None
         count = batch.count
-        lane.count_delivered(count)
+        queue.count_delivered(count)
         self.count.delivered += count
         batch.delivered(base_offset, log_append_time_ms)
 
@@ -112,48 +112,50 @@ class BatchCompletion:
         self._accumulator.wake()  # others of the same request may go on
         errors = dict(failures)
         again: list[PartitionQueue] = []
-        for lane in still_under_way(errors):
-            batch, error = lane.first, errors[lane]
-            if not self._is_gone(lane, error) and self.identities.may_retry(lane, error):
+        for queue in still_in_flight(errors):
+            batch, error = queue.first, errors[queue]
+            if not self._is_gone(queue, error) and self.identities.may_retry(queue, error):
                 batch.attempts += 1
                 batch.last_error = error
-                again.append(lane)
+                again.append(queue)
                 self._cluster.on_retry(error, monotonic() - batch.created_at)
             else:
-                self._give_up(lane, error)
-                lane.flying = None
+                self._give_up(queue, error)
+                queue.in_flight = None
         if again:
-            await self._put_off(again, all(is_busy(errors[lane]) for lane in again))
+            await self._put_off(again, all(is_busy(errors[queue]) for queue in again))
 
-    def _is_gone(self, lane: PartitionQueue, error: BarnabasError) -> bool:
+    def _is_gone(self, queue: PartitionQueue, error: BarnabasError) -> bool:
         """Whether it has been said for long enough that there is no such partition."""
         if not isinstance(error, UnknownTopic):
-            lane.gone_since = None
+            queue.gone_since = None
             return False
         now = monotonic()
-        lane.gone_since = lane.gone_since or now
-        return now - lane.gone_since >= _GONE_S
+        queue.gone_since = queue.gone_since or now
+        return now - queue.gone_since >= _GONE_S
 
-    async def _put_off(self, lanes: list[PartitionQueue], busy: bool) -> None:
+    async def _put_off(self, queues: list[PartitionQueue], busy: bool) -> None:
         """Let these wait a little; nobody takes them meanwhile, they count as under way."""
         fatal: BarnabasError | None = None
         try:
             if not busy:
-                await self._cluster.look_around({lane.partition.topic for lane in lanes})
-                await self._make_anew({lane.partition.topic for lane in lanes if lane.gone_since})
+                await self._cluster.refresh_leaders({queue.partition.topic for queue in queues})
+                await self._make_anew(
+                    {queue.partition.topic for queue in queues if queue.gone_since}
+                )
         except BarnabasError as error:
             fatal = error
-        self.learn({lane.partition.topic for lane in lanes})
-        for lane in still_under_way(lanes):
-            lane.flying = None
-            if self._is_known(lane.partition):
-                lane.gone_since = None
+        self.learn({queue.partition.topic for queue in queues})
+        for queue in still_in_flight(queues):
+            queue.in_flight = None
+            if self._is_known(queue.partition):
+                queue.gone_since = None
             final = fatal or self._discarding
             if final is not None:
-                self._give_up(lane, final)
+                self._give_up(queue, final)
                 continue
-            lane.retry_at = monotonic() + pause_before(
-                lane.first.attempts, BUSY_PAUSE_MS if busy else FIRST_PAUSE_MS
+            queue.retry_at = monotonic() + pause_before(
+                queue.first.attempts, BUSY_PAUSE_MS if busy else FIRST_PAUSE_MS
             )
         self._accumulator.wake()
 
@@ -180,22 +182,22 @@ class BatchCompletion:
     def expire(self, now: float) -> None:
         """Give up what has waited for too long."""
         timeout_ms = self._accumulator.delivery_timeout_s * 1000
-        while lanes := self._accumulator.expired(now):
-            for lane in lanes:
-                message = f"partition {lane.partition}: not delivered in {timeout_ms:.0f} ms"
-                reason = lane.first.last_error
+        while queues := self._accumulator.expired(now):
+            for queue in queues:
+                message = f"partition {queue.partition}: not delivered in {timeout_ms:.0f} ms"
+                reason = queue.first.last_error
                 if reason is not None:
                     message += f"; the last attempt: {reason}"
-                elif lane.is_under_way:
+                elif queue.is_under_way:
                     message += "; the broker has not answered"
-                self._give_up(lane, DeliveryTimedOut(message))
+                self._give_up(queue, DeliveryTimedOut(message))
 
-    def _give_up(self, lane: PartitionQueue, error: BarnabasError) -> None:
-        self.identities.gave_up(lane, error)
-        lane.retry_at = 0.0  # the pause was for this one
-        self._failed(self._accumulator.take_first(lane), error)
-        if not lane.batches:
-            lane.gone_since = None  # who comes later may find it there
+    def _give_up(self, queue: PartitionQueue, error: BarnabasError) -> None:
+        self.identities.gave_up(queue, error)
+        queue.retry_at = 0.0  # the pause was for this one
+        self._failed(self._accumulator.take_first(queue), error)
+        if not queue.batches:
+            queue.gone_since = None  # who comes later may find it there
 
     async def discard(self, error: BarnabasError) -> bool:
         """Give everything up, once its attempt under way has ended; says if some may have arrived.
@@ -208,7 +210,7 @@ class BatchCompletion:
             for batch in resting:
                 self.count.failed += batch.given_up(error).count
             for batch in self._accumulator.close_all():
-                await batch.settlement.future()
+                await batch.result.future()
         finally:
             self._discarding = None
         return any(batch.attempts > 0 for batch in resting)
@@ -222,4 +224,4 @@ class BatchCompletion:
         outcome = batch.given_up(error)
         self.count.failed += outcome.count
         self.count.first_error = self.count.first_error or error
-        self.overlooked.add(outcome)
+        self.unreported.add(outcome)

@@ -16,8 +16,8 @@ _MAX_SEQUENCE = (1 << 31) - 1
 class PartitionQueue:
     """Only the first batch may be on its way, and only the last may be open.
 
-    `flying` is the batch whose attempt has not ended. It may have been given up meanwhile, and is
-    not the first any more then; the next one waits for the end of the attempt all the same.
+    `in_flight` is the batch whose attempt has not ended. If it has failed meanwhile, it is not
+    the first one any longer; the next batch still waits for the end of that attempt.
 
     `next_sequence` counts the records that were delivered under the lane's identity, so it is the
     sequence number of the first batch's first record.
@@ -29,9 +29,9 @@ class PartitionQueue:
 
     __slots__ = (
         "batches",
-        "flying",
         "gone_since",
         "identity",
+        "in_flight",
         "next_sequence",
         "open",
         "partition",
@@ -42,7 +42,7 @@ class PartitionQueue:
         self.partition = partition
         self.batches: deque[PendingBatch] = deque()
         self.open: PendingBatch | None = None
-        self.flying: PendingBatch | None = None
+        self.in_flight: PendingBatch | None = None
         self.retry_at = 0.0
         self.gone_since: float | None = None
         self.identity: ProducerIdentity | None = None
@@ -55,7 +55,7 @@ class PartitionQueue:
     @property
     def is_under_way(self) -> bool:
         """Whether the first batch is flying."""
-        return bool(self.batches) and self.batches[0] is self.flying
+        return bool(self.batches) and self.batches[0] is self.in_flight
 
     def encode(self, compression: Compression) -> bytearray:
         """The first batch on the wire."""
@@ -76,14 +76,14 @@ class PartitionQueue:
             self.first.forget_attempts()
 
 
-def requests_of(lanes: list[PartitionQueue], request_bytes: int) -> list[list[PartitionQueue]]:
-    """Cut `lanes` into requests of at most `request_bytes`, a single larger batch aside."""
+def requests_of(queues: list[PartitionQueue], request_bytes: int) -> list[list[PartitionQueue]]:
+    """Cut `queues` into requests of at most `request_bytes`, a single larger batch aside."""
     groups: list[list[PartitionQueue]] = []
     size = 0
-    for lane in lanes:
-        if not groups or size + lane.first.granted > request_bytes:
+    for queue in queues:
+        if not groups or size + queue.first.granted > request_bytes:
             groups.append([])
             size = 0
-        groups[-1].append(lane)
-        size += lane.first.granted
+        groups[-1].append(queue)
+        size += queue.first.granted
     return groups

@@ -47,7 +47,7 @@ class PendingBatch(RowPacker[Sent]):
         "hurried",
         "last_error",
         "partition",
-        "settlement",
+        "result",
     )
 
     def __init__(
@@ -71,10 +71,10 @@ class PendingBatch(RowPacker[Sent]):
         self._packed: PackedRecords | None = None
         self._encoded: bytearray | None = None
         if part_of is None:
-            self.settlement = BatchResult(partial(home.hurry, self))
+            self.result = BatchResult(partial(home.hurry, self))
             self.first = 0
         else:
-            self.settlement, self.first = part_of
+            self.result, self.first = part_of
 
     @classmethod
     def of_packed(
@@ -88,9 +88,9 @@ class PendingBatch(RowPacker[Sent]):
 
     def wait(self, timeout_s: float | None) -> None:
         """Block until it is settled."""
-        if not self.settlement.done:
+        if not self.result.done:
             self._home.check_thread()
-            self.settlement.wait(timeout_s)
+            self.result.wait(timeout_s)
 
     def grant(self, granted: int) -> None:
         """Let it grow."""
@@ -137,7 +137,7 @@ class PendingBatch(RowPacker[Sent]):
         assert self._encoded is not None
         rows = decode_batch(self._encoded)
         middle = len(rows) // 2
-        self.settlement.split()
+        self.result.split()
         return self._part(rows[:middle], self.first), self._part(rows[middle:], self.first + middle)
 
     def _part(self, rows: list[Record], first: int) -> "PendingBatch":
@@ -147,7 +147,7 @@ class PendingBatch(RowPacker[Sent]):
             self.created_at,
             granted=MAX_BATCH_BYTES,
             max_records=len(rows),
-            part_of=(self.settlement, first),
+            part_of=(self.result, first),
         )
         for row in rows:
             part.add(row.timestamp, row.key, row.value, row.headers)
@@ -176,4 +176,4 @@ class PendingBatch(RowPacker[Sent]):
         self._packed = self._encoded = None
         if self.record_count:
             self.take()  # the bytes of what was never sent
-        self.settlement.settle(outcome)
+        self.result.settle(outcome)

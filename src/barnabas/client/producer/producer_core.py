@@ -13,11 +13,11 @@ from barnabas.records.record import Headers
 
 
 class ProducerCore:
-    """Begins with its first use. `goodbye_s` bounds how long `close` goes on delivering."""
+    """Begins with its first use. `close_timeout_s` bounds how long `close` goes on delivering."""
 
     def __init__(self, cluster: ClusterClient, producer: RecordProducer) -> None:
         self.producer = producer
-        self.goodbye_s: float | None = None
+        self.close_timeout_s: float | None = None
         self._cluster = cluster
         self._starting = asyncio.Lock()
         self._started = False
@@ -67,18 +67,18 @@ class ProducerCore:
             raise TimeoutError(
                 f"not everything was delivered in {timeout_s} s; it is still being tried"
             ) from error
-        self._raise_overlooked()
+        self._raise_unreported()
 
     async def close(self) -> None:
         """Deliver what is left and let everything go; raises what nobody has asked for."""
         try:
             if self._started:
-                await self.producer.close(self.goodbye_s)
+                await self.producer.close(self.close_timeout_s)
         finally:
             await self._cluster.close()
-        self._raise_overlooked()
+        self._raise_unreported()
 
-    def _raise_overlooked(self) -> None:
-        overlooked = self.producer.take_overlooked()
-        if overlooked is not None:
-            raise overlooked
+    def _raise_unreported(self) -> None:
+        unreported = self.producer.take_unreported()
+        if unreported is not None:
+            raise unreported

@@ -36,13 +36,13 @@ class IdentitySource(Protocol):
     def produce_version(self) -> int:
         """The newest version of Produce to use."""
 
-    async def introduce(self, lanes: Collection[PartitionQueue]) -> None:
+    async def introduce(self, queues: Collection[PartitionQueue]) -> None:
         """See to it that the first batches of these lanes may be sent."""
 
-    def may_retry(self, lane: PartitionQueue, error: BarnabasError) -> bool:
+    def may_retry(self, queue: PartitionQueue, error: BarnabasError) -> bool:
         """Whether to send a lane's first batch again; if so, it is ready for that."""
 
-    def gave_up(self, lane: PartitionQueue, error: BarnabasError) -> None:
+    def gave_up(self, queue: PartitionQueue, error: BarnabasError) -> None:
         """Hear that a lane's first batch is given up."""
 
 
@@ -56,11 +56,11 @@ class ProducerIdentities:
         self._current: ProducerIdentity | None = ANONYMOUS if anonymous else None
         self._asking = asyncio.Lock()
 
-    async def introduce(self, lanes: Collection[PartitionQueue]) -> None:
+    async def introduce(self, queues: Collection[PartitionQueue]) -> None:
         """Give an identity to those that have none."""
-        for lane in lanes:
-            if lane.identity is None:
-                lane.identity = await self._ask_once()
+        for queue in queues:
+            if queue.identity is None:
+                queue.identity = await self._ask_once()
 
     async def _ask_once(self) -> ProducerIdentity:
         async with self._asking:
@@ -79,21 +79,21 @@ class ProducerIdentities:
         check(response.error_code, "the producer's id")
         return ProducerIdentity(response.producer_id, response.producer_epoch)
 
-    def may_retry(self, lane: PartitionQueue, error: BarnabasError) -> bool:
+    def may_retry(self, queue: PartitionQueue, error: BarnabasError) -> bool:
         """What may pass is tried again, and so is what a new introduction may cure."""
         if isinstance(error, BrokerError) and error.code in _FORGOTTEN:
-            self._start_over(lane)
+            self._start_over(queue)
             return True
         return error.retriable
 
-    def gave_up(self, lane: PartitionQueue, error: BarnabasError) -> None:
+    def gave_up(self, queue: PartitionQueue, error: BarnabasError) -> None:
         """Begin anew if the batch may have arrived."""
         del error
-        if lane.first.is_attempted:
-            self._start_over(lane)
+        if queue.first.is_attempted:
+            self._start_over(queue)
 
-    def _start_over(self, lane: PartitionQueue) -> None:
+    def _start_over(self, queue: PartitionQueue) -> None:
         """Let a partition begin anew, under an identity that it has never seen."""
-        if lane.identity is self._current and self._current is not ANONYMOUS:
+        if queue.identity is self._current and self._current is not ANONYMOUS:
             self._current = None
-        lane.start_over()
+        queue.start_over()

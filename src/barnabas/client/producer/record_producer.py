@@ -119,18 +119,18 @@ class RecordProducer:
             on_close=self.routes.closed,
         )
         anonymous = acks != ACKS_ALL or idempotent is False
-        self._settling = BatchCompletion(
+        self._completion = BatchCompletion(
             cluster,
             self._accumulator,
             self.routes,
             ProducerIdentities(cluster, anonymous=anonymous),
             auto_create=auto_create,
         )
-        self._sending = Sender(
+        self._sender = Sender(
             cluster,
             self._accumulator,
             self.routes,
-            self._settling,
+            self._completion,
             acks=acks,
             compression=compression,
             request_bytes=request_bytes,
@@ -147,19 +147,19 @@ class RecordProducer:
     @property
     def count(self) -> DeliveryCount:
         """How many records were delivered and given up so far."""
-        return self._settling.count
+        return self._completion.count
 
     @property
     def is_transactional(self) -> bool:
         return self._transactional is not None
 
-    def take_overlooked(self) -> DeliveryFailed | None:
+    def take_unreported(self) -> DeliveryFailed | None:
         """The failures nobody has asked for until now, to be raised; they count as told then.
 
         In a transaction, its end tells.
         """
-        overlooked = self._settling.overlooked.take()
-        return None if self.is_transactional else overlooked
+        unreported = self._completion.unreported.take()
+        return None if self.is_transactional else unreported
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -179,7 +179,7 @@ class RecordProducer:
         """Begin to send, in the running loop."""
         if self._transactional is not None:
             await self._transactional.start()
-        self._sending.start()
+        self._sender.start()
 
     async def close(self, timeout_s: float | None = None) -> None:
         """Send what is left, for this long at most, and give the rest up.
@@ -195,17 +195,17 @@ class RecordProducer:
                         await self.flush()
         finally:
             self._closed = True
-            await self._sending.stop()
-            self._settling.abandon(ClientClosed("the producer was closed before that"))
+            await self._sender.stop()
+            self._completion.abandon(ClientClosed("the producer was closed before that"))
             if self._transactional is not None:
                 await self._transactional.close()
 
     async def flush(self) -> None:
         """Send everything now and wait until each record is delivered or given up."""
         for batch in self._accumulator.close_all():
-            await batch.settlement.future()
-        if self._sending.broken is not None:
-            raise self._sending.broken
+            await batch.result.future()
+        if self._sender.broken is not None:
+            raise self._sender.broken
 
     # -- transactions --------------------------------------------------------------------------
 
@@ -224,7 +224,7 @@ class RecordProducer:
             raise self._transactional.broken
         if self._transaction is not None and not self._transaction.has_ended:
             raise InvalidArgument("another transaction is open: commit it or roll it back first")
-        self._settling.identities = self._transaction = transaction
+        self._completion.identities = self._transaction = transaction
 
     def close_batches(self) -> None:
         """Let whoever sends next ask if that is still allowed."""
@@ -235,9 +235,9 @@ class RecordProducer:
 
         Whoever does this has seen to it that nothing is tried again.
         """
-        attempted = await self._settling.discard(error)
-        if self._sending.broken is not None:
-            raise self._sending.broken
+        attempted = await self._completion.discard(error)
+        if self._sender.broken is not None:
+            raise self._sender.broken
         return attempted
 
     # -- sending -------------------------------------------------------------------------------
@@ -297,7 +297,7 @@ class RecordProducer:
         batch = await self._accumulator.when_there_is_room(
             lambda in_turn: self._accumulator.add_packed(partition, packed, in_turn=in_turn)
         )
-        return batch.settlement
+        return batch.result
 
     def try_send(
         self,
@@ -350,8 +350,8 @@ class RecordProducer:
 
     def _check_open(self) -> None:
         """Raise if nothing may be sent now."""
-        if self._sending.broken is not None:
-            raise self._sending.broken
+        if self._sender.broken is not None:
+            raise self._sender.broken
         if self._closed:
             raise ClientClosed("this producer is closed: make a new one")
         if self._transactional is not None:

@@ -15,7 +15,7 @@ from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import NO_LEADER, TopicPartition
 from barnabas.client.connect.connection_pool import Channel
 from barnabas.client.producer.accumulator import Accumulator
-from barnabas.client.producer.batch_completion import BatchCompletion, still_under_way
+from barnabas.client.producer.batch_completion import BatchCompletion, still_in_flight
 from barnabas.client.producer.partition_queue import PartitionQueue, requests_of
 from barnabas.client.producer.topic_routes import TopicRoutes
 from barnabas.errors import BarnabasError, ProducerBroken
@@ -34,7 +34,7 @@ class Sender:
         cluster: ClusterClient,
         accumulator: Accumulator,
         routes: TopicRoutes,
-        settling: BatchCompletion,
+        completion: BatchCompletion,
         *,
         acks: int,
         compression: Compression,
@@ -44,7 +44,7 @@ class Sender:
         self._cluster = cluster
         self._accumulator = accumulator
         self._routes = routes
-        self._settling = settling
+        self._completion = completion
         self._acks = acks
         self._compression = compression
         self._request_bytes = request_bytes
@@ -76,7 +76,7 @@ class Sender:
     async def _send_forever(self) -> None:
         while True:
             now = monotonic()
-            self._settling.expire(now)
+            self._completion.expire(now)
             ready = self._accumulator.take_ready(now)
             if ready:
                 self._dispatch(ready)
@@ -90,21 +90,21 @@ class Sender:
         names = set(self._routes)
         with suppress(BarnabasError):
             await self._cluster.refresh(names)
-            self._settling.learn(names)
+            self._completion.learn(names)
 
     def _dispatch(self, ready: list[PartitionQueue]) -> None:
         by_leader: defaultdict[int, list[PartitionQueue]] = defaultdict(list)
         astray: list[tuple[PartitionQueue, BarnabasError]] = []
-        for lane in ready:
+        for queue in ready:
             try:
-                by_leader[self._leader(lane.partition)].append(lane)
+                by_leader[self._leader(queue.partition)].append(queue)
             except BarnabasError as error:
-                astray.append((lane, error))
-        for node_id, lanes in by_leader.items():
-            for group in requests_of(lanes, self._request_bytes):
+                astray.append((queue, error))
+        for node_id, queues in by_leader.items():
+            for group in requests_of(queues, self._request_bytes):
                 self._start(self._request(node_id, group))
         if astray:
-            self._start(self._settling.fail(astray))
+            self._start(self._completion.fail(astray))
 
     def _leader(self, partition: TopicPartition) -> int:
         """The node that leads a partition, without asking anybody: the next attempt will know."""
@@ -127,41 +127,41 @@ class Sender:
         if not task.cancelled() and (error := task.exception()) is not None and not self.broken:
             self.broken = ProducerBroken.by(error)
             self._cancel()
-            self._settling.abandon(self.broken)
+            self._completion.abandon(self.broken)
 
-    async def _request(self, node_id: int, lanes: list[PartitionQueue]) -> None:
-        identities = self._settling.identities
+    async def _request(self, node_id: int, queues: list[PartitionQueue]) -> None:
+        identities = self._completion.identities
         try:
             connection = await self._cluster.connection(node_id, self._channel)
-            await identities.introduce(lanes)
-            lanes = still_under_way(lanes)
-            if not lanes:
+            await identities.introduce(queues)
+            queues = still_in_flight(queues)
+            if not queues:
                 return
-            request = self._produce_request(lanes)
+            request = self._produce_request(queues)
             if self._acks == 0:
                 await connection.post(request, max_version=identities.produce_version)
-                for lane in still_under_way(lanes):
-                    self._settling.delivered(lane, -1, -1)
+                for queue in still_in_flight(queues):
+                    self._completion.delivered(queue, -1, -1)
             else:
                 answer = connection.send(
                     request,
                     max_version=identities.produce_version,
                     timeout_ms=self._cluster.request_timeout_ms,
                 )
-                partitions = [lane.partition for lane in lanes]
+                partitions = [queue.partition for queue in queues]
                 response = await self._cluster.while_leading(node_id, partitions, answer)
-                await self._settling.settle(lanes, response)
+                await self._completion.settle(queues, response)
         except BarnabasError as error:
-            await self._settling.fail([(lane, error) for lane in lanes])
+            await self._completion.fail([(queue, error) for queue in queues])
         finally:
             if not self._accumulator.is_empty:
                 self._accumulator.wake()
 
-    def _produce_request(self, lanes: list[PartitionQueue]) -> ProduceRequest:
+    def _produce_request(self, queues: list[PartitionQueue]) -> ProduceRequest:
         topics: defaultdict[str, list[PartitionProduceData]] = defaultdict(list)
-        for lane in lanes:
-            topics[lane.partition.topic].append(
-                PartitionProduceData(lane.partition.partition, lane.encode(self._compression))
+        for queue in queues:
+            topics[queue.partition.topic].append(
+                PartitionProduceData(queue.partition.partition, queue.encode(self._compression))
             )
         return ProduceRequest(
             transactional_id=self._transactional_id,

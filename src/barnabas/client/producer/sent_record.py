@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         """The batch of a record that was sent, as far as its receipt needs it."""
 
         partition: TopicPartition
-        settlement: BatchResult
+        result: BatchResult
 
         def wait(self, timeout_s: float | None) -> None:
             """Block until it is delivered or has failed."""
@@ -47,7 +47,7 @@ class Sent(Receipt):
 
     def done(self) -> bool:
         """Whether it has arrived or is given up."""
-        return self.batch.settlement.done
+        return self.batch.result.done
 
     def result(self, timeout_s: float | None = None) -> Delivery:
         """Wait until it is delivered; raises why it is not, or TimeoutError."""
@@ -64,19 +64,19 @@ class Sent(Receipt):
 
         It is called in the thread that sends, so it must be quick and never wait.
         """
-        self.batch.settlement.call_when_done(self._tell, callback)
+        self.batch.result.call_when_done(self._tell, callback)
 
     def __await__(self) -> Generator[Any, None, Delivery]:
-        settlement = self.batch.settlement
-        if not settlement.done:
-            yield from settlement.future()
+        result = self.batch.result
+        if not result.done:
+            yield from result.future()
         return self._delivery()
 
     def __repr__(self) -> str:
         batch = self.batch
-        if not batch.settlement.done:
+        if not batch.result.done:
             return f"<Sent to {batch.partition}, on its way>"
-        outcome = batch.settlement.outcome_of(self.index)
+        outcome = batch.result.outcome_of(self.index)
         if outcome.error is not None:
             return f"<Sent to {batch.partition}, given up: {outcome.error}>"
         return f"<Sent to {batch.partition}, at offset {self._delivery().offset}>"
@@ -86,7 +86,7 @@ class Sent(Receipt):
         callback(self)
 
     def _outcome(self) -> DeliveryOutcome:
-        outcome = self.batch.settlement.outcome_of(self.index)
+        outcome = self.batch.result.outcome_of(self.index)
         outcome.seen = True
         return outcome
 

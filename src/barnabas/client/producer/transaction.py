@@ -53,7 +53,7 @@ class TransactionConsumer(Protocol):
     def group_id(self) -> str:
         """The group whose offsets are committed."""
 
-    def take_marked(self) -> OffsetsToCommit:
+    def take_offsets(self) -> OffsetsToCommit:
         """Leave it to the transaction to commit what was done."""
 
     def rewind(self) -> None:
@@ -190,8 +190,8 @@ class ProducerTransaction:
     async def _commit(self) -> None:
         self.raise_unless_usable()
         if self._consumer is not None:
-            marked = self._consumer.take_marked()
-            await self.send_offsets(self._consumer.group_id, marked.offsets, marked.membership)
+            taken = self._consumer.take_offsets()
+            await self.send_offsets(self._consumer.group_id, taken.offsets, taken.membership)
         self._state = _State.ENDING
         await self._producer.flush()
         if self._failure is None and self._begun and not self._leaves_its_end:
@@ -265,7 +265,7 @@ class ProducerTransaction:
     def produce_version(self) -> int:
         return TOPICS_BY_NAME if self._owner.adds_implicitly else _ADDED_BEFORE
 
-    async def introduce(self, lanes: Collection[PartitionQueue]) -> None:
+    async def introduce(self, queues: Collection[PartitionQueue]) -> None:
         """Make the lanes' partitions part of the transaction, and number on from where it stands.
 
         No batch is on its way when another transaction begins, so a new epoch finds lanes at rest.
@@ -273,22 +273,22 @@ class ProducerTransaction:
         self._begun = True
         if not self._owner.adds_implicitly:
             async with self._adding:
-                missing = {lane.partition for lane in lanes} - self._partitions
+                missing = {queue.partition for queue in queues} - self._partitions
                 if missing:
                     await self._owner.add_partitions(missing)
                     self._partitions |= missing
-        for lane in lanes:
-            if lane.identity != self._owner.identity:
-                lane.start_over()
-                lane.identity = self._owner.identity
+        for queue in queues:
+            if queue.identity != self._owner.identity:
+                queue.start_over()
+                queue.identity = self._owner.identity
 
-    def may_retry(self, lane: PartitionQueue, error: BarnabasError) -> bool:
+    def may_retry(self, queue: PartitionQueue, error: BarnabasError) -> bool:
         """Nothing is tried again that is to be rolled back anyway."""
-        del lane
+        del queue
         return error.retriable and not self._rolled_back and self._failure is None
 
-    def gave_up(self, lane: PartitionQueue, error: BarnabasError) -> None:
+    def gave_up(self, queue: PartitionQueue, error: BarnabasError) -> None:
         """Without one of its records the transaction can't be committed."""
         self._fail(error)
-        if lane.first.is_attempted:
+        if queue.first.is_attempted:
             self._uncertain = True

@@ -36,7 +36,7 @@ class ClusterConnection(Client):
 
     def begin(self, work: Coroutine[object, object, T]) -> "Future[T]":
         """Let something run while the caller does something else."""
-        return self._seat.submit(work)
+        return self._registration.submit(work)
 
     async def _ask(self, question: Callable[[ClusterClient], Awaitable[T]]) -> T:
         if not self.cluster.brokers:

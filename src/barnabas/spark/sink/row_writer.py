@@ -49,7 +49,7 @@ def write_rows(options: SinkOptions, columns: list[str], batches: Iterator[pa.Re
                 writing.send(batch, columns)
                 rows += batch.num_rows
         connection.ask(lambda _: producer.flush())
-        failed = producer.take_overlooked()
+        failed = producer.take_unreported()
         if failed is not None:
             raise failed
     except BaseException:
