@@ -127,7 +127,9 @@ def batches_of(log: Log, start: int, end: int) -> list[tuple[BatchHeader, bytes]
 
 def committed_records(log: Log, start: int, end: int) -> list[Record]:
     """What a consumer of committed records makes of it, by the rule that every client has."""
-    aborted = sorted(log.aborted_transactions(start, end), key=lambda found: found.first_offset)
+    aborted = sorted(
+        log.producer_state.aborted_transactions(start, end), key=lambda found: found.first_offset
+    )
     skipped: set[int] = set()
     records: list[Record] = []
     for header, batch in batches_of(log, start, end):
@@ -148,4 +150,7 @@ def state_of(records: Iterable[Record]) -> State:
 
 def producers_of(log: Log) -> dict[int, tuple[int, int]]:
     """What a retry is judged by: epoch and last sequence of every producer."""
-    return {producer_id: (entry.epoch, entry.last_sequence) for producer_id, entry in log.producers}
+    return {
+        producer_id: (entry.epoch, entry.last_sequence)
+        for producer_id, entry in log.producer_state.table
+    }

@@ -9,10 +9,10 @@ SMALL = CompactionLimits(key_map_bytes=1024)
 def run_job(log: Log, job: CompactionJob, disk: Disk) -> None:
     """Do what a job asks for, and put what comes of it in its place. Raises StorageError."""
     result = compact(job, disk)
-    swap = log.begin_swap(job, result)
+    swap = log.compaction.begin_swap(job, result)
     while swap.step():
         swap.settle()
-    deletion = log.end_swap(swap)
+    deletion = log.compaction.end_swap(swap)
     if deletion is not None:
         deletion.run()
         assert deletion.error is None
@@ -27,7 +27,7 @@ def compacted(
     limits: CompactionLimits | None = None,
 ) -> bool:
     """Whether there was anything to do, which is done now."""
-    job = log.plan_compaction(now_ms, upto_offset=upto_offset, limits=limits)
+    job = log.compaction.plan(now_ms, upto_offset=upto_offset, limits=limits)
     if job is None:
         return False
     run_job(log, job, disk)

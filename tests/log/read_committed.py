@@ -16,7 +16,7 @@ def committed_offsets(log: Log, offset: int, end_offset: int, max_bytes: int = 1
         if not batches:
             break
         next_offset = batches[-1][0].next_offset
-        aborted = log.aborted_transactions(offset, next_offset)
+        aborted = log.producer_state.aborted_transactions(offset, next_offset)
         shown |= filtered(
             [bytes(batch) for _, batch in batches],
             [(a.producer_id, a.first_offset) for a in aborted],

@@ -92,14 +92,14 @@ def opened(disk: MemoryDisk) -> Log:
 def checked(log: Log, story: Story) -> None:
     """All that has to be true of a log at any time."""
     stable = story.stable_offset()
-    unstable = log.first_unstable_offset
+    unstable = log.producer_state.first_unstable_offset
     assert (log.log_end_offset if unstable is None else unstable) == stable
     assert state_of(committed_records(log, 0, stable)) == story.state()
     told = {record.offset: record for record in story.told}
     for record in read_all(log):
         known = told[record.offset]
         assert (record.key, record.value) == (known.key, known.value), "offsets never change"
-    for segment, following in pairwise(log.segments):
+    for segment, following in pairwise(log.segment_infos()):
         assert segment.next_offset == following.base_offset, "nothing is missing between them"
 
 
@@ -107,7 +107,7 @@ def crashed(disk: MemoryDisk, story: Story, step: Compact, now_ms: int) -> None:
     """Compact, or as much of it as is done before the crash."""
     log = story.log
     if step.power:
-        log.flush()
+        log.flusher.flush()
         log.checkpoint()
     disk.on_step = None if step.crash_after is None else CrashAfter(step.crash_after)
     try:
@@ -176,7 +176,7 @@ def test_what_is_left(history: list[Append | End]) -> None:
     disk = MemoryDisk()
     story = told(disk, history)
     log = story.log
-    job = log.plan_compaction(NOW)
+    job = log.compaction.plan(NOW)
     if job is None:
         return
     end = job.sources[-1].next_offset
@@ -188,7 +188,7 @@ def test_what_is_left(history: list[Append | End]) -> None:
     }
     expected = sorted(record.offset for record in latest.values())
     assert [record.offset for record in read_all(log) if record.offset < end] == expected
-    entries = log.aborted_transactions(0, end)
+    entries = log.producer_state.aborted_transactions(0, end)
     assert not [aborted for aborted in entries if aborted.last_offset < end]
     now_ms, passes = NOW, 0
     while compacted(log, disk, now_ms := now_ms + RETENTION_MS):
@@ -215,7 +215,7 @@ def test_a_replica_that_copies_it_knows_every_producer(
         copy.append_as_follower(*checked_batches(data, copy.log_end_offset), 0)
         copy.committed_offset = copy.log_end_offset
     assert producers_of(copy) == producers_of(log)
-    assert copy.first_unstable_offset == log.first_unstable_offset
+    assert copy.producer_state.first_unstable_offset == log.producer_state.first_unstable_offset
     stable = story.stable_offset()
     assert state_of(committed_records(copy, 0, stable)) == story.state()
 
@@ -268,7 +268,7 @@ def test_a_crash_between_any_two_steps_changes_nothing_that_counts(
         if passes == 2:
             assert compacted(log, disk, now_ms)
             now_ms += RETENTION_MS
-        log.flush()
+        log.flusher.flush()
         log.checkpoint()
         before, end, known = log.size_bytes, log.log_end_offset, producers_of(log)
         disk.on_step = CrashAfter(steps)
@@ -311,10 +311,10 @@ def offsets(log: Log) -> list[int]:
 def test_small_outputs_become_one_segment() -> None:
     disk = MemoryDisk()
     log = filled(disk).log
-    assert len(log.segments) > 5
+    assert len(log.segment_infos()) > 5
     assert compacted(log, disk, NOW)
-    assert len(log.segments) <= 3
-    assert log.segments[0].base_offset == 0
+    assert len(log.segment_infos()) <= 3
+    assert log.segment_infos()[0].base_offset == 0
 
 
 def test_an_unchanged_segment_is_left_alone() -> None:
@@ -339,9 +339,9 @@ def test_a_segment_that_is_all_superseded_keeps_its_place() -> None:
     assert compacted(log, disk, NOW)
     assert offsets(log) == [4, 5]
     assert log.read(0, 1 << 20), "a reader from the start finds its way"
-    sizes = [segment.size_bytes for segment in log.segments]
+    sizes = [segment.size_bytes for segment in log.segment_infos()]
     assert not compacted(log, disk, NOW)
-    assert [segment.size_bytes for segment in log.segments] == sizes
+    assert [segment.size_bytes for segment in log.segment_infos()] == sizes
 
 
 def test_a_follower_gets_to_the_end_of_what_is_compacted() -> None:
@@ -356,7 +356,7 @@ def test_a_follower_gets_to_the_end_of_what_is_compacted() -> None:
         max_compaction_lag_ms=10,
         min_cleanable_dirty_ratio=0.0,
     )
-    log.roll_for_compaction(NOW)
+    log.compaction.roll_if_due(NOW)
     assert compacted(log, disk, NOW)
     assert offsets(log) == [0]
     assert batches_of(log, 0, 2)[-1][0].next_offset == log.log_end_offset == 2
@@ -376,7 +376,7 @@ def test_timestamps_stay_when_a_tombstone_gets_its_time() -> None:
         (2, 95, b"a", None),
     ]
     assert header.max_timestamp == 110
-    found = log.offset_for_timestamp(105)
+    found = log.reader.offset_for_timestamp(105)
     assert found is not None
     assert found.offset == 1
     assert not compacted(log, disk, NOW + RETENTION_MS - 1)
@@ -394,7 +394,7 @@ def test_the_time_of_what_went_does_not_count() -> None:
     story.append([(100, b"more", b"z" * 400)])
     assert compacted(story.log, disk, NOW)
     for log in (story.log, opened(disk)):
-        found = log.offset_of_max_timestamp()
+        found = log.reader.offset_of_max_timestamp()
         assert found is not None
         assert (found.offset, found.timestamp) == (1, 800)
         log.abandon()
@@ -407,7 +407,7 @@ def test_snapshots_do_not_pile_up() -> None:
         story.append([(100, b"key", b"%d" % number * 200)], IDEMPOTENT_ID)
         compacted(story.log, disk, NOW)
     snapshots = [path for path in disk.nodes if path.endswith(".snapshot")]
-    assert 1 <= len(snapshots) <= len(story.log.segments) + 1
+    assert 1 <= len(snapshots) <= len(story.log.segment_infos()) + 1
     known = producers_of(story.log)
     story.log.abandon()
     assert producers_of(opened(disk)) == known
@@ -440,11 +440,11 @@ def test_a_torn_end_is_cut_off_before_a_segment_is_finished() -> None:
     with pytest.raises(StorageError):
         log.append(*batch([(100, b"key", b"value")]), 0, 0)
     disk.on_step, disk.capacity = None, 1 << 30
-    log.roll_for_compaction(NOW)
-    assert len(log.segments) == 1
+    log.compaction.roll_if_due(NOW)
+    assert len(log.segment_infos()) == 1
     story.append([(100, b"key", b"next")])
-    log.roll_for_compaction(NOW)
-    assert len(log.segments) == 2
+    log.compaction.roll_if_due(NOW)
+    assert len(log.segment_infos()) == 2
 
 
 def test_a_tombstone_of_log_append_time() -> None:
@@ -472,7 +472,7 @@ def test_a_map_that_is_full_makes_several_passes() -> None:
         passes += 1
         checked(log, story)
     assert passes > 5
-    sealed = log.segments[-1].base_offset
+    sealed = log.segment_infos()[-1].base_offset
     last = {record.key: record.offset for record in story.told if record.offset < sealed}
     assert [offset for offset in offsets(log) if offset < sealed] == sorted(last.values())
 
@@ -495,12 +495,12 @@ def test_an_open_transaction_holds_it_up() -> None:
     began = story.log.log_end_offset - 1
     for number in range(10):
         story.append([(100, b"0", b"%d" % number * 100)])
-    job = story.log.plan_compaction(NOW)
+    job = story.log.compaction.plan(NOW)
     assert job is not None
     assert job.sources[-1].next_offset <= began
     story.end(7, commit=True)
     story.append([(100, b"z", b"x" * 300)])
-    job = story.log.plan_compaction(NOW)
+    job = story.log.compaction.plan(NOW)
     assert job is not None
     assert job.sources[-1].next_offset > began
 
@@ -508,16 +508,16 @@ def test_an_open_transaction_holds_it_up() -> None:
 def test_only_compacted_topics() -> None:
     log = filled(MemoryDisk()).log
     log.config = LogConfig()
-    assert log.plan_compaction(NOW) is None
-    assert log.compaction_urgency(NOW) == 0
+    assert log.compaction.plan(NOW) is None
+    assert log.compaction.urgency(NOW) == 0
 
 
 def test_sources_that_are_deleted_meanwhile_void_the_job() -> None:
     disk = MemoryDisk()
     log = filled(disk).log
-    job = log.plan_compaction(NOW)
+    job = log.compaction.plan(NOW)
     assert job is not None
-    log.delete_records_before(8)
+    log.retention.delete_records_before(8)
     left = read_all(log)
     run_job(log, job, disk)
     assert read_all(log) == left
@@ -530,7 +530,7 @@ def test_a_log_that_is_cut_meanwhile_voids_the_job() -> None:
     disk = MemoryDisk()
     story = filled(disk)
     log = story.log
-    job = log.plan_compaction(NOW)
+    job = log.compaction.plan(NOW)
     assert job is not None
     end = log.log_end_offset
     log.truncate_to(job.sources[-1].base_offset)
@@ -571,7 +571,7 @@ def test_a_disk_that_refuses_in_the_middle_of_a_swap(failing: int) -> None:
     """Whatever rename fails, the log is whole, now and when it is opened again."""
     disk = MemoryDisk()
     story = long_story(disk)
-    job = story.log.plan_compaction(NOW)
+    job = story.log.compaction.plan(NOW)
     assert job is not None
     renames = 0
 
@@ -582,14 +582,14 @@ def test_a_disk_that_refuses_in_the_middle_of_a_swap(failing: int) -> None:
             raise OSError("not this one")
 
     result = compact(job, disk)
-    swap = story.log.begin_swap(job, result)
+    swap = story.log.compaction.begin_swap(job, result)
     disk.on_step = refuse
     with suppress(OSError):
         while swap.step():
             swap.settle()
     disk.on_step = None
     assert renames >= failing
-    deletion = story.log.end_swap(swap)
+    deletion = story.log.compaction.end_swap(swap)
     checked(story.log, story)
     if deletion is not None:
         deletion.run()
@@ -607,5 +607,5 @@ def test_how_far_it_is_compacted_is_remembered() -> None:
     assert compacted(log, disk, NOW)
     log.close()
     log = opened(disk)
-    assert log.plan_compaction(NOW) is None
-    assert log.compaction_urgency(NOW) == 0
+    assert log.compaction.plan(NOW) is None
+    assert log.compaction.urgency(NOW) == 0

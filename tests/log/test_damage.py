@@ -20,7 +20,7 @@ def filled(*, vouched: bool = False, count: int = 12) -> tuple[MemoryDisk, list[
     log = Log.open(disk, DIRECTORY, CONFIG, 0)
     for number in range(count):
         put(log, b"%04d" % number * 20)
-        log.flush()
+        log.flusher.flush()
     if vouched:
         log.close()
     else:

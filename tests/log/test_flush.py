@@ -16,83 +16,83 @@ DIRECTORY = "data/t-0"
 
 
 def flush(log: Log) -> None:
-    job = log.prepare_flush(everything=True)
+    job = log.flusher.prepare(everything=True)
     if job is not None:
         job.run()
-        log.complete_flush(job)
+        log.flusher.complete(job)
 
 
 def test_due_by_count_and_exposed_by_completion() -> None:
     log = Log.open(MemoryDisk(), DIRECTORY, LogConfig(flush_messages=3), 0)
-    assert log.flush_required
-    assert not log.flush_due(10**12)
+    assert log.flusher.is_required
+    assert not log.flusher.is_due(10**12)
     put(log, b"a", b"b")
-    assert log.flush_deadline_ms is None
+    assert log.flusher.deadline_ms is None
     put(log, b"c")
-    assert log.flush_due(0)
-    job = log.prepare_flush()
+    assert log.flusher.is_due(0)
+    job = log.flusher.prepare()
     assert job is not None
     assert log.flushed_offset == 0
     put(log, b"d")
-    assert log.prepare_flush() is None, "one at a time"
+    assert log.flusher.prepare() is None, "one at a time"
     job.run()
-    log.complete_flush(job)
+    log.flusher.complete(job)
     assert log.flushed_offset == 3
     exposed = decode_records(log.read(0, 1000, upto_offset=log.flushed_offset))
     assert [record.value for record in exposed] == [b"a", b"b", b"c"]
     assert [record.value for record in decode_records(log.read(3, 1000))] == [b"d"]
-    assert not log.flush_due(0)
+    assert not log.flusher.is_due(0)
 
 
 def test_due_by_age_of_the_oldest_unflushed_record() -> None:
     log = Log.open(MemoryDisk(), DIRECTORY, LogConfig(flush_ms=50), 0)
     put(log, b"a", now=100)
     put(log, b"b", now=140)
-    assert log.flush_deadline_ms == 150
-    assert not log.flush_due(149)
-    assert log.flush_due(150)
+    assert log.flusher.deadline_ms == 150
+    assert not log.flusher.is_due(149)
+    assert log.flusher.is_due(150)
     flush(log)
-    assert log.flush_deadline_ms is None
+    assert log.flusher.deadline_ms is None
     put(log, b"c", now=500)
-    assert log.flush_deadline_ms == 550
+    assert log.flusher.deadline_ms == 550
 
 
 def test_what_is_appended_during_a_flush_gets_its_own_time() -> None:
     log = Log.open(MemoryDisk(), DIRECTORY, LogConfig(flush_ms=50), 0)
     put(log, b"a", now=100)
-    job = log.prepare_flush()
+    job = log.flusher.prepare()
     assert job is not None
-    assert log.flush_deadline_ms is None
+    assert log.flusher.deadline_ms is None
     put(log, b"b", now=160)
     put(log, b"c", now=170)
     job.run()
-    log.complete_flush(job)
+    log.flusher.complete(job)
     assert log.flushed_offset == 1
-    assert log.flush_deadline_ms == 210
+    assert log.flusher.deadline_ms == 210
 
 
 def test_flush_ms_zero_means_at_once() -> None:
     log = Log.open(MemoryDisk(), DIRECTORY, LogConfig(flush_ms=0), 0)
     put(log, b"a", now=7)
-    assert log.flush_due(7)
+    assert log.flusher.is_due(7)
 
 
 @pytest.mark.parametrize("never", [-1, 2**63 - 1])
 def test_without_settings_only_rolled_segments_are_due(never: int) -> None:
     config = LogConfig(segment_bytes=200, flush_messages=never, flush_ms=never)
     log = Log.open(MemoryDisk(), DIRECTORY, config, 0)
-    assert not log.flush_required
+    assert not log.flusher.is_required
     put(log, b"a" * 90)
-    assert not log.flush_due(10**12)
-    assert log.prepare_flush() is None
+    assert not log.flusher.is_due(10**12)
+    assert log.flusher.prepare() is None
     put(log, b"b" * 90)
-    assert log.flush_due(0)
-    job = log.prepare_flush()
+    assert log.flusher.is_due(0)
+    job = log.flusher.prepare()
     assert job is not None
     job.run()
-    log.complete_flush(job)
+    log.flusher.complete(job)
     assert log.flushed_offset == 1
-    assert not log.flush_due(10**12)
+    assert not log.flusher.is_due(10**12)
 
 
 def test_what_was_flushed_survives_a_loss_of_power() -> None:
@@ -114,17 +114,17 @@ def test_rolls_and_deletes_while_a_job_runs_on_another_thread(tmp_path: Path) ->
     log = Log.open(OsDisk(), f"{tmp_path}/t-0", config, 0)
     for _ in range(10):
         put(log, b"x" * 60)
-    job = log.prepare_flush(everything=True)
+    job = log.flusher.prepare(everything=True)
     assert job is not None
     for _ in range(10):
         put(log, b"y" * 60)
-    deletion = log.apply_retention(0)
+    deletion = log.retention.apply(0)
     assert deletion is not None
     deletion.run()
     thread = threading.Thread(target=job.run)
     thread.start()
     thread.join()
-    log.complete_flush(job)
+    log.flusher.complete(job)
     assert log.flushed_offset == 10
     flush(log)
     assert log.flushed_offset == 20
@@ -140,15 +140,15 @@ def test_after_a_failed_sync_the_log_takes_nothing_until_it_is_opened_again() ->
             raise OSError(errno.EIO, "Input/output error")
 
     disk.on_step = fail
-    job = log.prepare_flush()
+    job = log.flusher.prepare()
     assert job is not None
     job.run()
     with pytest.raises(StorageError, match="synced"):
-        log.complete_flush(job)
+        log.flusher.complete(job)
     disk.on_step = None
     assert log.flushed_offset == 0
-    assert log.prepare_flush() is None
-    assert not log.flush_due(10**12)
+    assert log.flusher.prepare() is None
+    assert not log.flusher.is_due(10**12)
     with pytest.raises(StorageError, match="synced"):
         put(log, b"b")
     assert values(log) == [b"a"]
@@ -164,11 +164,11 @@ def test_truncation_makes_a_running_job_void() -> None:
     log = Log.open(MemoryDisk(), DIRECTORY, LogConfig(), 0)
     put(log, b"a")
     put(log, b"b")
-    job = log.prepare_flush(everything=True)
+    job = log.flusher.prepare(everything=True)
     assert job is not None
     job.run()
     log.truncate_to(1)
-    log.complete_flush(job)
+    log.flusher.complete(job)
     assert log.flushed_offset == 0
     put(log, b"c" * 100)
     put(log, b"d")

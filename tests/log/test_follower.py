@@ -39,7 +39,9 @@ def copy_all(leader: Log, follower: Log, max_bytes: int = 1 << 20) -> None:
 
 def bytes_of(log: Log) -> bytes:
     return b"".join(
-        bytes(log.read(info.base_offset, 1 << 30)) for info in log.segments if info.size_bytes
+        bytes(log.read(info.base_offset, 1 << 30))
+        for info in log.segment_infos()
+        if info.size_bytes
     )
 
 
@@ -56,7 +58,7 @@ def test_the_same_bytes(tmp_path: Path, max_bytes: int, segment_bytes: int) -> N
     for epoch in range(4):
         assert follower.end_offset_for_epoch(epoch) == leader.end_offset_for_epoch(epoch)
     if segment_bytes == 400:
-        assert max(info.size_bytes for info in follower.segments) <= 400
+        assert max(info.size_bytes for info in follower.segment_infos()) <= 400
     follower.close()
     again = opened(tmp_path, "f-0", config)
     assert again.recovery is None
@@ -163,7 +165,7 @@ def test_starting_in_the_middle_of_a_batch(tmp_path: Path) -> None:
     """Where records were deleted up to there, the leader's log starts so as well."""
     leader, follower = opened(tmp_path, "l-0"), opened(tmp_path, "f-0")
     put(leader, *(b"%d" % number for number in range(10)))
-    leader.delete_records_before(4)
+    leader.retention.delete_records_before(4)
     follower.truncate_fully_and_start_at(4)
     copy_all(leader, follower)
     assert (follower.log_start_offset, follower.log_end_offset) == (4, 10)
@@ -173,13 +175,13 @@ def test_starting_in_the_middle_of_a_batch(tmp_path: Path) -> None:
 def test_an_epoch_begins_before_its_first_record(tmp_path: Path) -> None:
     log = opened(tmp_path, "l-0")
     put(log, b"a", epoch=1)
-    log.begin_epoch(3)
+    log.appender.begin_epoch(3)
     assert log.end_offset_for_epoch(1) == (1, 1)
     assert log.end_offset_for_epoch(3) == (3, 1)
     assert (log.latest_epoch, log.last_epoch) == (3, 1)
     log.truncate_to(log.log_end_offset)
     assert log.latest_epoch == 1, "it led without appending anything, and leads no more"
-    log.begin_epoch(5)
+    log.appender.begin_epoch(5)
     put(log, b"b", epoch=5)
     log.truncate_to(log.log_end_offset)
     assert log.last_epoch == 5
@@ -211,8 +213,8 @@ def test_what_is_not_committed_is_not_compacted(tmp_path: Path) -> None:
     log = opened(tmp_path, "f-0", config)
     for number in range(6):
         log.append(*batch([(1, b"key", b"%d" % number)]), 0, 0)
-    assert log.plan_compaction(10, upto_offset=0) is None
-    job = log.plan_compaction(10, upto_offset=2)
+    assert log.compaction.plan(10, upto_offset=0) is None
+    job = log.compaction.plan(10, upto_offset=2)
     assert job is not None
     assert job.sources[-1].next_offset <= 2
 

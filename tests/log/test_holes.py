@@ -132,7 +132,7 @@ def test_an_accepted_loss_is_passed_over(
         unvouch(disk, path)
     log = opened(disk)
     found = readable(log)
-    accepted = log.accept_loss()
+    accepted = log.damage.accept_loss()
     assert sum(each.end - each.start for each in accepted) == COUNT - len(found)
     assert not log.lost_ranges
     assert readable(log) == found
@@ -166,7 +166,7 @@ def test_a_cut_at_the_first_bad_offset_mends_it(
     found = readable(log)
     first = log.lost_ranges.first_offset
     assert first is not None
-    log.truncate_to(first, keep="data/set-aside/t-0.1")
+    log.truncate_to(first, set_aside="data/set-aside/t-0.1")
     assert not log.lost_ranges
     assert log.log_end_offset == first
     assert readable(log) == {offset: value(offset) for offset in range(first)}
@@ -184,11 +184,11 @@ def test_what_is_cut_off_is_kept() -> None:
     disk = MemoryDisk()
     filled(disk, vouched=False)
     log = opened(disk)
-    log.truncate_to(7, keep="data/set-aside/t-0.1")
+    log.truncate_to(7, set_aside="data/set-aside/t-0.1")
     assert readable(log) == {offset: value(offset) for offset in range(7)}
     aside = Log.open(disk, "data/set-aside/t-0.1", CONFIG, 0)
     assert readable(aside) == {offset: value(offset) for offset in range(7, COUNT)}
-    log.truncate_fully_and_start_at(3, keep="data/set-aside/t-0.2")
+    log.truncate_fully_and_start_at(3, set_aside="data/set-aside/t-0.2")
     aside = Log.open(disk, "data/set-aside/t-0.2", CONFIG, 0)
     assert readable(aside) == {offset: value(offset) for offset in range(7)}
 
@@ -215,7 +215,7 @@ def test_a_lost_end_that_was_synced_is_noticed(vouched: bool) -> None:
     assert log.recovery is not None
     assert (log.recovery.expected_end == COUNT) == vouched
     end = log.log_end_offset
-    log.lose_end(COUNT, "its end is gone", 0)
+    log.damage.mark_end_lost(COUNT, "its end is gone", 0)
     assert [tuple(each) for each in log.lost_ranges] == [(end, COUNT, "its end is gone")]
     assert put(log, b"more").base_offset == COUNT
     log.abandon()
@@ -227,7 +227,7 @@ def test_a_lost_end_that_was_synced_is_noticed(vouched: bool) -> None:
 def test_a_log_that_is_gone_goes_on_where_it_ended() -> None:
     disk = MemoryDisk()
     log = opened(disk)
-    log.lose_end(50, "its directory is gone", 0)
+    log.damage.mark_end_lost(50, "its directory is gone", 0)
     assert (log.log_start_offset, log.log_end_offset) == (0, 50)
     with pytest.raises(RecordsLost):
         log.read(0, 100)
@@ -235,7 +235,7 @@ def test_a_log_that_is_gone_goes_on_where_it_ended() -> None:
     log = opened(disk)
     assert (log.log_start_offset, log.log_end_offset) == (0, 50)
     assert put(log, b"a").base_offset == 50
-    log.accept_loss()
+    log.damage.accept_loss()
     assert readable(log) == {50: b"a"}
 
 
@@ -243,14 +243,14 @@ def test_retention_leaves_no_hole() -> None:
     disk = MemoryDisk()
     filled(disk, vouched=True)
     log = opened(disk, config=LogConfig(segment_bytes=500, retention_bytes=1000))
-    assert log.apply_retention(0) is not None
+    assert log.retention.apply(0) is not None
     start = log.log_start_offset
     assert start > 0
     log.abandon()
     log = opened(disk)
     assert not log.lost_ranges
     assert log.log_start_offset == start
-    assert log.delete_records_before(start + 1) is None
+    assert log.retention.delete_records_before(start + 1) is None
     log.abandon()
     assert not opened(disk).lost_ranges
 
@@ -271,10 +271,10 @@ def test_retention_before_a_power_loss_is_no_hole_at_the_start_after_next() -> N
     filled(disk, vouched=True)
     older = bytes(disk.nodes[f"{DIRECTORY}/log.state"].data)
     log = opened(disk)
-    job = log.delete_records_before(COUNT // 2)
+    job = log.retention.delete_records_before(COUNT // 2)
     assert job is not None
     job.run()
-    start = log.segments[0].base_offset
+    start = log.segment_infos()[0].base_offset
     log.close()
     assert start > 0
     disk.nodes[f"{DIRECTORY}/log.state"].data[:] = older
@@ -296,7 +296,7 @@ def test_compaction_leaves_no_hole(has_state: bool) -> None:
     log = opened(disk, config=config)
     for number in range(12):
         log.append(*batch([(number, b"%d" % (number % 2), value(number))]), 0, 0)
-    log.flush()
+    log.flusher.flush()
     assert compacted(log, disk, 0)
     found = readable(log)
     assert len(found) < 12
@@ -328,11 +328,11 @@ def test_no_silent_gap(synced: int, damages: list[tuple[str, int, int]], reopeni
     places: dict[int, tuple[str, int, int]] = {}
     for number in range(COUNT):
         put(log, value(number))
-        segment = log.segments[-1]
+        segment = log.segment_infos()[-1]
         path = f"{DIRECTORY}/{segment.base_offset:020d}.log"
         places[number] = (path, segment.size_bytes, segment.size_bytes)
         if number + 1 == synced:
-            log.flush()
+            log.flusher.flush()
             log.checkpoint()
     size = places[0][2]
     places = {n: (path, end - size, end) for n, (path, _, end) in places.items()}

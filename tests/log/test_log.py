@@ -60,21 +60,21 @@ def test_log_append_time_is_stamped_and_the_crc_stays_right(directory: str) -> N
     info = log.append(buffer, batches, 0, 77)
     assert info.log_append_time_ms == 77
     assert [record.timestamp for record in read_all(log)] == [77, 77]
-    assert log.offset_for_timestamp(77) == (0, 77, 0)
-    assert log.offset_for_timestamp(78) is None
+    assert log.reader.offset_for_timestamp(77) == (0, 77, 0)
+    assert log.reader.offset_for_timestamp(78) is None
 
 
 def test_rolls_by_size_and_reads_across_segments(directory: str) -> None:
     log = open_log(directory)
     for number in range(20):
         put(log, b"%d" % number * 50)
-    assert len(log.segments) > 5
-    assert all(segment.size_bytes <= 400 for segment in log.segments)
+    assert len(log.segment_infos()) > 5
+    assert all(segment.size_bytes <= 400 for segment in log.segment_infos())
     assert values(log) == [b"%d" % number * 50 for number in range(20)]
     assert log.size_bytes == sum(path.stat().st_size for path in Path(directory).glob("*.log"))
-    assert log.bytes_between(0, 20) == log.size_bytes
-    assert log.bytes_between(19, 20) == len(log.read(19, 1))
-    assert log.bytes_between(20, 20) == 0
+    assert log.reader.bytes_between(0, 20) == log.size_bytes
+    assert log.reader.bytes_between(19, 20) == len(log.read(19, 1))
+    assert log.reader.bytes_between(20, 20) == 0
 
 
 def test_a_batch_larger_than_a_segment_gets_its_own(directory: str) -> None:
@@ -82,7 +82,7 @@ def test_a_batch_larger_than_a_segment_gets_its_own(directory: str) -> None:
     put(log, b"small")
     put(log, b"x" * 1000)
     put(log, b"small")
-    assert [segment.base_offset for segment in log.segments] == [0, 1, 2]
+    assert [segment.base_offset for segment in log.segment_infos()] == [0, 1, 2]
     assert values(log) == [b"small", b"x" * 1000, b"small"]
 
 
@@ -90,27 +90,27 @@ def test_rolls_by_age_of_records(directory: str) -> None:
     log = open_log(directory, LogConfig(segment_ms=1000))
     put(log, b"a", timestamp=5000)
     put(log, b"b", timestamp=6000)
-    assert len(log.segments) == 1
+    assert len(log.segment_infos()) == 1
     put(log, b"c", timestamp=6001)
-    assert len(log.segments) == 2
+    assert len(log.segment_infos()) == 2
 
 
 def test_rolls_by_the_clock_when_records_have_no_timestamps(directory: str) -> None:
     log = open_log(directory, LogConfig(segment_ms=1000))
     put(log, b"a", timestamp=-1, now=10)
     put(log, b"b", timestamp=-1, now=1010)
-    assert len(log.segments) == 1
+    assert len(log.segment_infos()) == 1
     put(log, b"c", timestamp=-1, now=1011)
-    assert len(log.segments) == 2
+    assert len(log.segment_infos()) == 2
 
 
 def test_rolls_by_append_time_when_that_is_what_is_stored(directory: str) -> None:
     log = open_log(directory, LogConfig(segment_ms=1000, message_timestamp_type="LogAppendTime"))
     put(log, b"a", timestamp=5, now=10_000)
     put(log, b"b", timestamp=5, now=11_000)
-    assert len(log.segments) == 1
+    assert len(log.segment_infos()) == 1
     put(log, b"c", timestamp=5, now=11_001)
-    assert len(log.segments) == 2
+    assert len(log.segment_infos()) == 2
 
 
 def test_read_limits(directory: str) -> None:
@@ -153,13 +153,13 @@ def test_a_clean_stop_needs_no_scan_and_loses_nothing(directory: str) -> None:
     log = open_log(directory)
     for number in range(30):
         put(log, b"%d" % number * 20, timestamp=number, epoch=number // 10)
-    expected = read_all(log), log.segments, log.size_bytes
+    expected = read_all(log), log.segment_infos(), log.size_bytes
     log.close()
     log = open_log(directory)
     assert log.recovery is None
-    assert (read_all(log), log.segments, log.size_bytes) == expected
+    assert (read_all(log), log.segment_infos(), log.size_bytes) == expected
     assert log.flushed_offset == log.log_end_offset == 30
-    assert log.offset_for_timestamp(17) == (17, 17, 1)
+    assert log.reader.offset_for_timestamp(17) == (17, 17, 1)
     assert [log.end_offset_for_epoch(epoch) for epoch in (0, 1, 2, 3)] == [
         (0, 10),
         (1, 20),
@@ -174,10 +174,10 @@ def test_a_clean_stop_right_after_a_checkpoint(directory: str) -> None:
     log = open_log(directory, LogConfig(index_interval_bytes=50))
     for number in range(10):
         put(log, b"%d" % number * 20)
-    job = log.prepare_flush(everything=True)
+    job = log.flusher.prepare(everything=True)
     assert job is not None
     job.run()
-    log.complete_flush(job)
+    log.flusher.complete(job)
     log.checkpoint()
     log.close()
     assert open_log(directory).recovery is None
@@ -187,12 +187,12 @@ def test_a_clean_stop_right_after_segments_were_deleted(directory: str) -> None:
     log = open_log(directory, LogConfig(segment_bytes=400, index_interval_bytes=50))
     for number in range(5):
         put(log, b"%d" % number * 50)
-    assert len(log.segments) == 2
-    job = log.prepare_flush(everything=True)
+    assert len(log.segment_infos()) == 2
+    job = log.flusher.prepare(everything=True)
     assert job is not None
     job.run()
-    log.complete_flush(job)
-    assert log.delete_records_before(log.segments[-1].base_offset) is not None
+    log.flusher.complete(job)
+    assert log.retention.delete_records_before(log.segment_infos()[-1].base_offset) is not None
     log.close()
     assert open_log(directory).recovery is None
 
@@ -233,9 +233,9 @@ def test_timestamp_lookup_is_exact_to_the_record(directory: str) -> None:
     flat = [timestamp for timestamps in rows for timestamp in timestamps]
     for wanted in range(70):
         expected = next(((o, t, 0) for o, t in enumerate(flat) if t >= wanted), None)
-        assert log.offset_for_timestamp(wanted) == expected
-    assert log.offset_of_max_timestamp() == (7, 60, 0)
+        assert log.reader.offset_for_timestamp(wanted) == expected
+    assert log.reader.offset_of_max_timestamp() == (7, 60, 0)
 
 
 def test_max_timestamp_of_an_empty_log(directory: str) -> None:
-    assert open_log(directory).offset_of_max_timestamp() is None
+    assert open_log(directory).reader.offset_of_max_timestamp() is None

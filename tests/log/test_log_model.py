@@ -90,7 +90,7 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule(timestamp=st.integers(-1, 52))
     def look_up_timestamp(self, timestamp: int) -> None:
-        found = self.log.offset_for_timestamp(timestamp)
+        found = self.log.reader.offset_for_timestamp(timestamp)
         expected = None
         for base, _, _, timestamps in self.stored:
             for delta, at in enumerate(timestamps):
@@ -101,17 +101,17 @@ class LogMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def delete_records(self, data: st.DataObject) -> None:
         offset = data.draw(st.integers(0, self.end))
-        job = self.log.delete_records_before(offset)
+        job = self.log.retention.delete_records_before(offset)
         if job is not None:
             job.run()
         self.start = max(self.start, offset)
 
     @rule()
     def flush(self) -> None:
-        job = self.log.prepare_flush(everything=True)
+        job = self.log.flusher.prepare(everything=True)
         if job is not None:
             job.run()
-            self.log.complete_flush(job)
+            self.log.flusher.complete(job)
         self.synced = self.end
         self.log.checkpoint()
 

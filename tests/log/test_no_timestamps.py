@@ -33,14 +33,14 @@ def filled(disk: MemoryDisk, count: int = 3) -> Log:
     log = Log.open(disk, DIRECTORY, LogConfig(segment_bytes=110, retention_ms=DAY_MS), NOW)
     for _ in range(count):
         log.append(*librdkafka_batch(), 0, NOW)
-    assert len(log.segments) == count
+    assert len(log.segment_infos()) == count
     return log
 
 
 def test_retention_goes_by_the_age_of_the_file(disk: MemoryDisk) -> None:
     log = filled(disk)
-    assert log.apply_retention(NOW + DAY_MS) is None
-    assert log.apply_retention(NOW + DAY_MS + 1) is not None
+    assert log.retention.apply(NOW + DAY_MS) is None
+    assert log.retention.apply(NOW + DAY_MS + 1) is not None
 
 
 @pytest.mark.parametrize("clean", [True, False])
@@ -49,7 +49,7 @@ def test_also_after_a_restart(disk: MemoryDisk, clean: bool) -> None:
     if clean:
         log.close()
     reopened = Log.open(disk, DIRECTORY, log.config, NOW)
-    assert reopened.apply_retention(NOW + 1) is None
+    assert reopened.retention.apply(NOW + 1) is None
     assert [segment.max_timestamp for segment in reopened.segments] == [-1, -1, -1]
 
 
@@ -63,26 +63,26 @@ def test_also_when_an_older_version_wrote_down_1970(disk: MemoryDisk) -> None:
     disk.replace_file(path, aged)
     reopened = Log.open(disk, DIRECTORY, log.config, NOW)
     assert [segment.max_timestamp for segment in reopened.segments] == [0, 0, 0]
-    assert reopened.apply_retention(NOW + 1) is None
+    assert reopened.retention.apply(NOW + 1) is None
 
 
 def test_a_segment_is_rolled_by_the_clock(disk: MemoryDisk) -> None:
     log = Log.open(disk, DIRECTORY, LogConfig(segment_ms=DAY_MS), NOW)
     log.append(*librdkafka_batch(), 0, NOW)
     put(log, b"x", timestamp=NOW, now=NOW)
-    assert len(log.segments) == 1
+    assert len(log.segment_infos()) == 1
     log.append(*librdkafka_batch(), 0, NOW + DAY_MS + 1)
-    assert len(log.segments) == 2
+    assert len(log.segment_infos()) == 2
 
 
 def test_searches_by_time_do_not_find_them(disk: MemoryDisk) -> None:
     log = filled(disk)
-    assert log.offset_for_timestamp(0) is None
-    assert log.offset_of_max_timestamp() is None
+    assert log.reader.offset_for_timestamp(0) is None
+    assert log.reader.offset_of_max_timestamp() is None
     put(log, b"x" * 40, timestamp=NOW, now=NOW)
     for timestamp in (0, 1, NOW):
-        assert log.offset_for_timestamp(timestamp) == (3, NOW, 0)
-    assert log.offset_of_max_timestamp() == (3, NOW, 0)
+        assert log.reader.offset_for_timestamp(timestamp) == (3, NOW, 0)
+    assert log.reader.offset_of_max_timestamp() == (3, NOW, 0)
 
 
 def test_compaction_waits_for_its_lag_by_the_clock(disk: MemoryDisk) -> None:
@@ -95,5 +95,5 @@ def test_compaction_waits_for_its_lag_by_the_clock(disk: MemoryDisk) -> None:
     log = Log.open(disk, DIRECTORY, config, NOW)
     for _ in range(3):
         log.append(*librdkafka_batch(), 0, NOW)
-    assert log.compaction_urgency(NOW + DAY_MS - 1) == 0
-    assert log.compaction_urgency(NOW + DAY_MS) > 0
+    assert log.compaction.urgency(NOW + DAY_MS - 1) == 0
+    assert log.compaction.urgency(NOW + DAY_MS) > 0

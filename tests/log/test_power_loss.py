@@ -19,10 +19,10 @@ def opened(disk: MemoryDisk) -> Log:
 
 
 def sync(log: Log) -> None:
-    job = log.prepare_flush(everything=True)
+    job = log.flusher.prepare(everything=True)
     if job is not None:
         job.run()
-        log.complete_flush(job)
+        log.flusher.complete(job)
     log.checkpoint()
 
 

@@ -89,7 +89,7 @@ def test_known_after_a_kill_and_after_a_clean_stop() -> None:
     disk = MemoryDisk()
     log = opened(disk)
     originals = {sequence: send(log, sequence) for sequence in range(0, 40, 2)}
-    assert len(log.segments) > 3
+    assert len(log.segment_infos()) > 3
     for stop in (log.abandon, log.close):
         stop()
         log = opened(disk)
@@ -103,7 +103,7 @@ def test_known_after_every_batch_was_deleted_by_retention() -> None:
     disk = MemoryDisk()
     log = opened(disk)
     original = send(log, 0)
-    job = log.apply_retention(10**6)
+    job = log.retention.apply(10**6)
     assert job is not None
     job.run()
     assert log.size_bytes == 0
@@ -113,7 +113,7 @@ def test_known_after_every_batch_was_deleted_by_retention() -> None:
     assert send(log, 0)[:2] == original[:2]
     put(log, b"x" * 300)
     put(log, b"x" * 300)
-    job = log.apply_retention(10**6)
+    job = log.retention.apply(10**6)
     log.abandon()
     assert send(opened(disk), 0)[:2] == original[:2]
 
@@ -123,11 +123,11 @@ def test_snapshots_do_not_pile_up() -> None:
     log = opened(disk)
     for sequence in range(0, 200, 2):
         send(log, sequence)
-        job = log.apply_retention(10**6)
+        job = log.retention.apply(10**6)
         if job is not None:
             job.run()
     snapshots = [path for path in disk.nodes if path.endswith(".snapshot")]
-    assert len(snapshots) <= len(log.segments) + 1
+    assert len(snapshots) <= len(log.segment_infos()) + 1
 
 
 def test_a_damaged_snapshot_is_replaced_by_the_headers() -> None:
@@ -159,7 +159,7 @@ def test_idle_producers_expire() -> None:
     log = opened(MemoryDisk())
     send(log, 0, producer_id=1, now=1000)
     send(log, 0, producer_id=2, now=4000)
-    log.expire_producers(6001)
+    log.producer_state.expire(6001)
     assert log.find_duplicate(made(0, producer_id=1)[1][0][1]) is None
     assert log.find_duplicate(made(0, producer_id=2)[1][0][1]) is not None
 
@@ -193,9 +193,9 @@ def test_a_snapshot_is_whole_or_nothing() -> None:
 def test_nothing_overtakes_the_first_batch_of_a_producer() -> None:
     log = opened(MemoryDisk())
     refused, behind = made(4)[1][0][1], made(6)[1][0][1]
-    log.producers.hold_back(behind, ErrorCode.NOT_ENOUGH_REPLICAS, 0)
-    log.producers.hold_back(refused, ErrorCode.KAFKA_STORAGE_ERROR, 0)
-    log.producers.hold_back(behind, ErrorCode.NOT_ENOUGH_REPLICAS, 0)
+    log.producer_state.table.hold_back(behind, ErrorCode.NOT_ENOUGH_REPLICAS, 0)
+    log.producer_state.table.hold_back(refused, ErrorCode.KAFKA_STORAGE_ERROR, 0)
+    log.producer_state.table.hold_back(behind, ErrorCode.NOT_ENOUGH_REPLICAS, 0)
     assert log.sequence_error(behind) is ErrorCode.KAFKA_STORAGE_ERROR
     assert log.sequence_error(made(9, epoch=1)[1][0][1]) is ErrorCode.NONE
     assert log.sequence_error(made(9, producer_id=2)[1][0][1]) is ErrorCode.NONE
@@ -209,11 +209,11 @@ def test_what_is_behind_a_refused_batch_is_refused_for_the_same_reason() -> None
     log = opened(MemoryDisk())
     send(log, 0)
     stored, refused, behind, last = (made(sequence)[1][0][1] for sequence in (0, 2, 4, 6))
-    log.producers.hold_back(stored, ErrorCode.NOT_ENOUGH_REPLICAS, 0)
+    log.producer_state.table.hold_back(stored, ErrorCode.NOT_ENOUGH_REPLICAS, 0)
     assert log.sequence_error(behind) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    log.producers.hold_back(refused, ErrorCode.KAFKA_STORAGE_ERROR, 0)
-    log.producers.hold_back(behind, ErrorCode.NOT_ENOUGH_REPLICAS, 0)
-    log.producers.hold_back(stored, ErrorCode.NOT_ENOUGH_REPLICAS, 0)
+    log.producer_state.table.hold_back(refused, ErrorCode.KAFKA_STORAGE_ERROR, 0)
+    log.producer_state.table.hold_back(behind, ErrorCode.NOT_ENOUGH_REPLICAS, 0)
+    log.producer_state.table.hold_back(stored, ErrorCode.NOT_ENOUGH_REPLICAS, 0)
     assert log.sequence_error(behind) is ErrorCode.KAFKA_STORAGE_ERROR
     assert log.sequence_error(last) is ErrorCode.KAFKA_STORAGE_ERROR
     assert log.sequence_error(stored) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -226,7 +226,7 @@ def test_what_is_behind_a_refused_batch_is_refused_for_the_same_reason() -> None
 def test_what_is_behind_the_refused_first_batch_of_an_epoch() -> None:
     log = opened(MemoryDisk())
     send(log, 0)
-    log.producers.hold_back(made(0, epoch=1)[1][0][1], ErrorCode.KAFKA_STORAGE_ERROR, 0)
+    log.producer_state.table.hold_back(made(0, epoch=1)[1][0][1], ErrorCode.KAFKA_STORAGE_ERROR, 0)
     behind = made(2, epoch=1)[1][0][1]
     assert log.sequence_error(behind) is ErrorCode.KAFKA_STORAGE_ERROR
     send(log, 0, epoch=1)
@@ -235,8 +235,8 @@ def test_what_is_behind_the_refused_first_batch_of_an_epoch() -> None:
 
 def test_what_is_held_back_is_forgotten_in_the_end() -> None:
     log = opened(MemoryDisk())
-    log.producers.hold_back(made(0)[1][0][1], ErrorCode.NOT_ENOUGH_REPLICAS, 1000)
-    log.expire_producers(6001)
+    log.producer_state.table.hold_back(made(0)[1][0][1], ErrorCode.NOT_ENOUGH_REPLICAS, 1000)
+    log.producer_state.expire(6001)
     assert log.sequence_error(made(2)[1][0][1]) is ErrorCode.NONE
 
 
@@ -245,7 +245,7 @@ def test_so_many_are_held_back_and_not_more(monkeypatch: pytest.MonkeyPatch) -> 
     log = opened(MemoryDisk())
     for producer_id in (1, 2, 1, 3):
         refused = made(9 - producer_id, producer_id=producer_id)[1][0][1]
-        log.producers.hold_back(refused, ErrorCode.NOT_ENOUGH_REPLICAS, 0)
+        log.producer_state.table.hold_back(refused, ErrorCode.NOT_ENOUGH_REPLICAS, 0)
     errors = [log.sequence_error(made(9, producer_id=i)[1][0][1]) for i in (1, 2, 3)]
     refused_too = ErrorCode.NOT_ENOUGH_REPLICAS
     assert errors == [ErrorCode.NONE, refused_too, refused_too], "the oldest is forgotten"

@@ -102,12 +102,12 @@ def test_only_what_was_not_synced_is_scanned() -> None:
     disk = MemoryDisk()
     filled(disk)
     log = reopened(disk)
-    job = log.prepare_flush()
+    job = log.flusher.prepare()
     assert job is not None
     job.run()
-    log.complete_flush(job)
+    log.flusher.complete(job)
     log.checkpoint()
-    active_size = log.segments[-1].size_bytes
+    active_size = log.segment_infos()[-1].size_bytes
     log.abandon()
     # A flipped bit in a synced segment is not looked for: proof that it was not scanned.
     disk.nodes[logs(disk)[0]].data[-1] ^= 1
@@ -141,7 +141,7 @@ def test_damaged_indexes_change_no_answer(suffix: str, damage: str) -> None:
     for number in range(60):
         put(log, b"%04d" % number * 20, timestamp=number)
     expected = [bytes(log.read(offset, size)) for offset in range(0, 60, 6) for size in (1, 2000)]
-    expected_times = [log.offset_for_timestamp(time) for time in range(65)]
+    expected_times = [log.reader.offset_for_timestamp(time) for time in range(65)]
     log.close()
     for path in [path for path in disk.nodes if path.endswith(suffix)]:
         data = disk.nodes[path].data
@@ -167,7 +167,7 @@ def test_damaged_indexes_change_no_answer(suffix: str, damage: str) -> None:
         log = Log.open(disk, DIRECTORY, config, 0)
         assert bytes(log.read(number // 2 * 6, (1, 2000)[number % 2])) == answer
         log.abandon()
-    assert [log.offset_for_timestamp(time) for time in range(65)] == expected_times
+    assert [log.reader.offset_for_timestamp(time) for time in range(65)] == expected_times
 
 
 def test_leftovers_are_cleared_away() -> None:
@@ -301,7 +301,7 @@ def test_the_state_does_not_vouch_for_what_a_compaction_replaces() -> None:
     log = Log.open(disk, DIRECTORY, config, 0)
     for number in range(12):
         log.append(*batch([(number, b"%d" % (number % 2), b"%04d" % number * 20)]), 0, 0)
-    log.flush()
+    log.flusher.flush()
     log.checkpoint()
     before = len(logs(disk))
     assert compacted(log, disk, 0)

@@ -43,7 +43,7 @@ def written(disk: MemoryDisk) -> Log:
             base_sequence=number,
         )
         log.append(view, batches, number // 3, 0)
-    log.flush()
+    log.flusher.flush()
     log.checkpoint()
     return log
 

@@ -45,7 +45,7 @@ def filled(disk: MemoryDisk, **settings: object) -> Log:
         put(log, b"%d" % number, timestamp=NOW + number, now=NOW)
         log.append(*poison(producer_id=7, sequence=3 * number), 0, NOW)
     put(log, b"last", timestamp=NOW + 9, now=NOW)
-    assert len(log.segments) > 3
+    assert len(log.segment_infos()) > 3
     return log
 
 
@@ -102,7 +102,7 @@ def test_they_are_replaced_by_empty_batches(clean: bool, scan: bool) -> None:
         assert now.last_offset == was.last_offset
         assert now.partition_leader_epoch == was.partition_leader_epoch
         assert (now.producer_id, now.base_sequence) == (was.producer_id, was.base_sequence)
-    assert reopened.offset_for_timestamp(NOW + 3) is not None
+    assert reopened.reader.offset_for_timestamp(NOW + 3) is not None
     again = parse_header(poison(producer_id=7, sequence=15)[0])
     assert reopened.find_duplicate(again) is not None
     if clean and not scan:
@@ -202,7 +202,7 @@ def test_another_file_of_that_name_is_left_alone() -> None:
 def test_compaction_goes_past_them_and_keeps_them() -> None:
     disk = MemoryDisk()
     log = filled(disk, cleanup_policy=frozenset({"compact"}), min_cleanable_dirty_ratio=0.0)
-    job = log.plan_compaction(NOW)
+    job = log.compaction.plan(NOW)
     assert job is not None
     result = compact(job, disk)
     assert result.error is None
@@ -220,7 +220,7 @@ def test_compaction_goes_past_them_and_keeps_them() -> None:
 
 def test_searches_by_time_go_past_them() -> None:
     log = filled(MemoryDisk())
-    found = log.offset_for_timestamp(NOW + 5)
+    found = log.reader.offset_for_timestamp(NOW + 5)
     assert found is not None
     assert found.timestamp == NOW + 5
 

@@ -18,7 +18,7 @@ def filled(disk: MemoryDisk, count: int = 5, **settings: object) -> Log:
     log = Log.open(disk, DIRECTORY, config, 0)
     for number in range(count):
         put(log, b"%d" % number * 20, timestamp=1000 * (number + 1))
-    assert len(log.segments) == count
+    assert len(log.segment_infos()) == count
     return log
 
 
@@ -29,8 +29,8 @@ def files(disk: MemoryDisk, suffix: str) -> list[str]:
 def test_by_age_of_the_newest_record() -> None:
     disk = MemoryDisk()
     log = filled(disk, retention_ms=1500)
-    assert log.apply_retention(2500) is None
-    job = log.apply_retention(3501)
+    assert log.retention.apply(2500) is None
+    job = log.retention.apply(3501)
     assert job is not None
     assert [segment.base_offset for segment in job.segments] == [0, 1]
     assert log.log_start_offset == 2
@@ -48,7 +48,7 @@ def test_a_young_segment_protects_the_older_ones_behind_it() -> None:
     log = Log.open(disk, DIRECTORY, config, 0)
     for timestamp in (1000, 9000, 1000):
         put(log, b"x" * 20, timestamp=timestamp)
-    job = log.apply_retention(5000)
+    job = log.retention.apply(5000)
     assert job is not None
     assert [segment.base_offset for segment in job.segments] == [0]
 
@@ -56,7 +56,7 @@ def test_a_young_segment_protects_the_older_ones_behind_it() -> None:
 def test_the_active_segment_goes_too_and_the_end_offset_stays() -> None:
     disk = MemoryDisk()
     log = filled(disk, retention_ms=1500)
-    job = log.apply_retention(10**9)
+    job = log.retention.apply(10**9)
     assert job is not None
     assert log.log_start_offset == log.log_end_offset == 5
     assert not log.read(5, 1)
@@ -65,33 +65,33 @@ def test_the_active_segment_goes_too_and_the_end_offset_stays() -> None:
     assert log.log_start_offset == log.log_end_offset == 5
     assert not files(disk, ".deleted")
     assert put(log, b"next").base_offset == 5
-    assert log.apply_retention(0) is None
+    assert log.retention.apply(0) is None
 
 
 def test_by_size_never_takes_the_active_segment() -> None:
     disk = MemoryDisk()
     log = filled(disk)
-    size = log.segments[0].size_bytes
+    size = log.segment_infos()[0].size_bytes
     log.config = LogConfig(segment_bytes=ONE_PER_SEGMENT, retention_ms=-1, retention_bytes=size * 3)
-    job = log.apply_retention(0)
+    job = log.retention.apply(0)
     assert job is not None
     assert log.log_start_offset == 2
     log.config = LogConfig(segment_bytes=ONE_PER_SEGMENT, retention_ms=-1, retention_bytes=0)
-    assert log.apply_retention(0) is not None
+    assert log.retention.apply(0) is not None
     assert log.log_start_offset == 4
-    assert log.apply_retention(0) is None
+    assert log.retention.apply(0) is None
 
 
 def test_nothing_behind_the_high_watermark() -> None:
     log = filled(MemoryDisk(), retention_ms=0)
-    job = log.apply_retention(10**9, upto_offset=2)
+    job = log.retention.apply(10**9, upto_offset=2)
     assert job is not None
     assert log.log_start_offset == 2
 
 
 def test_not_for_compacted_topics() -> None:
     log = filled(MemoryDisk(), retention_ms=0, cleanup_policy=frozenset({"compact"}))
-    assert log.apply_retention(10**9) is None
+    assert log.retention.apply(10**9) is None
 
 
 def test_records_without_timestamps_age_with_their_file() -> None:
@@ -100,8 +100,8 @@ def test_records_without_timestamps_age_with_their_file() -> None:
     log = Log.open(disk, DIRECTORY, config, 0)
     put(log, b"x" * 20, timestamp=-1)
     disk.now_ms = 5000
-    assert log.apply_retention(6000) is None
-    assert log.apply_retention(6001) is not None
+    assert log.retention.apply(6000) is None
+    assert log.retention.apply(6001) is not None
 
 
 def test_a_refusing_disk_keeps_the_log_whole() -> None:
@@ -119,10 +119,10 @@ def test_a_refusing_disk_keeps_the_log_whole() -> None:
 
     disk.on_step = fail
     with pytest.raises(StorageError):
-        log.apply_retention(10**9, upto_offset=4)
+        log.retention.apply(10**9, upto_offset=4)
     disk.on_step = None
     assert values(log) == expected[log.log_start_offset :]
-    assert log.apply_retention(10**9, upto_offset=4) is not None
+    assert log.retention.apply(10**9, upto_offset=4) is not None
     assert values(log) == expected[4:]
 
 
@@ -131,24 +131,24 @@ def test_delete_records_hides_at_once_and_survives_a_kill() -> None:
     log = Log.open(disk, DIRECTORY, LogConfig(), 0)
     for number in range(5):
         put(log, b"%d" % number)
-    assert log.delete_records_before(3) is None, "no segment is wholly below"
+    assert log.retention.delete_records_before(3) is None, "no segment is wholly below"
     assert log.log_start_offset == 3
-    assert log.offset_for_timestamp(0) == (3, 1000, 0)
+    assert log.reader.offset_for_timestamp(0) == (3, 1000, 0)
     log.abandon()
     log = Log.open(disk, DIRECTORY, LogConfig(), 0)
     assert log.log_start_offset == 3
     assert values(log) == [b"3", b"4"]
-    assert log.delete_records_before(2) is None
+    assert log.retention.delete_records_before(2) is None
     assert log.log_start_offset == 3
     with pytest.raises(OffsetOutOfRange):
-        log.delete_records_before(6)
+        log.retention.delete_records_before(6)
 
 
 def test_delete_records_removes_segments_below() -> None:
     log = filled(MemoryDisk())
-    job = log.delete_records_before(3)
+    job = log.retention.delete_records_before(3)
     assert job is not None
     assert [segment.base_offset for segment in job.segments] == [0, 1, 2]
-    assert log.delete_records_before(5) is not None
-    assert [segment.base_offset for segment in log.segments] == [4]
+    assert log.retention.delete_records_before(5) is not None
+    assert [segment.base_offset for segment in log.segment_infos()] == [4]
     assert log.log_start_offset == log.log_end_offset == 5

@@ -19,12 +19,12 @@ from tests.log.test_holes import (
 
 
 def scrubbed(log: Log, base_offset: int, step: int = 100) -> Rot | None:
-    job = log.scrub(base_offset)
+    job = log.scrub.job(base_offset)
     assert job is not None
     while job.step(step):
         pass
     job.close()
-    return job.rot if log.is_still_there(job.segment) else None
+    return job.rot if log.scrub.is_current(job.segment) else None
 
 
 def test_whole_segments_are_whole() -> None:
@@ -32,10 +32,10 @@ def test_whole_segments_are_whole() -> None:
     filled(disk, vouched=True)
     log = opened(disk)
     open_files = disk.open_files
-    for segment in log.segments:
+    for segment in log.segment_infos():
         assert scrubbed(log, segment.base_offset) is None
-    assert disk.open_files <= open_files + len(log.segments), "jobs close their files"
-    assert log.scrub(COUNT) is None
+    assert disk.open_files <= open_files + len(log.segment_infos()), "jobs close their files"
+    assert log.scrub.job(COUNT) is None
 
 
 @pytest.mark.parametrize("damage", [flip, flip_length])
@@ -44,12 +44,12 @@ def test_rot_is_found_and_readers_are_told(damage: "type", number: int) -> None:
     disk = MemoryDisk()
     filled(disk, vouched=True)
     log = opened(disk)
-    base_offset = log.segments[number].base_offset
+    base_offset = log.segment_infos()[number].base_offset
     damage(disk, segments(disk)[number])
     rot = scrubbed(log, base_offset)
     assert rot is not None
     assert (rot.start, rot.end) == (base_offset, base_offset + 1)
-    log.lose(*rot)
+    log.damage.mark_lost(*rot)
     with pytest.raises(RecordsLost):
         log.read(base_offset, 1000)
     assert put(log, b"more").base_offset == COUNT
@@ -59,9 +59,9 @@ def test_rot_is_found_and_readers_are_told(damage: "type", number: int) -> None:
     assert [each[:2] for each in log.lost_ranges] == [(base_offset, base_offset + 1)]
     rest = {offset: value(offset) for offset in range(COUNT) if offset != base_offset}
     assert readable(log) == {**rest, COUNT: b"more"}
-    log.accept_loss()
-    for segment in log.segments:
-        job = log.scrub(segment.base_offset)
+    log.damage.accept_loss()
+    for segment in log.segment_infos():
+        job = log.scrub.job(segment.base_offset)
         assert job is not None
         while job.step(100):
             pass
@@ -72,7 +72,7 @@ def test_a_file_that_got_shorter() -> None:
     disk = MemoryDisk()
     filled(disk, vouched=True)
     log = opened(disk)
-    first, second = (segment.base_offset for segment in log.segments[:2])
+    first, second = (segment.base_offset for segment in log.segment_infos()[:2])
     data = disk.nodes[segments(disk)[0]].data
     del data[len(data) // 2 :]
     rot = scrubbed(log, first)
@@ -84,14 +84,14 @@ def test_what_was_cut_or_compacted_meanwhile_means_nothing() -> None:
     disk = MemoryDisk()
     filled(disk, vouched=True)
     log = opened(disk)
-    last = log.segments[-1].base_offset
-    job = log.scrub(last)
+    last = log.segment_infos()[-1].base_offset
+    job = log.scrub.job(last)
     assert job is not None
     job.step(1)
     log.truncate_to(last + 1)
     while job.step(100):
         pass
-    assert not log.is_still_there(job.segment)
+    assert not log.scrub.is_current(job.segment)
 
     from tests.log.batches import batch
 
@@ -100,11 +100,11 @@ def test_what_was_cut_or_compacted_meanwhile_means_nothing() -> None:
     log = Log.open(disk, DIRECTORY, config, 0)
     for number in range(12):
         log.append(*batch([(number, b"%d" % (number % 2), value(number))]), 0, 0)
-    log.flush()
-    job = log.scrub(0)
+    log.flusher.flush()
+    job = log.scrub.job(0)
     assert job is not None
     assert compacted(log, disk, 0)
     while job.step(100):
         pass
     assert job.rot is None, "it has read the old file"
-    assert not log.is_still_there(job.segment)
+    assert not log.scrub.is_current(job.segment)

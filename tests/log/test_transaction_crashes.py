@@ -30,7 +30,7 @@ class Story:
             if number % 3 == 2:
                 self.end(producer_id, commit=number % 2 == 0)
             if number == 9:
-                self.log.flush()
+                self.log.flusher.flush()
                 self.log.checkpoint()
         put(self.log, b"plain")
         self.events.append(Event(self.log.log_end_offset - 1))
@@ -57,7 +57,9 @@ class Story:
         end_offset = log.log_end_offset
         happened = Expected([e for e in self.events if e.offset < end_offset], end_offset)
         for producer_id in PRODUCERS:
-            assert log.ongoing_transaction(producer_id) == happened.ongoing.get(producer_id)
+            assert log.producer_state.ongoing_transaction(producer_id) == happened.ongoing.get(
+                producer_id
+            )
         upto = min([*happened.ongoing.values(), end_offset])
         shown = committed_offsets(log, 0, upto, 300)
         assert shown == {offset for offset in happened.shown if offset < upto}

@@ -58,7 +58,7 @@ class TransactionMachine(RuleBasedStateMachine):
 
     @rule()
     def flush(self) -> None:
-        self.log.flush()
+        self.log.flusher.flush()
         self.log.checkpoint()
         self.synced = self.end
 
@@ -102,7 +102,7 @@ class TransactionMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def delete_records(self, data: st.DataObject) -> None:
         offset = data.draw(st.integers(self.start, self.log.committed_offset))
-        job = self.log.delete_records_before(offset)
+        job = self.log.retention.delete_records_before(offset)
         if job is not None:
             job.run()
         self.start = max(self.start, offset)
@@ -111,11 +111,11 @@ class TransactionMachine(RuleBasedStateMachine):
     def the_right_transactions_go_on(self) -> None:
         expected = Expected(self.events, self.log.committed_offset)
         for producer_id in PRODUCERS:
-            ongoing = self.log.ongoing_transaction(producer_id)
+            ongoing = self.log.producer_state.ongoing_transaction(producer_id)
             wanted = expected.ongoing.get(producer_id)
             if wanted is None or wanted >= self.start:
                 assert ongoing == wanted
-        unstable = self.log.first_unstable_offset
+        unstable = self.log.producer_state.first_unstable_offset
         if min(expected.unstable, default=self.start) < self.start:
             return
         if not self.was_stopped:

@@ -25,19 +25,21 @@ def commit_all(log: Log) -> None:
 def test_a_transaction_goes_on_until_its_marker_is_committed() -> None:
     log = opened(MemoryDisk())
     put(log, b"plain")
-    assert log.first_unstable_offset is None
+    assert log.producer_state.first_unstable_offset is None
     write(log, 7)
     write(log, 7)
-    assert log.ongoing_transaction(7) == log.first_unstable_offset == 1
-    assert log.ongoing_transaction(7, 0) == 1
-    assert log.ongoing_transaction(7, 1) is None, "of another epoch"
-    assert log.ongoing_transaction(8) is None
+    assert (
+        log.producer_state.ongoing_transaction(7) == log.producer_state.first_unstable_offset == 1
+    )
+    assert log.producer_state.ongoing_transaction(7, 0) == 1
+    assert log.producer_state.ongoing_transaction(7, 1) is None, "of another epoch"
+    assert log.producer_state.ongoing_transaction(8) is None
     commit_all(log)
     end(log, 7, commit=True)
-    assert log.ongoing_transaction(7) is None
-    assert log.first_unstable_offset == 1, "the marker may still be lost"
+    assert log.producer_state.ongoing_transaction(7) is None
+    assert log.producer_state.first_unstable_offset == 1, "the marker may still be lost"
     commit_all(log)
-    assert log.first_unstable_offset is None
+    assert log.producer_state.first_unstable_offset is None
 
 
 def test_the_oldest_transaction_counts() -> None:
@@ -46,23 +48,25 @@ def test_the_oldest_transaction_counts() -> None:
         write(log, producer_id)
     end(log, 2, commit=True)
     commit_all(log)
-    assert log.first_unstable_offset == 0
+    assert log.producer_state.first_unstable_offset == 0
     end(log, 1, commit=True)
-    assert log.first_unstable_offset == 0
+    assert log.producer_state.first_unstable_offset == 0
     commit_all(log)
-    assert log.first_unstable_offset == 2
+    assert log.producer_state.first_unstable_offset == 2
     write(log, 1)
     end(log, 3, commit=False)
     commit_all(log)
-    assert log.first_unstable_offset == log.ongoing_transaction(1) == 5
+    assert (
+        log.producer_state.first_unstable_offset == log.producer_state.ongoing_transaction(1) == 5
+    )
 
 
 def test_a_marker_without_a_transaction_changes_nothing_but_the_epochs() -> None:
     log = opened(MemoryDisk())
     end(log, 7, commit=False, epoch=3, coordinator_epoch=5)
-    assert log.first_unstable_offset is None
-    assert not log.has_aborted_transactions
-    entry = log.producers.get(7)
+    assert log.producer_state.first_unstable_offset is None
+    assert not log.producer_state.has_aborted_transactions
+    entry = log.producer_state.table.get(7)
     assert entry is not None
     assert (entry.epoch, entry.coordinator_epoch) == (3, 5)
 
@@ -77,11 +81,11 @@ def test_aborted_transactions_of_a_range() -> None:
     end(log, 1, commit=True)  # 5
     first = AbortedTransaction(1, 0, 2, 1)
     second = AbortedTransaction(2, 1, 4, 3)
-    assert log.aborted_transactions(0, 6) == [first, second]
-    assert log.aborted_transactions(0, 1) == [first]
-    assert log.aborted_transactions(0, 2) == [first, second]
-    assert log.aborted_transactions(3, 6) == [second]
-    assert log.aborted_transactions(5, 6) == []
+    assert log.producer_state.aborted_transactions(0, 6) == [first, second]
+    assert log.producer_state.aborted_transactions(0, 1) == [first]
+    assert log.producer_state.aborted_transactions(0, 2) == [first, second]
+    assert log.producer_state.aborted_transactions(3, 6) == [second]
+    assert log.producer_state.aborted_transactions(5, 6) == []
 
 
 @pytest.mark.parametrize("how", ["abandon", "close"])
@@ -96,24 +100,28 @@ def test_everything_is_known_after_a_stop(how: str, lost: tuple[str, ...]) -> No
         if number % 4 == 3:
             end(log, 2, commit=False, coordinator_epoch=number)
     write(log, 3)
-    assert len(log.segments) > 5
+    assert len(log.segment_infos()) > 5
     commit_all(log)
-    log.flush()
+    log.flusher.flush()
     log.checkpoint()
-    aborted = log.aborted_transactions(0, log.log_end_offset)
+    aborted = log.producer_state.aborted_transactions(0, log.log_end_offset)
     assert len(aborted) == 11
-    before = encode_producers(log.producers)
+    before = encode_producers(log.producer_state.table)
     getattr(log, how)()
     for path in [path for path in disk.nodes if path.endswith(lost)] if lost else ():
         del disk.nodes[path]
     log = opened(disk)
-    assert log.aborted_transactions(0, log.log_end_offset) == aborted
-    assert encode_producers(log.producers) == before
-    assert log.ongoing_transaction(3) == log.first_unstable_offset == log.log_end_offset - 1
+    assert log.producer_state.aborted_transactions(0, log.log_end_offset) == aborted
+    assert encode_producers(log.producer_state.table) == before
+    assert (
+        log.producer_state.ongoing_transaction(3)
+        == log.producer_state.first_unstable_offset
+        == log.log_end_offset - 1
+    )
     log.close()
     log = opened(disk)
     assert log.recovery is None
-    assert log.aborted_transactions(0, log.log_end_offset) == aborted
+    assert log.producer_state.aborted_transactions(0, log.log_end_offset) == aborted
 
 
 def test_a_damaged_index_is_made_anew() -> None:
@@ -122,13 +130,13 @@ def test_a_damaged_index_is_made_anew() -> None:
     for _ in range(3):
         write(log, 1)
         end(log, 1, commit=False)
-    aborted = log.aborted_transactions(0, log.log_end_offset)
+    aborted = log.producer_state.aborted_transactions(0, log.log_end_offset)
     log.close()
     for path, node in disk.nodes.items():
         if path.endswith(".txnindex"):
             node.data[:] = bytes(len(node.data))
     log = opened(disk)
-    assert log.aborted_transactions(0, log.log_end_offset) == aborted
+    assert log.producer_state.aborted_transactions(0, log.log_end_offset) == aborted
     assert len(aborted) == 3
 
 
@@ -142,13 +150,15 @@ def test_truncation_brings_a_transaction_back() -> None:
     write(log, 1)
     commit_all(log)
     log.truncate_to(3)
-    assert log.ongoing_transaction(2) == log.first_unstable_offset == 2
-    assert log.ongoing_transaction(1) is None
-    assert [t.producer_id for t in log.aborted_transactions(0, 9)] == [1]
+    assert (
+        log.producer_state.ongoing_transaction(2) == log.producer_state.first_unstable_offset == 2
+    )
+    assert log.producer_state.ongoing_transaction(1) is None
+    assert [t.producer_id for t in log.producer_state.aborted_transactions(0, 9)] == [1]
     end(log, 2, commit=True)
     log.close()
     log = opened(disk)
-    assert [t.producer_id for t in log.aborted_transactions(0, 9)] == [1]
+    assert [t.producer_id for t in log.producer_state.aborted_transactions(0, 9)] == [1]
 
 
 @pytest.mark.parametrize("spilled", [False, True])
@@ -166,7 +176,7 @@ def test_truncation_into_an_index(spilled: bool) -> None:
     end(log, 5, commit=False)
     expected = [(1, 0), (1, 2), (5, 4)]
     for _ in range(2):
-        found = log.aborted_transactions(0, log.log_end_offset)
+        found = log.producer_state.aborted_transactions(0, log.log_end_offset)
         assert [(each.producer_id, each.first_offset) for each in found] == expected
         log.close()
         log = opened(disk, LogConfig())
@@ -182,7 +192,9 @@ def test_a_snapshot_keeps_the_order_of_transactions() -> None:
     commit_all(log)
     log.close()
     log = opened(disk)
-    assert log.first_unstable_offset == log.ongoing_transaction(2) == 2
+    assert (
+        log.producer_state.first_unstable_offset == log.producer_state.ongoing_transaction(2) == 2
+    )
 
 
 def test_beginning_anew_forgets_everything() -> None:
@@ -191,9 +203,9 @@ def test_beginning_anew_forgets_everything() -> None:
     end(log, 1, commit=False)
     write(log, 1)
     log.truncate_fully_and_start_at(100)
-    assert log.first_unstable_offset is None
-    assert not log.has_aborted_transactions
-    assert list(log.producers) == []
+    assert log.producer_state.first_unstable_offset is None
+    assert not log.producer_state.has_aborted_transactions
+    assert list(log.producer_state.table) == []
 
 
 def test_a_follower_knows_what_the_leader_knows() -> None:
@@ -206,12 +218,18 @@ def test_a_follower_knows_what_the_leader_knows() -> None:
     while follower.log_end_offset < leader.log_end_offset:
         data = leader.read(follower.log_end_offset, 200)
         follower.append_as_follower(*checked_batches(data, follower.log_end_offset), now_ms=0)
-    assert encode_producers(follower.producers) == encode_producers(leader.producers)
+    assert encode_producers(follower.producer_state.table) == encode_producers(
+        leader.producer_state.table
+    )
     end_offset = leader.log_end_offset
-    aborted = leader.aborted_transactions(0, end_offset)
-    assert follower.aborted_transactions(0, end_offset) == aborted
+    aborted = leader.producer_state.aborted_transactions(0, end_offset)
+    assert follower.producer_state.aborted_transactions(0, end_offset) == aborted
     assert len(aborted) == 4
-    assert follower.first_unstable_offset == leader.first_unstable_offset == 0
+    assert (
+        follower.producer_state.first_unstable_offset
+        == leader.producer_state.first_unstable_offset
+        == 0
+    )
 
 
 def test_retention_takes_the_index_along() -> None:
@@ -221,13 +239,13 @@ def test_retention_takes_the_index_along() -> None:
     for _ in range(6):
         write(log, 1, size=150)
         end(log, 1, commit=False)
-    job = log.apply_retention(10**6)
+    job = log.retention.apply(10**6)
     assert job is not None
     job.run()
-    assert not log.has_aborted_transactions
+    assert not log.producer_state.has_aborted_transactions
     assert not [path for path in disk.nodes if ".txnindex" in path]
-    assert log.ongoing_transaction(9) == 0, "it has not ended"
-    assert log.first_unstable_offset == log.log_start_offset
+    assert log.producer_state.ongoing_transaction(9) == 0, "it has not ended"
+    assert log.producer_state.first_unstable_offset == log.log_start_offset
 
 
 def test_an_index_that_can_not_be_written_stays_in_memory() -> None:
@@ -241,9 +259,9 @@ def test_an_index_that_can_not_be_written_stays_in_memory() -> None:
             raise OSError("no")
 
     disk.on_step = refuse
-    assert not log._segments[0].aborted.spill()
+    assert not log.segment_infos()[0].aborted.spill()
     disk.on_step = None
-    assert len(log.aborted_transactions(0, 9)) == 1
+    assert len(log.producer_state.aborted_transactions(0, 9)) == 1
 
 
 def test_an_ongoing_transaction_never_expires() -> None:
@@ -251,8 +269,8 @@ def test_an_ongoing_transaction_never_expires() -> None:
     write(log, 1, now=1000)
     write(log, 2, now=1000)
     end(log, 2, commit=True, now=1000)
-    log.expire_producers(100_000)
-    assert [producer_id for producer_id, _ in log.producers] == [1]
+    log.producer_state.expire(100_000)
+    assert [producer_id for producer_id, _ in log.producer_state.table] == [1]
 
 
 def test_truncation_does_not_make_producers_older() -> None:
@@ -262,8 +280,8 @@ def test_truncation_does_not_make_producers_older() -> None:
     end(log, 1, commit=True, now=50_000)
     put(log, b"x", now=50_000)
     log.truncate_to(3)
-    log.expire_producers(54_000)
-    assert log.producers.get(1) is not None
+    log.producer_state.expire(54_000)
+    assert log.producer_state.table.get(1) is not None
 
 
 def test_what_may_follow_in_a_transaction() -> None:
@@ -294,7 +312,7 @@ def test_what_may_follow_in_a_transaction() -> None:
 
 def test_which_markers_are_taken() -> None:
     def error(epoch: int, coordinator_epoch: int, *, grows: bool) -> ErrorCode:
-        return log.producers.marker_error(1, epoch, coordinator_epoch, epoch_grows=grows)
+        return log.producer_state.table.marker_error(1, epoch, coordinator_epoch, epoch_grows=grows)
 
     log = opened(MemoryDisk())
     assert error(0, 0, grows=True) is ErrorCode.NONE
@@ -302,13 +320,13 @@ def test_which_markers_are_taken() -> None:
     assert error(4, 0, grows=False) is ErrorCode.NONE
     assert error(4, 0, grows=True) is ErrorCode.INVALID_PRODUCER_EPOCH
     assert error(3, 0, grows=False) is ErrorCode.INVALID_PRODUCER_EPOCH
-    assert not log.producers.has_ended(1, 5, 0, epoch_grows=True)
+    assert not log.producer_state.table.has_ended(1, 5, 0, epoch_grows=True)
     end(log, 1, epoch=5, commit=True, coordinator_epoch=2)
-    assert log.producers.has_ended(1, 5, 0, epoch_grows=True)
+    assert log.producer_state.table.has_ended(1, 5, 0, epoch_grows=True)
     assert error(6, 1, grows=False) is ErrorCode.TRANSACTION_COORDINATOR_FENCED
     assert error(6, 2, grows=True) is ErrorCode.NONE
     write(log, 1, epoch=5)
-    assert not log.producers.has_ended(1, 5, 0, epoch_grows=True), "the next one goes on"
+    assert not log.producer_state.table.has_ended(1, 5, 0, epoch_grows=True), "the next one goes on"
     assert error(5, 2, grows=True) is ErrorCode.INVALID_PRODUCER_EPOCH
 
 
@@ -318,9 +336,9 @@ def test_a_batch_that_compaction_has_emptied_begins_nothing() -> None:
         [(0, b"k", b"v")], producer_id=1, producer_epoch=0, base_sequence=4, transactional=True
     )
     header = batches[0][1]
-    log.producers.update(header._replace(record_count=0), 0, -1, 0)
-    assert log.ongoing_transaction(1) is None
-    entry = log.producers.get(1)
+    log.producer_state.table.update(header._replace(record_count=0), 0, -1, 0)
+    assert log.producer_state.ongoing_transaction(1) is None
+    entry = log.producer_state.table.get(1)
     assert entry is not None
     assert entry.last_sequence == 4
 
@@ -328,7 +346,7 @@ def test_a_batch_that_compaction_has_emptied_begins_nothing() -> None:
 def test_snapshots_of_before_transactions_are_read() -> None:
     header = batch([(0, None, b"v")], producer_id=3, producer_epoch=1, base_sequence=5)[1][0][1]
     log = opened(MemoryDisk())
-    log.producers.update(header, 40, 123, 77)
+    log.producer_state.table.update(header, 40, 123, 77)
     old = bytes.fromhex(
         "0001 547b4a72"
         "0000000000000003 0001 000000000000004d 01"
@@ -336,7 +354,7 @@ def test_snapshots_of_before_transactions_are_read() -> None:
     )
     table = decode_producers(old)
     assert table is not None
-    assert table.find_duplicate(header) == log.producers.find_duplicate(header)
+    assert table.find_duplicate(header) == log.producer_state.table.find_duplicate(header)
     entry = table.get(3)
     assert entry is not None
     assert (entry.last_append_ms, entry.transaction_offset, entry.coordinator_epoch) == (77, -1, -1)
@@ -357,11 +375,11 @@ def test_nothing_is_stable_while_producers_can_not_be_read(
         raise OSError("no")
 
     with monkeypatch.context() as broken:
-        broken.setattr("barnabas.log.producers.snapshot_files.Snapshots.load", refuse)
-        assert log.first_unstable_offset == log.log_start_offset
+        broken.setattr("barnabas.log.producers.snapshot_files.SnapshotFiles.load", refuse)
+        assert log.producer_state.first_unstable_offset == log.log_start_offset
         with pytest.raises(StorageError):
-            _ = log.producers
-    assert log.first_unstable_offset is None
+            _ = log.producer_state.table
+    assert log.producer_state.first_unstable_offset is None
 
 
 def test_a_state_of_before_transactions_is_believed() -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from barnabas.broker.fetch.replica_entry import ReplicaEntry
-from barnabas.log import Log, OsDisk
+from barnabas.log import OsDisk
+from barnabas.log.reader import LogReader
 from barnabas.log.storage import File
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import (
@@ -262,7 +263,7 @@ def test_a_follower_far_behind_begins_where_the_leader_does(tmp_path: Path) -> N
         cluster.change(isr=[1, 2])
         for number in range(50):
             await cluster.produce(1, b"%050d" % number)
-        job = cluster.nodes[1].partition().log.delete_records_before(40)
+        job = cluster.nodes[1].partition().log.retention.delete_records_before(40)
         assert job is not None
         job.run()
         cluster.start(3)
@@ -474,7 +475,7 @@ def test_a_follower_with_a_full_disk_leaves_and_returns(tmp_path: Path) -> None:
 def test_a_leader_that_sends_garbage_is_not_believed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = Log.read
+    read = LogReader.read
     broken = False
 
     def damaged(*args: Any, **kwargs: Any) -> memoryview:
@@ -483,7 +484,7 @@ def test_a_leader_that_sends_garbage_is_not_believed(
             data[-1] ^= 1
         return memoryview(data)
 
-    monkeypatch.setattr(Log, "read", damaged)
+    monkeypatch.setattr(LogReader, "read", damaged)
 
     async def test(cluster: Cluster) -> None:
         nonlocal broken

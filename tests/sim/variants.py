@@ -20,7 +20,8 @@ from barnabas.broker.replica.replica_trust import NO_DOUBT
 from barnabas.controller import liveness, lost_replicas, partition_changes, registrations
 from barnabas.log.directory import data_directory
 from barnabas.log.log import Log
-from barnabas.log.recovery.recovery import _Recovery
+from barnabas.log.producers.state import ProducerState
+from barnabas.log.recovery.recovery import Recovery
 from barnabas.metadata.image import MetadataImage, PartitionImage
 from barnabas.raft import Write, election
 from barnabas.replication import LeaderState
@@ -281,11 +282,11 @@ VARIANTS: dict[str, Variant] = {
         [patch.object(MetadataFollower, "__init__", _never_held)], "power"
     ),
     "forget what idempotent producers have sent": Variant(
-        [patch.object(Log, "find_duplicate", lambda *_: None)], "network"
+        [patch.object(ProducerState, "find_duplicate", lambda *_: None)], "network"
     ),
     "take a log with a hole for whole": Variant(
         [
-            patch.object(_Recovery, "_is_behind_a_loss", lambda *_: False),
+            patch.object(Recovery, "_follows_a_loss", lambda *_: False),
             patch.object(BrokerLifecycle, "is_sure", _Always(), create=True),
         ],
         "power",

@@ -112,7 +112,7 @@ def _remove_set_aside(node: Node) -> None:
 
 def _retain(node: Node, partition: Partition) -> None:
     log = partition.log
-    job = log.apply_retention(node.clock.now_ms(), upto_offset=partition.high_watermark)
+    job = log.retention.apply(node.clock.now_ms(), upto_offset=partition.high_watermark)
     if job is not None:
         configs = node.image.topic_configs(partition.topic)
         delay_ms = node.config.topic_number(configs, "file.delete.delay.ms")
@@ -128,7 +128,7 @@ def _retain(node: Node, partition: Partition) -> None:
 
 def _checkpoint(node: Node, partition: Partition) -> None:
     """Keep recovery short: finished segments reach the disk, and what has is written down."""
-    partition.log.expire_producers(node.clock.now_ms())
+    partition.log.producer_state.expire(node.clock.now_ms())
     partition.checkpoint()
-    if partition.log.flush_due(node.clock.now_ms()):
+    if partition.log.flusher.is_due(node.clock.now_ms()):
         node.flusher.flush(partition)

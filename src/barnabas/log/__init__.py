@@ -22,7 +22,7 @@ from barnabas.log.flush_job import FLUSH_MARK, FlushJob
 from barnabas.log.log import Log
 from barnabas.log.lost_ranges import LostRange
 from barnabas.log.offset_assignment import AppendInfo
-from barnabas.log.recovery.recovery import RecoveryReport
+from barnabas.log.recovery.recovered import RecoveryReport
 from barnabas.log.recovery.refusal import refuse_damage, refuse_loss
 from barnabas.log.scrub import Rot, ScrubJob
 from barnabas.log.segment.deletion import DeleteJob, SegmentInfo

@@ -6,7 +6,7 @@ from barnabas.log.segment.segment import Segment
 from barnabas.log.storage import Disk, File
 
 FLUSH_MARK = "acknowledged-when-flushed"
-"""A file in a log's directory; see `flushable_log`."""
+"""A file in a log's directory; see `flusher`."""
 
 
 class FlushJob:
@@ -37,7 +37,7 @@ class FlushJob:
         self.error: OSError | None = None
 
     def run(self) -> None:
-        """On any thread. It never raises: `Log.complete_flush` reads `error`."""
+        """On any thread. It never raises: `LogFlusher.complete` reads `error`."""
         try:
             for file in self._files:
                 file.sync()

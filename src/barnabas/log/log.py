@@ -1,32 +1,96 @@
-"""One partition on disk: an endless run of record batches in segment files.
+"""One partition on disk: record batches in segment files.
 
 Invariants:
-- Offsets only grow, `log_start_offset <= log_end_offset`, and the last segment is the one that is
-  written to.
-- What a reader gets is what was appended, byte for byte, in whole batches.
-- An append takes effect as a whole or not at all. Bytes that a failed write left behind the end of
-  the segment are invisible, and are cut off before anything is written there again.
+- Offsets only grow, `log_start_offset <= log_end_offset`, and appends go to the last segment.
+- A reader gets what was appended, byte for byte, in whole batches.
+- An append takes effect as a whole or not at all.
 - Only one thread calls a log. Jobs that it hands out may run on another; they touch no state of
   the log until they are given back to it.
 
 No file is opened, and for a new log none is made, before the first append or read.
-
-Each step of the ladder that it stands on has one idea: `StoredLog`, `ReadableLog`, `AppendableLog`,
-`FlushableLog`, `ShrinkingLog`, `FollowingLog`, `MendableLog`.
 """
 
+from barnabas.log.appender import Appender
+from barnabas.log.compaction.log_compaction import LogCompaction
 from barnabas.log.config import LogConfig
+from barnabas.log.damage import LogDamage
 from barnabas.log.errors import storage_errors
-from barnabas.log.mendable_log import MendableLog
+from barnabas.log.flusher import LogFlusher
+from barnabas.log.local_log import LocalLog
+from barnabas.log.producers.state import ProducerState
+from barnabas.log.reader import LogReader
+from barnabas.log.recovery.recovered import Recovered
 from barnabas.log.recovery.recovery import recover
+from barnabas.log.retention import LogRetention
+from barnabas.log.roller import SegmentRoller
+from barnabas.log.scrub import LogScrub
 from barnabas.log.segment.open_files import OpenFiles
+from barnabas.log.state_file import StateFile
 from barnabas.log.storage import Disk
+from barnabas.log.truncation import LogTruncation
 
 
-class Log(MendableLog):
-    """One partition. Make it with `Log.open`."""
+class Log(LocalLog):
+    """The shared state of a log, and the parts that work on it. Make it with `Log.open`.
 
-    __slots__ = ()
+    The state is inherited, and the methods of every request are the parts' own, bound once:
+    `log.log_end_offset` and `log.append` are on the hot path, and a property or a method that
+    passes the call on would cost there.
+    """
+
+    __slots__ = (
+        "append",
+        "append_as_follower",
+        "appender",
+        "checkpoint",
+        "compaction",
+        "configure",
+        "damage",
+        "find_duplicate",
+        "flusher",
+        "producer_state",
+        "read",
+        "reader",
+        "retention",
+        "scrub",
+        "sequence_error",
+        "state_file",
+        "truncate_fully_and_start_at",
+        "truncate_to",
+        "truncation",
+    )
+
+    def __init__(
+        self,
+        files: OpenFiles,
+        directory: str,
+        config: LogConfig,
+        now_ms: int,
+        recovered: Recovered,
+    ) -> None:
+        super().__init__(files, directory, config, now_ms, recovered)
+        is_state_current = recovered.report is None and not recovered.is_state_outdated
+        self.state_file = StateFile(self, is_current=is_state_current)
+        self.producer_state = ProducerState(self, recovered.snapshots)
+        self.reader = LogReader(self)
+        self.flusher = LogFlusher(self)
+        self.truncation = LogTruncation(self, self.producer_state, self.flusher, self.state_file)
+        roller = SegmentRoller(self, self.producer_state)
+        self.appender = Appender(self, self.producer_state, roller, self.flusher, self.truncation)
+        self.retention = LogRetention(self, self.producer_state, roller, self.state_file)
+        self.compaction = LogCompaction(self, self.producer_state, roller, self.state_file)
+        self.damage = LogDamage(self, roller, self.state_file)
+        self.scrub = LogScrub(self)
+
+        self.read = self.reader.read
+        self.append = self.appender.append
+        self.append_as_follower = self.appender.append_as_follower
+        self.find_duplicate = self.producer_state.find_duplicate
+        self.sequence_error = self.producer_state.sequence_error
+        self.truncate_to = self.truncation.truncate_to
+        self.truncate_fully_and_start_at = self.truncation.truncate_fully_and_start_at
+        self.checkpoint = self.state_file.checkpoint
+        self.configure = self.flusher.configure
 
     @classmethod
     def open(
@@ -39,10 +103,10 @@ class Log(MendableLog):
         files: OpenFiles | None = None,
         power_lost: bool = True,
     ) -> "Log":
-        """Open a partition's directory, making it if it is new and repairing it if it must be.
+        """Open a partition's directory: make it if it is new, and recover it if it has to be.
 
-        Unless `power_lost`, the machine has been running all the time: then nothing but the very
-        last append can be torn, and whatever else is not whole was damaged.
+        Without `power_lost` the machine has been running since the log was written: then only the
+        very last append can be torn, and any other flaw is damage. Raises `StorageError`.
         """
         if files is None:
             files = OpenFiles(disk)
@@ -52,29 +116,29 @@ class Log(MendableLog):
             recovered = recover(files, directory, config, now_ms, power_lost=power_lost)
         log = cls(files, directory, config, now_ms, recovered)
         if any(segment.aborted.is_lost for segment in recovered.segments):
-            log._load_producers()
+            _ = log.producer_state.table  # loading it builds the transaction indexes again
         return log
 
     def close(self) -> None:
-        """Sync everything and remember it, so that the next `open` has nothing to scan.
+        """Sync everything and write `log.state`, so that the next `open` has nothing to scan.
 
-        Jobs must have been completed before. StorageError if the disk refuses: then the next open
+        Jobs must be completed before. `StorageError` if the disk refuses: then the next `open`
         scans, as after a crash.
         """
+        producers = self.producer_state
         try:
-            if self._torn or self._failure is not None:
-                self._mend()
-            for segment in self._segments:
+            self.require_appendable()
+            for segment in self.segments:
                 segment.spill_indexes()
-            if self._producers is not None and self._segments:
-                self._snapshots.write(self.log_end_offset, self._producers)
-            self.flush()
-            if self._segments:
+            if producers.loaded is not None and self.segments:
+                producers.snapshots.write(self.log_end_offset, producers.loaded)
+            self.flusher.flush()
+            if self.segments:
                 self.checkpoint()
         finally:
             self.abandon()
 
     def abandon(self) -> None:
-        """Let go of the files and nothing else, as a crash would."""
-        for segment in self._segments:
+        """Close the files and do nothing else, as a crash would."""
+        for segment in self.segments:
             segment.close()

@@ -1,21 +1,23 @@
-"""Reading a segment for its own sake: rot is found before somebody needs what it has taken.
+"""Reading stored segments to find bit rot before a consumer needs the records.
 
-The job has a handle on the file of its own, so the segment may be compacted, deleted or lose its
-handle meanwhile. Whether it was still the log's segment all the time, the log says at the end
-(`Log.is_still_there`): if not, what was found means nothing.
+A job has its own handle on the file, so the segment may be compacted, deleted or lose its handle
+meanwhile. `LogScrub.is_current` tells at the end whether the log still has that segment: if not,
+the job's finding means nothing.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from barnabas.log.recovery.salvage import batch_behind
+from barnabas.log.errors import storage_errors
+from barnabas.log.local_log import LocalLog
+from barnabas.log.segment.batch_search import batch_behind
 from barnabas.log.segment.scan import Flaw, ScannedBatch, scan_batches
 from barnabas.log.segment.segment import Segment
 from barnabas.log.storage import File
 
 
-class Scrubbed(NamedTuple):
-    """Which segment it was, and as it was then."""
+class ScrubbedSegment(NamedTuple):
+    """The segment as it was when its job was made."""
 
     base_offset: int
     next_offset: int
@@ -24,7 +26,7 @@ class Scrubbed(NamedTuple):
 
 
 class Rot(NamedTuple):
-    """Offsets that can't be read any more, from `start` up to `end`."""
+    """Offsets that can't be read any longer, from `start` up to, not including, `end`."""
 
     start: int
     end: int
@@ -32,13 +34,15 @@ class Rot(NamedTuple):
 
 
 class ScrubJob:
-    """Looks through one segment, step by step, on any thread. `close` it in the end."""
+    """Reads one segment, step by step, on any thread. `close` it in the end."""
 
     __slots__ = ("_file", "_found", "_next_offset", "_path", "rot", "segment")
 
     def __init__(self, segment: Segment, truncations: int) -> None:
         """May raise OSError."""
-        self.segment = Scrubbed(segment.base_offset, segment.next_offset, segment.size, truncations)
+        self.segment = ScrubbedSegment(
+            segment.base_offset, segment.next_offset, segment.size, truncations
+        )
         self._path = segment.log.path
         self._next_offset = segment.base_offset
         self._file: File = segment.log.duplicate()
@@ -46,7 +50,7 @@ class ScrubJob:
         self.rot: Rot | None = None
 
     def step(self, max_bytes: int) -> bool:
-        """Look through some more. False if there is nothing left to do. OSError: can't be read."""
+        """Read about `max_bytes` more. False if the segment is done. Raises OSError."""
         seen = 0
         while seen < max_bytes:
             found = next(self._found, None)
@@ -80,3 +84,56 @@ class ScrubJob:
 
     def close(self) -> None:
         self._file.close()
+
+
+class LogScrub:
+    """The segments of a log for a scrubber."""
+
+    __slots__ = ("_log",)
+
+    def __init__(self, log: LocalLog) -> None:
+        self._log = log
+
+    def last_written_ms(self) -> list[tuple[int, int]]:
+        """The base offset of each segment, and when its file was last written.
+
+        Raises `StorageError`.
+        """
+        log = self._log
+        with storage_errors(f"can not read {log.directory}"):
+            return [
+                (segment.base_offset, log.files.disk.modified_ms(segment.log.path))
+                for segment in log.segments
+                if segment.size
+            ]
+
+    def segment_with(self, offset: int) -> int:
+        """The base offset of the segment that holds an offset, or would."""
+        segments = self._log.segments
+        return segments.with_offset(offset).base_offset if segments else 0
+
+    def job(self, base_offset: int) -> ScrubJob | None:
+        """The job that reads a segment up to its end of now; None if the segment is gone.
+
+        Raises `StorageError`.
+        """
+        log = self._log
+        for segment in log.segments:
+            if segment.base_offset == base_offset and segment.size:
+                with storage_errors(f"can not open {segment.log.path}"):
+                    return ScrubJob(segment, log.compaction_progress.truncations)
+        return None
+
+    def is_current(self, scrubbed: ScrubbedSegment) -> bool:
+        """Whether the log still has this segment, perhaps with more batches at its end."""
+        log = self._log
+        if scrubbed.truncations != log.compaction_progress.truncations:
+            return False
+        for segment in log.segments:
+            if segment.base_offset == scrubbed.base_offset:
+                has_grown = segment is log.active and segment.size > scrubbed.size
+                return has_grown or (segment.size, segment.next_offset) == (
+                    scrubbed.size,
+                    scrubbed.next_offset,
+                )
+        return False

@@ -526,7 +526,7 @@ async def test_a_damaged_partition_does_not_take_the_others_along() -> None:
     for partition in (damaged, sound):
         partition.store(offset_of(7))
         partition.commit()
-    damaged.log._active.log.file().node.data[-1] ^= 0xFF  # type: ignore[union-attr, attr-defined]
+    damaged.log.active.log.file().node.data[-1] ^= 0xFF  # type: ignore[union-attr, attr-defined]
     for partition in (damaged, sound):
         stage.groups.became_leader(partition)
     await settle()

@@ -103,7 +103,7 @@ class Reader:
 @pytest.fixture
 def reader(local_node: Node) -> Reader:
     reader = Reader(local_node)
-    for producer_id, entry in list(reader.partition.log.producers):
+    for producer_id, entry in list(reader.partition.log.producer_state.table):
         if entry.transaction_offset >= 0:
             reader.end(producer_id, entry.epoch, commit=True)
     reader.start = reader.partition.log.log_end_offset

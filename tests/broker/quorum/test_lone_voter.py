@@ -53,7 +53,7 @@ def old_directory(path: Path, count: int) -> Path:
     for number in range(count):
         batch = encode_batch([(1, None, encode_metadata_record(change(str(number))), ())])
         log.append(memoryview(batch), [(0, parse_header(batch))], 0, 1)
-        log.flush()
+        log.flusher.flush()
     log.close()
     return directory
 

@@ -140,7 +140,9 @@ def test_a_marker_that_comes_again(replica: Replica) -> None:
     with pytest.raises(AppendRefused) as refused:
         replica.end(4, GROWING)
     assert refused.value.error_code == ErrorCode.INVALID_PRODUCER_EPOCH
-    assert replica.log.ongoing_transaction(PRODUCER, 4) == 2, "the next one is not touched"
+    assert replica.log.producer_state.ongoing_transaction(PRODUCER, 4) == 2, (
+        "the next one is not touched"
+    )
     assert replica.end(5, GROWING) is not None
 
 
@@ -165,7 +167,7 @@ def test_an_old_producer_and_an_old_coordinator_end_nothing(replica: Replica, ve
         with pytest.raises(AppendRefused) as refused:
             replica.end(epoch, version, coordinator_epoch)
         assert refused.value.error_code == error
-    assert replica.log.ongoing_transaction(PRODUCER) == 2
+    assert replica.log.producer_state.ongoing_transaction(PRODUCER) == 2
 
 
 def test_late_writes_of_an_ended_transaction(replica: Replica) -> None:
@@ -202,7 +204,7 @@ def test_the_brokers_own_records_in_a_transaction(replica: Replica) -> None:
 
     first = append(1).base_offset
     append(1)
-    assert replica.log.ongoing_transaction(PRODUCER, 1) == first
+    assert replica.log.producer_state.ongoing_transaction(PRODUCER, 1) == first
     replica.end(2, GROWING)
     with pytest.raises(InvalidBatch) as refused:
         append(1)
@@ -221,7 +223,7 @@ def test_a_follower_knows_what_is_stable(replica: Replica) -> None:
     for high_watermark, stable in ((0, 0), (2, 0), (3, 3)):
         take_over_bounds(follower.partition, high_watermark, 0)
         assert follower.partition.last_stable_offset == stable
-    assert len(follower.log.aborted_transactions(0, 3)) == 1
+    assert len(follower.log.producer_state.aborted_transactions(0, 3)) == 1
     follower.partition._host.loop.close()
 
 
@@ -233,7 +235,7 @@ def test_a_follower_that_lost_the_marker_waits_for_it_again(replica: Replica) ->
     truncate(replica.partition, EpochEnd(1, 1))
     assert replica.log.log_end_offset == 1
     assert replica.partition.last_stable_offset == 0
-    assert replica.log.ongoing_transaction(PRODUCER) == 0
+    assert replica.log.producer_state.ongoing_transaction(PRODUCER) == 0
     replica.assign(leader=1)
     assert replica.end(1, GROWING, commit=False) is not None
     replica.replicate()

@@ -53,9 +53,9 @@ def test_after_a_loss_of_power_only_flushed_logs_are_believed() -> None:
     log = opened(disk, power_lost=True)
     assert examine(log, COUNT, was_there=True, power_lost=True) == (POWER_LOST, 0, True)
     log.configure(FLUSHED)
-    assert log.lacks_flush_mark
-    log.flush()
-    assert not log.lacks_flush_mark
+    assert log.flusher.lacks_mark
+    log.flusher.flush()
+    assert not log.flusher.lacks_mark
     log.abandon()
     disk.power_loss(Random(1))
     log = opened(disk, power_lost=True, config=FLUSHED)
@@ -78,10 +78,10 @@ def test_the_mark_is_true_whenever_the_power_goes(seed: int) -> None:
                 log.configure(LogConfig(segment_bytes=400))
             case _:
                 put(log, value(number))
-        if not log.flush_required:
+        if not log.flusher.is_required:
             acknowledged = log.log_end_offset
         elif random.random() < 0.7:
-            log.flush()
+            log.flusher.flush()
             acknowledged = max(acknowledged, log.flushed_offset)
         if random.random() < 0.3:
             log.checkpoint()
@@ -96,16 +96,16 @@ def test_the_mark_is_true_whenever_the_power_goes(seed: int) -> None:
 def test_the_mark_goes_before_anything_unflushed_is_acknowledged() -> None:
     disk = MemoryDisk()
     log = Log.open(disk, DIRECTORY, FLUSHED, 0)
-    log.flush()
+    log.flusher.flush()
     assert disk.exists(MARK), "also of an empty log"
     log.configure(LogConfig())
     assert not disk.exists(MARK)
     log.configure(FLUSHED)
-    job = log.prepare_flush()
+    job = log.flusher.prepare()
     assert job is not None
     log.configure(LogConfig())
     job.run()
-    log.complete_flush(job)
+    log.flusher.complete(job)
     assert not disk.exists(MARK), "the setting has changed while it was made"
 
 

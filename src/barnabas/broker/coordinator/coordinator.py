@@ -126,7 +126,7 @@ class Coordinator(ABC, Generic[ShardT]):
         partition = shard.partition
         log = partition.log
         end_offset = log.log_end_offset
-        segments = log.segments
+        segments = log.segment_infos()
         replayed = 0
         try:
             for batches in batch_slices(log, end_offset, _SLICE_BYTES):
@@ -145,7 +145,7 @@ class Coordinator(ABC, Generic[ShardT]):
                 error,
             )
             return
-        if log.segments != segments:
+        if log.segment_infos() != segments:
             # A compaction has been at it. It may have taken a tombstone away before it was read,
             # together with the record that was deleted by it, which has been read.
             shard.unload()

@@ -246,7 +246,7 @@ class TransactionVerification:
 def _is_known(partition: Partition, producer_id: int, producer_epoch: int) -> ErrorCode | None:
     """NONE if the transaction goes on here already; None if that is to be asked."""
     try:
-        offset = partition.log.ongoing_transaction(producer_id, producer_epoch)
+        offset = partition.log.producer_state.ongoing_transaction(producer_id, producer_epoch)
     except StorageError:
         return ErrorCode.KAFKA_STORAGE_ERROR
     return None if offset is None else ErrorCode.NONE

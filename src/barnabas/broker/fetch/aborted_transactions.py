@@ -11,9 +11,9 @@ def aborted_among(log: Log, offset: int, records: Buffer) -> list[AbortedTransac
 
     Raises `StorageError`.
     """
-    if not log.has_aborted_transactions:
+    if not log.producer_state.has_aborted_transactions:
         return []
-    found = log.aborted_transactions(offset, _next_offset(memoryview(records)))
+    found = log.producer_state.aborted_transactions(offset, _next_offset(memoryview(records)))
     return [AbortedTransaction(each.producer_id, each.first_offset) for each in found]
 
 

@@ -126,7 +126,7 @@ class Entry:
         partition = self.partition
         assert partition is not None
         try:
-            available = partition.log.bytes_between(self.offset, self.end_offset)
+            available = partition.log.reader.bytes_between(self.offset, self.end_offset)
         except StorageError:
             return self.max_bytes  # reading will fail too, and shall, for the client to know
         return min(available, self.max_bytes) or 1

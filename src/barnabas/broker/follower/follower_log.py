@@ -19,7 +19,7 @@ def append_fetched(partition: Partition, records: Buffer, now_ms: int) -> None:
     view, batches = checked_batches(memoryview(records), log.log_end_offset)
     if batches:
         if partition.watchers:
-            log.expect_reader()
+            log.reader.expect_read_at_end()
         log.append_as_follower(view, batches, now_ms)
 
 
@@ -32,7 +32,7 @@ def take_over_bounds(
         follower_high_watermark(partition.high_watermark, high_watermark, log.log_end_offset)
     )
     start = min(log_start_offset, log.log_end_offset)
-    return log.delete_records_before(start) if start > log.log_start_offset else None
+    return log.retention.delete_records_before(start) if start > log.log_start_offset else None
 
 
 def truncate(partition: Partition, diverging: EpochEnd) -> None:

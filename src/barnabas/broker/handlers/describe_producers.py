@@ -43,7 +43,7 @@ def _answer(node: Node, topic: str, index: int) -> PartitionResponse:
     if isinstance(found, ErrorCode):
         return PartitionResponse(index, found)
     try:
-        producers = found.log.producers
+        producers = found.log.producer_state.table
     except StorageError as error:
         return PartitionResponse(index, ErrorCode.KAFKA_STORAGE_ERROR, str(error))
     return PartitionResponse(

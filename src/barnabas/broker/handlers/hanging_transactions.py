@@ -55,8 +55,10 @@ def _open_error(node: Node, marker: WritableTxnMarker) -> ErrorCode:
             if isinstance(found, ErrorCode):
                 return found
             try:
-                is_open = found.log.ongoing_transaction(marker.producer_id, marker.producer_epoch)
-                known_epoch = found.log.producers.coordinator_epoch(marker.producer_id)
+                is_open = found.log.producer_state.ongoing_transaction(
+                    marker.producer_id, marker.producer_epoch
+                )
+                known_epoch = found.log.producer_state.table.coordinator_epoch(marker.producer_id)
             except StorageError:
                 return ErrorCode.KAFKA_STORAGE_ERROR
             if is_open is None:

@@ -110,9 +110,9 @@ def _lookup(partition: Partition, timestamp: int, end_offset: int) -> tuple[int,
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return -1, -1, -1
     if timestamp == MAX_TIMESTAMP:
-        found = log.offset_of_max_timestamp()
+        found = log.reader.offset_of_max_timestamp()
     else:
-        found = log.offset_for_timestamp(timestamp)
+        found = log.reader.offset_for_timestamp(timestamp)
     if found is None or found.offset >= end_offset:
         return None
     return found.offset, found.timestamp, found.leader_epoch

@@ -110,7 +110,7 @@ class QuorumStorage:
         if log.log_end_offset < start_offset:
             # A crash came between the snapshot of a leader and the new beginning of the log.
             log.truncate_fully_and_start_at(start_offset)
-        log.flush()
+        log.flusher.flush()
         for directory in (self._directory, self._directory.rpartition("/")[0]):
             self._disk.sync_directory(directory)
         synced.set(log.log_end_offset)
@@ -279,7 +279,7 @@ class QuorumStorage:
         assert self._synced is not None
         with _room_wanted():
             log.append_as_follower(memoryview(buffer), batches, self._clock.now_ms())
-        log.flush()
+        log.flusher.flush()
         with suppress(OSError):  # an old value is as good
             self._synced.set(log.log_end_offset)
 
@@ -299,7 +299,7 @@ class QuorumStorage:
         if log.log_end_offset < snapshot_id.end_offset:
             log.truncate_fully_and_start_at(snapshot_id.end_offset)
         else:
-            deletion = log.delete_records_before(snapshot_id.end_offset)
+            deletion = log.retention.delete_records_before(snapshot_id.end_offset)
             if deletion is not None:
                 deletion.run()
         for older in self._checkpoints():

@@ -31,7 +31,7 @@ class Flusher:
 
         And when that setting has changed.
         """
-        if partition.log.lacks_flush_mark or partition.log.flush_due(self._clock.now_ms()):
+        if partition.log.flusher.lacks_mark or partition.log.flusher.is_due(self._clock.now_ms()):
             self.flush(partition)
         else:
             self._arm(partition)
@@ -42,7 +42,7 @@ class Flusher:
         if partition.deleted:
             return
         try:
-            job = partition.log.prepare_flush()
+            job = partition.log.flusher.prepare()
         except StorageError as error:
             self._failed(partition, error)
             return
@@ -57,7 +57,7 @@ class Flusher:
         if partition.deleted:
             return
         try:
-            partition.log.complete_flush(job)
+            partition.log.flusher.complete(job)
         except StorageError as error:
             self._failed(partition, error)
             return
@@ -71,7 +71,7 @@ class Flusher:
         partition.offline()
 
     def _arm(self, partition: Partition) -> None:
-        deadline_ms = partition.log.flush_deadline_ms
+        deadline_ms = partition.log.flusher.deadline_ms
         if deadline_ms is None:
             return
         armed = self._timers.get(partition)

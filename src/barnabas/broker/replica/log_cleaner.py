@@ -82,8 +82,8 @@ class LogCleaner:
             if self._resting.get(partition, 0) > self._now_ms():
                 continue
             try:
-                partition.log.roll_for_compaction(self._now_ms())
-                urgency = partition.log.compaction_urgency(
+                partition.log.compaction.roll_if_due(self._now_ms())
+                urgency = partition.log.compaction.urgency(
                     self._now_ms(), upto_offset=partition.high_watermark
                 )
             except StorageError as error:
@@ -102,7 +102,7 @@ class LogCleaner:
 
     async def _compact(self, partition: Partition) -> None:
         log = partition.log
-        job = log.plan_compaction(
+        job = log.compaction.plan(
             self._now_ms(),
             upto_offset=partition.high_watermark,
             limits=CompactionLimits(
@@ -117,7 +117,7 @@ class LogCleaner:
         if partition.deleted:
             return
         self._tell_unreadable(partition, result)
-        await self._swap_in(partition, log.begin_swap(job, result))
+        await self._swap_in(partition, log.compaction.begin_swap(job, result))
         logger.info(
             "%s-%d is compacted up to offset %d: %d keys, %.1f of %.1f MB went",
             partition.topic,
@@ -152,6 +152,6 @@ class LogCleaner:
                 if partition.deleted:
                     return
         finally:
-            dropped = partition.log.end_swap(swap)
+            dropped = partition.log.compaction.end_swap(swap)
             if dropped is not None:
                 self._partitions.run_later(dropped)

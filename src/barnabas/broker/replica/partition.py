@@ -110,7 +110,7 @@ class Partition:
         self.topic_id = topic_id
         self.log = log
         self.limits = limits
-        self.flush_required = log.flush_required
+        self.flush_required = log.flusher.is_required
         self.watchers: dict[Watcher, None] = {}
         self.replica_watchers: dict[ReplicaWatcher, None] = {}
         """In the order in which they came, so that a simulation goes the same way each time."""
@@ -245,7 +245,7 @@ class Partition:
     def _lead(self) -> None:
         host = self._host
         self.suspect_from = None
-        self.log.begin_epoch(self.leader_epoch)
+        self.log.appender.begin_epoch(self.leader_epoch)
         self.leading = LeaderState(
             host.node_id,
             self.leader_epoch,
@@ -282,7 +282,7 @@ class Partition:
         before = log.log_end_offset
         directory = self._host.set_aside(self) if keep and offset < before else ""
         try:
-            log.truncate_to(offset, keep=directory)
+            log.truncate_to(offset, set_aside=directory)
         finally:  # the disk may have failed after some of it
             self.high_watermark = min(self.high_watermark, log.log_end_offset)
             self._host.moved(self)
@@ -300,7 +300,7 @@ class Partition:
         """Give up the log and begin anew at `offset`. Raises `StorageError`."""
         has_any = self.log.size_bytes > 0
         directory = self._host.set_aside(self) if keep and has_any else ""
-        self.log.truncate_fully_and_start_at(offset, keep=directory)
+        self.log.truncate_fully_and_start_at(offset, set_aside=directory)
         self.high_watermark = offset
         self._host.moved(self)
         if directory:
@@ -362,7 +362,10 @@ class Partition:
             if (
                 header.attributes & TRANSACTIONAL
                 and not enlisted
-                and log.ongoing_transaction(header.producer_id, header.producer_epoch) is None
+                and log.producer_state.ongoing_transaction(
+                    header.producer_id, header.producer_epoch
+                )
+                is None
             ):
                 raise InvalidBatch(
                     ErrorCode.INVALID_TXN_STATE, "its transaction does not write to this partition"
@@ -376,7 +379,7 @@ class Partition:
             if header.producer_id >= 0:
                 # If the disk hides the producers, whatever comes behind is refused as well.
                 with suppress(StorageError):
-                    producers = self.log.producers
+                    producers = self.log.producer_state.table
                     # Who does not lead can't tell the first batch of a producer from a late one.
                     if self.is_leader or producers.get(header.producer_id) is not None:
                         producers.hold_back(header, error, now_ms)
@@ -416,7 +419,7 @@ class Partition:
         is. Raises `AppendRefused` or another `StorageError`.
         """
         leading = self._leading_for_all()
-        producers = self.log.producers
+        producers = self.log.producer_state.table
         epoch_grows = transaction_version >= _EPOCH_GROWS
         if producers.has_ended(
             producer_id, producer_epoch, coordinator_epoch, epoch_grows=epoch_grows
@@ -465,7 +468,7 @@ class Partition:
     ) -> AppendInfo:
         log = self.log
         if self.watchers or self.replica_watchers:
-            log.expect_reader()
+            log.reader.expect_read_at_end()
         end = log.log_end_offset
         info = log.append(view, batches, self.leader_epoch, now_ms)
         if leading.any_at_end:
@@ -514,7 +517,7 @@ class Partition:
 
     def delete_records_before(self, offset: int) -> DeleteJob | None:
         """Let the log start at `offset`, and the followers know. Raises `StorageError`."""
-        job = self.log.delete_records_before(offset)
+        job = self.log.retention.delete_records_before(offset)
         for follower in tuple(self.replica_watchers):
             follower.high_watermark_moved(self)
         return job
@@ -552,7 +555,7 @@ class Partition:
     @property
     def last_stable_offset(self) -> int:
         """Up to where every transaction has ended, for readers of committed records."""
-        unstable = self.log.first_unstable_offset
+        unstable = self.log.producer_state.first_unstable_offset
         high_watermark = self.high_watermark
         return high_watermark if unstable is None else min(unstable, high_watermark)
 
@@ -563,7 +566,7 @@ class Partition:
         except StorageError as error:
             logger.error("%s-%d: %s", self.topic, self.index, error)
         self.limits = limits
-        self.flush_required = self.log.flush_required
+        self.flush_required = self.log.flusher.is_required
         self.look()
         if self.flush_required:
             self._host.on_append(self)  # a flush may be due earlier now

@@ -277,9 +277,9 @@ class Partitions:
         partition = Partition(topic.name, index, topic.topic_id, log, limits, self._host)
         partition.doubt, partition.suspect_from, partition.lacks_end = finding
         log.is_in_doubt = bool(partition.doubt)
-        if log.flush_required and log.flushed_offset < log.log_end_offset:
-            log.flush()  # what a crash left in memory only is not to be shown yet
-        elif log.lacks_flush_mark:
+        if log.flusher.is_required and log.flushed_offset < log.log_end_offset:
+            log.flusher.flush()  # what a crash left in memory only is not to be shown yet
+        elif log.flusher.lacks_mark:
             self._host.on_append(partition)
         return partition
 
@@ -373,7 +373,7 @@ class Partitions:
         failed: list[Partition] = []
         for partition in self:
             with _logged(partition, failed):
-                job = partition.log.prepare_flush(everything=True)
+                job = partition.log.flusher.prepare(everything=True)
                 if job is not None:
                     flushes.append((partition, job))
         with self._threads(_FLUSHES_AT_CLOSE, "flush") as pool:
@@ -381,7 +381,7 @@ class Partitions:
                 pass
         for partition, job in flushes:
             with _logged(partition, failed):
-                partition.log.complete_flush(job)
+                partition.log.flusher.complete(job)
         for partition in self:
             with _logged(partition, failed):
                 partition.close()

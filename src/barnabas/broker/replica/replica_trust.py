@@ -79,7 +79,7 @@ def accept_alone(
             )
         else:
             gone = "its end is gone" if was_there else "its directory is gone"
-            log.lose_end(expected, gone, now_ms)
+            log.damage.mark_end_lost(expected, gone, now_ms)
     if log.lost_ranges:
         logger.error(
             "%s has lost %s. It has no other replica. Readers get CORRUPT_MESSAGE there; restore "

@@ -68,7 +68,7 @@ class Scrubber:
             partitions.rejected.clear()
             for partition, offset in rejected.items():
                 if not partition.deleted:
-                    base_offset = partition.log.segment_with(offset)
+                    base_offset = partition.log.scrub.segment_with(offset)
                     await self._look(partition, base_offset, in_haste=True)
             await sleep(_REJECTED_REST_S)
 
@@ -84,7 +84,7 @@ class Scrubber:
     async def _scrub(self, partition: Partition, interval_ms: int) -> None:
         now_ms = self._clock.now_ms()
         try:
-            due = partition.log.last_written_ms()
+            due = partition.log.scrub.last_written_ms()
         except StorageError as error:
             logger.error(
                 "%s-%d can't be looked through: %s", partition.topic, partition.index, error
@@ -105,7 +105,7 @@ class Scrubber:
     async def _read(
         self, partition: Partition, base_offset: int, *, in_haste: bool = False
     ) -> None:
-        job = partition.log.scrub(base_offset)
+        job = partition.log.scrub.job(base_offset)
         if job is None:
             return
         try:
@@ -123,10 +123,10 @@ class Scrubber:
 
     def _found(self, partition: Partition, job: ScrubJob, rot: Rot) -> None:
         log = partition.log
-        if not log.is_still_there(job.segment):
+        if not log.scrub.is_current(job.segment):
             return
         is_news = log.lost_ranges.at(rot.start) is None
-        log.lose(*rot)
+        log.damage.mark_lost(*rot)
         if is_news:
             logger.error(
                 "%s-%d: offsets %d to %d are damaged: %s",

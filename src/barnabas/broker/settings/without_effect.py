@@ -88,7 +88,7 @@ _NAMES_BY_REASON = {
         "add.partitions.to.txn.retry.backoff.ms",
         "log.dir.failure.timeout.ms",
         "log.flush.scheduler.interval.ms",
-        "log.flush.start.offset.checkpoint.interval.ms",
+        "log.flusher.flush.start.offset.checkpoint.interval.ms",
         "replica.fetch.backoff.ms",
         "replica.fetch.min.bytes",
         "request.timeout.ms",

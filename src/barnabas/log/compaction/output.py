@@ -14,7 +14,7 @@ from barnabas.log.compaction.raw_records import is_placeholder, placeholder
 from barnabas.log.compaction.source import Source
 from barnabas.log.compaction.throttle import Throttle
 from barnabas.log.errors import StorageError
-from barnabas.log.recovery.salvage import CLEANED_SUFFIX
+from barnabas.log.segment.file_names import CLEANED_SUFFIX
 from barnabas.log.segment.open_files import OpenFiles
 from barnabas.log.segment.segment import MAX_OFFSETS, Segment
 from barnabas.log.state import SegmentState

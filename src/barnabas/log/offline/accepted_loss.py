@@ -24,7 +24,7 @@ def accept_loss(disk: Disk, directory: str, now_ms: int) -> list[LostRange]:
     with storage_errors(f"can not repair {directory}"):
         log = Log.open(disk, directory, LogConfig(), now_ms, power_lost=False)
         try:
-            accepted = log.accept_loss()
+            accepted = log.damage.accept_loss()
         except BaseException:
             log.abandon()
             raise

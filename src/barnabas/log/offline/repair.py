@@ -20,10 +20,10 @@ from typing import NamedTuple
 from barnabas.log.compaction.raw_records import Batch, emptied
 from barnabas.log.config import LogConfig
 from barnabas.log.errors import StorageError, storage_errors
-from barnabas.log.recovery.salvage import CLEANED_SUFFIX
+from barnabas.log.segment.file_names import CLEANED_SUFFIX, LOG_SUFFIX, offset_in, segment_path
 from barnabas.log.segment.open_files import OpenFiles
 from barnabas.log.segment.scan import Flaw, ScannedBatch, scan_batches
-from barnabas.log.segment.segment import LOG_SUFFIX, Segment, number_in, segment_path
+from barnabas.log.segment.segment import Segment
 from barnabas.log.segment.unreadable_batch import UnreadableBatch, readable_payload
 from barnabas.log.state import SegmentState, read_state, write_state
 from barnabas.log.storage import Disk
@@ -84,7 +84,7 @@ def repair_log(
 
 
 def _base_offsets(disk: Disk, directory: str) -> list[int]:
-    numbers = (number_in(name, LOG_SUFFIX) for name in disk.list_files(directory))
+    numbers = (offset_in(name, LOG_SUFFIX) for name in disk.list_files(directory))
     return sorted(number for number in numbers if number is not None)
 
 

@@ -17,8 +17,6 @@ from crc32c import crc32c
 
 from barnabas.log.producers.table import ProducerBatch, ProducerEntry, ProducerTable
 
-SNAPSHOT_SUFFIX = ".snapshot"
-
 _VERSION = 2
 _WITHOUT_TRANSACTIONS = 1
 _PREFIX = Struct(">hI")

@@ -2,14 +2,15 @@
 
 from collections.abc import Collection, Sequence
 
-from barnabas.log.producers.snapshot import SNAPSHOT_SUFFIX, decode_producers, encode_producers
+from barnabas.log.producers.snapshot import decode_producers, encode_producers
 from barnabas.log.producers.table import ProducerTable
 from barnabas.log.producers.transactions import end_marker
-from barnabas.log.segment.segment import Segment, segment_path
+from barnabas.log.segment.file_names import SNAPSHOT_SUFFIX, segment_path
+from barnabas.log.segment.segment import Segment
 from barnabas.log.storage import Disk
 
 
-class Snapshots:
+class SnapshotFiles:
     """Files that spare a replay. Each may be missing or damaged: the batches' headers tell it too,
     as long as they are not deleted."""
 

@@ -8,9 +8,9 @@ like a torn append.
 """
 
 from barnabas.log.errors import StorageError, storage_errors
-from barnabas.log.recovery.salvage import find_batch
+from barnabas.log.segment.batch_search import find_batch
+from barnabas.log.segment.file_names import LOG_SUFFIX, offset_in, segment_path
 from barnabas.log.segment.scan import Flaw, scan_batches
-from barnabas.log.segment.segment import LOG_SUFFIX, number_in, segment_path
 from barnabas.log.state import STATE_FILE, read_state
 from barnabas.log.storage import Disk, File
 
@@ -23,7 +23,7 @@ def refuse_loss(disk: Disk, directory: str, start_offset: int, synced_offset: in
     if synced_offset <= start_offset:
         return
     with storage_errors(f"can not read {directory}"):
-        numbers = (number_in(name, LOG_SUFFIX) for name in disk.list_files(directory))
+        numbers = (offset_in(name, LOG_SUFFIX) for name in disk.list_files(directory))
         offset = start_offset
         for base_offset in sorted(number for number in numbers if number is not None):
             path = segment_path(directory, base_offset)
@@ -75,7 +75,7 @@ def refuse_damage(disk: Disk, directory: str) -> None:
         sizes = {
             f"{directory}/{name}": size
             for name, size in sorted(listing.items())
-            if number_in(name, LOG_SUFFIX) is not None
+            if offset_in(name, LOG_SUFFIX) is not None
         }
         for path, synced in vouched.items():
             if synced and path not in sizes:

@@ -7,10 +7,9 @@ two, the next start removes.
 
 from typing import NamedTuple
 
+from barnabas.log.segment.file_names import DELETED_SUFFIX
 from barnabas.log.segment.segment import Segment
 from barnabas.log.storage import Disk
-
-DELETED_SUFFIX = ".deleted"
 
 
 class SegmentInfo(NamedTuple):

@@ -15,9 +15,16 @@ from struct import Struct
 
 from barnabas.log.config import LogConfig
 from barnabas.log.errors import StorageError
+from barnabas.log.segment.file_names import (
+    INDEX_SUFFIX,
+    LOG_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    segment_path,
+)
 from barnabas.log.segment.open_files import Handle, OpenFiles
 from barnabas.log.segment.sparse_index import OFFSET_ENTRY, TIME_ENTRY, SparseIndex
-from barnabas.log.segment.transaction_index import TRANSACTION_INDEX_SUFFIX, TransactionIndex
+from barnabas.log.segment.transaction_index import TransactionIndex
 from barnabas.records.batch import (
     HEADER_SIZE,
     LENGTH_PREFIX,
@@ -27,11 +34,6 @@ from barnabas.records.batch import (
 )
 from barnabas.records.record import NO_TIMESTAMP
 
-LOG_SUFFIX = ".log"
-INDEX_SUFFIX = ".index"
-TIME_INDEX_SUFFIX = ".timeindex"
-
-_NAME_DIGITS = 20
 _MAX_INT32 = 2**31 - 1  # offsets and positions of an index entry
 MAX_OFFSETS = _MAX_INT32
 """How far the offsets of one segment may lie apart."""
@@ -39,18 +41,6 @@ _HOP_CHUNK = 16 * 1024
 _MAX_HINTS = 64
 _EMPTY = memoryview(b"")
 _base_offset_at = Struct(">q").unpack_from
-
-
-def segment_path(directory: str, base_offset: int, suffix: str = LOG_SUFFIX) -> str:
-    return f"{directory}/{base_offset:020d}{suffix}"
-
-
-def number_in(name: str, suffix: str) -> int | None:
-    """The offset that the name of a log's file stands for, None if it is no such name."""
-    if not name.endswith(suffix):
-        return None
-    digits = name[: -len(suffix)]
-    return int(digits) if len(digits) == _NAME_DIGITS and digits.isdecimal() else None
 
 
 class Segment:

@@ -1,6 +1,7 @@
 """Keeping what is cut off a log, for people: the segments, or parts of them, in a directory."""
 
-from barnabas.log.segment.segment import LOG_SUFFIX, Segment, segment_path
+from barnabas.log.segment.file_names import LOG_SUFFIX, segment_path
+from barnabas.log.segment.segment import Segment
 from barnabas.log.storage import Disk
 
 _CHUNK = 4 * 1024 * 1024

@@ -9,7 +9,7 @@
 Entries stand in the order of their markers, so `last_offset` grows, and `last_stable_offset` never
 falls. New ones gather in memory, and are spilled to the file now and then, at the latest when the
 segment is finished or the log is closed. What a crash takes away, the batches tell again: an index
-that nobody vouches for `is_lost` until `Snapshots.load` has made it anew.
+that nobody vouches for `is_lost` until `SnapshotFiles.load` has made it anew.
 """
 
 from bisect import bisect_left
@@ -20,8 +20,6 @@ from struct import Struct
 from typing import NamedTuple
 
 from barnabas.log.segment.open_files import Handle
-
-TRANSACTION_INDEX_SUFFIX = ".txnindex"
 
 _ENTRY = Struct(">hqqqq")
 ENTRY_SIZE = _ENTRY.size

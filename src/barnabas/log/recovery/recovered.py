@@ -1,0 +1,39 @@
+"""The result of a recovery: the state that an open log begins with."""
+
+from typing import NamedTuple
+
+from barnabas.log.compaction_progress import Progress
+from barnabas.log.leader_epochs import LeaderEpochs
+from barnabas.log.lost_ranges import LostRanges
+from barnabas.log.segment.segments import Segments
+
+
+class RecoveryReport(NamedTuple):
+    """What an opening had to repair."""
+
+    scanned_bytes: int
+    cut_bytes: int
+    dropped_segments: int
+    flaw: str
+    lost: str
+    """Segments that `log.state` lists as being on stable storage, and that are missing."""
+    expected_end: int
+    """The log ended there, or behind, when its state was written. If that is behind the
+    `log_end_offset` of now, its end is lost."""
+
+
+class Recovered(NamedTuple):
+    segments: Segments
+    epochs: LeaderEpochs
+    log_start_offset: int
+    synced_offset: int
+    """Everything below is known to be on stable storage."""
+    snapshots: list[int]
+    report: RecoveryReport | None
+    """None if there was nothing to repair."""
+    committed_offset: int
+    compaction: Progress
+    lost_ranges: LostRanges
+    is_flush_marked: bool = False
+    is_state_outdated: bool = False
+    """`log.state` has another start: a power loss has brought an older state back."""

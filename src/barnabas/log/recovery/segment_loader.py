@@ -1,0 +1,67 @@
+"""Loading one segment: from what `log.state` says, or by a scan of its batches."""
+
+from barnabas.log.leader_epochs import LeaderEpochs
+from barnabas.log.segment.open_files import Handle
+from barnabas.log.segment.scan import Flaw, scan_batches
+from barnabas.log.segment.segment import MAX_OFFSETS, Segment
+from barnabas.log.segment.transaction_index import ENTRY_SIZE
+from barnabas.log.state import SegmentState
+
+
+class SegmentLoader:
+    """Loads segments in the order of their offsets, and collects the leader epochs."""
+
+    def __init__(self, listing: dict[str, int], epochs: LeaderEpochs) -> None:
+        self._listing = listing
+        self._epochs = epochs
+        self.first_scanned: int | None = None
+        """Base offset of the first segment that was not trusted."""
+        self.scanned_bytes = 0
+        self.first_flaw = ""
+
+    def load_trusted(self, segment: Segment, listed: SegmentState) -> None:
+        """Take the segment as the state lists it, and build indexes again that do not fit."""
+        listed.apply(segment)
+        if self.first_scanned is not None:
+            for _, header in segment.headers(0):
+                self._epochs.assign(header.partition_leader_epoch, header.base_offset)
+        has_aborted = self._size_of(segment.aborted.handle) >= segment.aborted.spilled * ENTRY_SIZE
+        if not has_aborted or not segment.aborted.fits(segment.base_offset, segment.next_offset):
+            segment.aborted.lose()
+        for index, entry_size in ((segment.offsets, 8), (segment.times, 12)):
+            if self._size_of(index.handle) != index.spilled * entry_size:
+                segment.rebuild_indexes()
+                return
+
+    def _size_of(self, handle: Handle) -> int:
+        return self._listing.get(handle.path.rpartition("/")[2], 0)
+
+    def scan(self, segment: Segment, size: int) -> Flaw | None:
+        """Take in the valid batches from the start of the file; returns what ends them, if any."""
+        if self.first_scanned is None:
+            # From here on the headers say which epoch began where: the state may have an epoch
+            # whose first batches were lost and came again at other offsets.
+            self.first_scanned = segment.base_offset
+            self._epochs.truncate_from(segment.base_offset)
+        segment.aborted.lose()
+        flaw: Flaw | None = None
+        for found in scan_batches(segment.log.file(), size):
+            if isinstance(found, Flaw):
+                flaw = found
+                break
+            header = found.header
+            relative_offset = header.base_offset - segment.base_offset
+            if found.flaw is not None or not 0 <= relative_offset <= MAX_OFFSETS:
+                flaw = Flaw(found.position, found.flaw or f"base offset {header.base_offset}")
+                break
+            self._epochs.assign(header.partition_leader_epoch, header.base_offset)
+            segment.note(found.position, header, header.base_offset, header.max_timestamp)
+        self.scanned_bytes += size
+        segment.spill_indexes()
+        if flaw is not None:
+            self.note_flaw(f"{segment.log.path} at position {flaw.position}: {flaw.reason}")
+        return flaw
+
+    def note_flaw(self, flaw: str) -> None:
+        """The first flaw is the one that is reported."""
+        self.first_flaw = self.first_flaw or flaw
