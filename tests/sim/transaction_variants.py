@@ -13,6 +13,7 @@ from barnabas.groups.offsets import CommittedOffsets
 from barnabas.log.producers import snapshot_files
 from barnabas.log.producers.table import ProducerTable
 from barnabas.log.segment.transaction_index import TransactionIndex
+from barnabas.records.batch import BatchHeader
 from barnabas.transactions import (
     MarkersToWrite,
     add_partitions,
@@ -51,12 +52,14 @@ def _markers(transactional_id: str, image: TransactionImage) -> MarkersToWrite:
     )
 
 
-def _kept_at_once(self: CoordinatorShard[Any], decision: Any) -> int:
-    original_append(self, decision)
-    return 0 if isinstance(self, TransactionCoordinatorShard) else self.partition.log.log_end_offset
-
-
 original_append = CoordinatorShard._append
+
+
+def _committed_at_once(self: CoordinatorShard[Any], next_offset: int) -> bool:
+    return isinstance(self, TransactionCoordinatorShard) or original_is_committed(self, next_offset)
+
+
+original_is_committed = CoordinatorShard._is_committed
 
 
 def _same_epoch(image: TransactionImage | None, *arguments: Any) -> TransactionImage | ErrorCode:
@@ -130,6 +133,14 @@ def _shown_at_once(
 original_offsets_replay = CommittedOffsets.replay
 
 
+def _without_markers(self: GroupCoordinatorShard, header: BatchHeader, records: Any) -> None:
+    if not header.is_control:
+        original_replay(self, header, records)
+
+
+original_replay = GroupCoordinatorShard.replay
+
+
 VARIANTS: dict[str, Variant] = {
     "write markers before the end is committed": Variant(
         [
@@ -139,7 +150,7 @@ VARIANTS: dict[str, Variant] = {
         "transactions",
     ),
     "take an end for decided that is not replicated": Variant(
-        [patch.object(CoordinatorShard, "_append", _kept_at_once)], "transactions"
+        [patch.object(CoordinatorShard, "_is_committed", _committed_at_once)], "transactions"
     ),
     "give a new instance the epoch of the one before": Variant(
         [
@@ -183,7 +194,7 @@ VARIANTS: dict[str, Variant] = {
         [patch.object(CommittedOffsets, "replay", _shown_at_once)], "transactions"
     ),
     "pass over markers when offsets are loaded": Variant(
-        [patch.object(GroupCoordinatorShard, "_replay_markers", lambda *_: None)], "transactions"
+        [patch.object(GroupCoordinatorShard, "replay", _without_markers)], "transactions"
     ),
     "forget producers at a restart": Variant(
         [patch.object(snapshot_files, "_replay", lambda *_: None)], "transactions"

@@ -127,14 +127,6 @@ def _sent_is_had(
 original_fetched = FollowerProgress.fetched
 
 
-def _kept_at_once(self: CoordinatorShard, records: list[Any]) -> int:
-    original_append(self, records)
-    return 0
-
-
-original_append = CoordinatorShard._append
-
-
 def _committed_at_once(
     _self: Partition, _next_offset: int, _timeout_ms: int | None, done: Callable[[ErrorCode], None]
 ) -> None:
@@ -276,7 +268,7 @@ VARIANTS: dict[str, Variant] = {
         50,
     ),
     "serve group commits that are not replicated": Variant(
-        [patch.object(CoordinatorShard, "_append", _kept_at_once)], "kills"
+        [patch.object(CoordinatorShard, "_is_committed", lambda *_: True)], "kills"
     ),
     "act on old metadata before being registered": Variant(
         [patch.object(MetadataFollower, "__init__", _never_held)], "power"

@@ -1,1 +1,1 @@
-"""What the coordinators of groups and of transactions are made of: decisions and alarms."""
+"""What the coordinators of groups and transactions share: decisions, deadlines, record format."""

@@ -1,6 +1,6 @@
-"""Which partition of a coordinator's topic, and so which broker, looks after a key.
+"""Which partition of a coordinator's topic, and so which broker, coordinates a key.
 
-A key is the id of a group or of a transactional producer.
+A key is a group id or a transactional id.
 """
 
 _SIGN_BIT = 0x80000000
@@ -10,7 +10,7 @@ def partition_of(key: str, partitions: int) -> int:
     """Kafka's choice: the absolute value of Java's hash of the string, modulo the partitions.
 
     Java hashes UTF-16 code units into a signed int; the smallest one, which has no absolute
-    value, counts as zero. Anything else would send tools that know the rule elsewhere.
+    value, counts as zero. Kafka's tools compute the same partition.
     """
     units = key.encode("utf-16-be")
     value = 0

@@ -1,11 +1,9 @@
-"""When which group, or transaction, has to be looked at next.
+"""Which group or transactional id has a deadline next.
 
-It is said of groups; transactional ids are looked after in the same way.
-
-Every group has at most one alarm, not later than its earliest deadline. A deadline that moves
-away, as every heartbeat moves one, leaves the alarm where it is: when it goes off, the group is
-looked at and gets its next alarm. So a heartbeat costs nothing here, and an alarm is at most one
-look at the group in every session timeout.
+Every key has at most one entry, at or before its earliest deadline. A deadline that is postponed,
+as every heartbeat does, leaves the entry where it is: when the entry is due, the caller checks the
+key and sets the next one. So a heartbeat costs nothing here, and a key is checked at most once per
+session timeout.
 """
 
 from collections.abc import Iterator
@@ -18,17 +16,17 @@ class DeadlineQueue:
     def __init__(self) -> None:
         self._heap: list[tuple[int, str]] = []
         self._set_for_ms: dict[str, int] = {}
-        """The alarm of each group; what else is on the heap is stale."""
+        """The valid entry of each key; other entries on the heap are stale."""
 
-    def set(self, group_id: str, deadline_ms: int) -> None:
-        """Go off no later than at `deadline_ms`."""
-        current_ms = self._set_for_ms.get(group_id)
+    def set(self, key: str, deadline_ms: int) -> None:
+        """Make the key due at `deadline_ms` or earlier."""
+        current_ms = self._set_for_ms.get(key)
         if current_ms is None or deadline_ms < current_ms:
-            self._set_for_ms[group_id] = deadline_ms
-            heappush(self._heap, (deadline_ms, group_id))
+            self._set_for_ms[key] = deadline_ms
+            heappush(self._heap, (deadline_ms, key))
 
-    def forget(self, group_id: str) -> None:
-        self._set_for_ms.pop(group_id, None)
+    def forget(self, key: str) -> None:
+        self._set_for_ms.pop(key, None)
 
     def next_ms(self) -> int | None:
         heap = self._heap
@@ -37,8 +35,8 @@ class DeadlineQueue:
         return heap[0][0] if heap else None
 
     def due(self, now_ms: int) -> Iterator[str]:
-        """Take out the groups whose alarms go off, one by one."""
+        """Remove and yield the keys that are due, one by one."""
         while (next_ms := self.next_ms()) is not None and next_ms <= now_ms:
-            _, group_id = heappop(self._heap)
-            del self._set_for_ms[group_id]
-            yield group_id
+            _, key = heappop(self._heap)
+            del self._set_for_ms[key]
+            yield key

@@ -1,8 +1,7 @@
-"""What the coordinator decides: records to persist, replies to send, replies that must wait.
+"""What a coordinator decides: records to persist, replies to send, replies that must wait.
 
-`replies` depend on nothing that is not yet persisted, so they may be sent at once. A reply that
-announces something the records make true is held back with both its endings, and the shard
-picks one when it learns whether the records were committed.
+`replies` do not depend on the decision's records, so they are sent at once. A reply that depends on
+them is held with both outcomes, and the shard picks one when the records are committed or failed.
 """
 
 from collections.abc import Callable
@@ -14,21 +13,21 @@ from barnabas.wire.message import Response
 
 
 class CoordinatorRecord(NamedTuple):
-    """One record of the group's partition of `__consumer_offsets`; no value means a tombstone."""
+    """One record of a coordinator's partition; without a value it is a tombstone."""
 
     key: bytes
     value: bytes | None
 
 
 class Reply(NamedTuple):
-    """An answer to the request that came with `token`."""
+    """The response to the request with `token`."""
 
     token: object
     response: Response
 
 
 class HeldReply(NamedTuple):
-    """An answer that depends on whether the decision's records become committed."""
+    """A response that depends on whether the decision's records are committed."""
 
     token: object
     committed: Response
@@ -36,7 +35,7 @@ class HeldReply(NamedTuple):
 
 
 class ProducerIdAndEpoch(NamedTuple):
-    """Whose transaction records belong to."""
+    """The producer whose transaction records belong to."""
 
     producer_id: int
     producer_epoch: int
@@ -48,7 +47,7 @@ class CoordinatorDecision:
     replies: list[Reply] = field(default_factory=list)
     held: list[HeldReply] = field(default_factory=list)
     producer: ProducerIdAndEpoch | None = None
-    """If there is one, the records are part of a transaction of its."""
+    """If set, the records are part of a transaction of this producer."""
 
     def reply(self, token: object, response: Response) -> None:
         self.replies.append(Reply(token, response))
@@ -56,7 +55,7 @@ class CoordinatorDecision:
     def hold(
         self, token: object, *, committed: Response, failed: Callable[[ErrorCode], Response]
     ) -> None:
-        """Answer once the records are persisted, or at once when there are none."""
+        """Reply once the records are committed, or at once when there are none."""
         if self.records:
             self.held.append(HeldReply(token, committed, failed))
         else:

@@ -1,11 +1,11 @@
-"""How coordinators write their records: an int16 version, then a message in that version."""
+"""The format of coordinators' records: an int16 version, then a message in that version."""
 
 from barnabas.wire.message import Message
 from barnabas.wire.primitives import INT16, Writer
 
 
 class CorruptRecord(Exception):  # noqa: N818 - says what the bytes are
-    """The bytes are no record of this topic, or one of a version from the future."""
+    """The bytes are not a record of this topic, or one of a version that is not supported."""
 
 
 def encode(message: Message, version: int) -> bytes:

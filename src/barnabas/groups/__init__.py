@@ -1,4 +1,14 @@
-"""Consumer groups and committed offsets: the classic group protocol as a pure state machine."""
+"""Consumer groups and committed offsets: the classic group protocol as a pure state machine.
+
+shard.py            all groups of one partition: requests, replay, deadlines
+image.py            persistent: the last generation and the offsets of each group, by replay
+  offsets.py, transactional_offsets.py, records.py
+group.py            soft: members, rebalance, parked requests, deadlines
+  member.py, state.py, pending_offsets.py, memory.py
+join.py sync.py heartbeat.py leave.py rebalance.py               membership
+commit.py txn_commit.py fetch.py deletion.py retention.py        offsets
+describe.py                                                      administration
+"""
 
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.offsets import NO_PRODUCER_ID

@@ -1,8 +1,8 @@
-"""OffsetCommit: remember how far a group has read.
+"""OffsetCommit: store the offsets of a group.
 
 Members of the current generation may commit, except between join and sync, when they do not know
-yet what they own. Whoever commits without a member id and a generation (a consumer that assigns
-its partitions itself, or an admin tool) may do so while the group has no members.
+their assignment yet. A client without a member id and generation (a consumer that assigns its
+partitions itself, or an admin tool) may commit while the group has no members.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from barnabas.wire.messages.offset_commit import (
 
 CheckCommit = Callable[[OffsetCommitRequestTopic, int], ErrorCode]
 
-_SIGNS_OF_LIFE = (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS)
+_KEEPS_SESSION = (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS)
 
 
 def check_commit(group: Group, request: OffsetCommitRequest) -> ErrorCode:
@@ -53,7 +53,7 @@ def commit(
     now_ms: int,
 ) -> None:
     error = check_commit(group, request)
-    if request.member_id in group.members and error in _SIGNS_OF_LIFE:
+    if request.member_id in group.members and error in _KEEPS_SESSION:
         group.touch(request.member_id, now_ms)
 
     def errors(
@@ -80,7 +80,7 @@ def commit(
 
 
 def _failed(response: OffsetCommitResponse, error: ErrorCode) -> OffsetCommitResponse:
-    """What would have been well is not; what was refused stays so."""
+    """Partitions that would have succeeded get `error`; the others keep theirs."""
     return OffsetCommitResponse(
         topics=[
             OffsetCommitResponseTopic(

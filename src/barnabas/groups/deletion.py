@@ -1,8 +1,8 @@
 """Deleting committed offsets and whole groups.
 
 A deletion reaches commits that were decided before it and are not persisted yet, because their
-records stand before its tombstones in the log. It reaches what transactions that go on have
-committed, too: when they end, only what they commit later shows.
+records stand before its tombstones in the log. It also deletes what ongoing transactions have
+committed: when they end, only what they commit later becomes visible.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -36,8 +36,8 @@ def delete_offsets(
 ) -> None:
     """Offsets of topics that members are subscribed to stay; they would be committed again.
 
-    The group stays, too, until it expires, even if it never had members and so no record says that
-    it exists: then one is written.
+    The group itself stays until it expires. If it never had members, it has no record of its own;
+    then one is written.
     """
     if group is None or group.state is GroupState.DEAD:
         decision.reply(token, OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND))
@@ -95,7 +95,7 @@ def delete_groups(
 
 
 def delete_group(group: Group | None, decision: CoordinatorDecision) -> ErrorCode:
-    """Until its tombstones are persisted the group is dead, and nothing else can happen to it."""
+    """The group is DEAD until its tombstones are persisted, and refuses all requests."""
     if group is None or group.state is GroupState.DEAD:
         return ErrorCode.GROUP_ID_NOT_FOUND
     if group.state is not GroupState.EMPTY:
@@ -108,7 +108,7 @@ def delete_group(group: Group | None, decision: CoordinatorDecision) -> ErrorCod
 
 
 def forget_topics(group: Group, names: Collection[str], decision: CoordinatorDecision) -> None:
-    """Topics were deleted: if one of the name is made again, it starts without offsets."""
+    """Topics were deleted: a new topic of the same name must start without offsets."""
     for topic, partition in deletable_offsets(group):
         if topic in names:
             decision.records.append(tombstone(group.group_id, topic, partition))

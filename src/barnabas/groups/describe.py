@@ -16,7 +16,7 @@ _NOT_FOUND_IS_AN_ERROR_FROM = 6
 def list_groups(
     groups: Iterable[Group], states_filter: Sequence[str], types_filter: Sequence[str]
 ) -> list[ListedGroup]:
-    """An empty filter lets everything pass; case does not matter."""
+    """An empty filter matches everything; filters ignore case."""
     states = {state.lower() for state in states_filter}
     types = {group_type.lower() for group_type in types_filter}
     if types and GROUP_TYPE.lower() not in types:
@@ -29,7 +29,7 @@ def list_groups(
 
 
 def describe(group_id: str, group: Group | None, api_version: int) -> DescribedGroup:
-    """What members want and have is told only of a stable group; before, it is about to change."""
+    """Metadata and assignments of members are included only if the group is stable."""
     if group is None or group.state is GroupState.DEAD:
         described = DescribedGroup(group_id=group_id, group_state=GroupState.DEAD)
         if api_version >= _NOT_FOUND_IS_AN_ERROR_FROM:

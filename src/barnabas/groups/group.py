@@ -77,24 +77,24 @@ class Group:
         self.static_members: dict[str, str] = {}
         """Member id by group instance id."""
         self.supporters: Counter[str] = Counter()
-        """How many members support a protocol."""
+        """How many members support each protocol."""
         self.pending_members: dict[str, int] = {}
-        """Ids that were given out and not yet used to join, with when they expire."""
+        """When each member id expires that was given out and has not joined yet."""
 
         self.joining: dict[str, object] = {}
         """Tokens of parked joins, by member id."""
         self.syncing: dict[str, object] = {}
         """Tokens of parked syncs, by member id."""
         self.awaited_syncs: set[str] = set()
-        """Members of this generation that have not asked for their assignment yet."""
+        """Members of this generation that have not sent a sync yet."""
 
         self.join_deadline_ms: int | None = None
         self.sync_deadline_ms: int | None = None
         self.retention_check_ms: int | None = None
         self.initial_delay_left_ms: int | None = None
-        """In the first rebalance of an empty group: for how long it may still be extended."""
+        """In the first rebalance of an empty group: how much longer the delay may be extended."""
         self.newcomers = False
-        """Somebody has arrived since the initial delay was last extended."""
+        """Whether a member arrived since the initial delay was last extended."""
 
     @property
     def image(self) -> GroupImage:
@@ -124,7 +124,7 @@ class Group:
             self.static_members[member.group_instance_id] = member.member_id
 
     def remove(self, member_id: str) -> Member:
-        """Its parked requests must have been answered."""
+        """The member's parked requests must be answered before."""
         member = self.members.pop(member_id)
         self.metadata_bytes -= bytes_of(member.protocols)
         self._withdraw_support(member)
@@ -148,7 +148,7 @@ class Group:
                 del self.supporters[name]
 
     def check_member(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
-        """Whether the one who calls itself that is a member, and not one that was replaced."""
+        """Whether it is a member, and not a static member that was replaced."""
         if group_instance_id is not None:
             holder = self.static_members.get(group_instance_id)
             if holder is None:
@@ -168,7 +168,7 @@ class Group:
         return error
 
     def touch(self, member_id: str, now_ms: int) -> None:
-        """A sign of life; while a request is parked the session clock stands still anyway."""
+        """Restart the member's session; a member with a parked request has no session deadline."""
         if member_id not in self.joining and member_id not in self.syncing:
             self.members[member_id].touch(now_ms)
 
@@ -178,37 +178,37 @@ class Group:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """As long as the most patient member asks for."""
+        """The longest rebalance timeout of all members."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     @property
     def size_bytes(self) -> int:
-        """About how much memory its members take."""
+        """Approximate memory for the members."""
         count = len(self.members) + len(self.pending_members)
         return self.metadata_bytes + self.image.metadata_bytes + count * PER_MEMBER_BYTES
 
     # -- protocols ---------------------------------------------------------------------------------
 
     def supports(self, protocol_type: str, protocols: Mapping[str, bytes]) -> bool:
-        """Whether somebody who offers these protocols can be a member."""
+        """Whether a client that offers these protocols can be a member."""
         if not protocol_type or not protocols:
             return False
         if not self.members:
             return True
-        everybody = len(self.members)
+        size = len(self.members)
         return protocol_type == self.protocol_type and any(
-            self.supporters[name] == everybody for name in protocols
+            self.supporters[name] == size for name in protocols
         )
 
     def select_protocol(self) -> str:
-        """Every member votes among the protocols all support; a tie goes to the older member's."""
-        everybody = len(self.members)
-        candidates = {name for name, count in self.supporters.items() if count == everybody}
+        """Every member votes among the protocols all support; a tie goes to the oldest member."""
+        size = len(self.members)
+        candidates = {name for name, count in self.supporters.items() if count == size}
         votes = Counter(member.vote(candidates) for member in self.members.values())
         return votes.most_common(1)[0][0]
 
     def subscribed_topics(self) -> frozenset[str] | None:
-        """The topics consumers of the group want; None when nobody can tell."""
+        """The topics that consumers of the group are subscribed to; None if not known."""
         if not self.members:
             return frozenset()
         if self.protocol_type != CONSUMER_PROTOCOL_TYPE:
@@ -236,7 +236,7 @@ class Group:
         self.records_in_flight -= 1
 
     def snapshot(self, assignments: Mapping[str, bytes], now_ms: int) -> GroupMetadataValue:
-        """This generation as a record keeps it."""
+        """This generation as it is stored."""
         protocol_name = self.protocol_name
         return GroupMetadataValue(
             protocol_type=self.protocol_type or "",
@@ -272,10 +272,10 @@ class Group:
 
     @property
     def is_void(self) -> bool:
-        """Nothing would be lost if the group were forgotten.
+        """Whether nothing would be lost if the group were forgotten.
 
-        A group of which a record is under way must not be: its successor would count generations
-        from the start, and take the record for its own.
+        A group with a record in flight must not be forgotten: a new group of the same id would
+        count generations from the start, and take the record for its own.
         """
         return (
             self.state is GroupState.EMPTY
@@ -301,5 +301,5 @@ class Group:
 
 
 def bytes_of(protocols: Mapping[str, bytes]) -> int:
-    """What a member says of itself, for all protocols that it supports."""
+    """Size of a member's metadata, for all protocols that it supports."""
     return sum(len(name) + len(metadata) for name, metadata in protocols.items())

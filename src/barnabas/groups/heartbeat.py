@@ -1,4 +1,4 @@
-"""Heartbeat: a member is alive, and learns whether it has to join again."""
+"""Heartbeat: keeps a member's session, and tells it whether it has to rejoin."""
 
 from barnabas.groups.group import Group
 from barnabas.groups.state import GroupState
@@ -7,7 +7,7 @@ from barnabas.wire.messages.heartbeat import HeartbeatRequest
 
 
 def heartbeat(group: Group, request: HeartbeatRequest, now_ms: int) -> ErrorCode:
-    """Between join and sync a heartbeat is as good as in a stable group; some clients send it."""
+    """Valid between join and sync as well; some clients send heartbeats then."""
     error = group.check_member_of_generation(
         request.member_id, request.group_instance_id, request.generation_id
     )

@@ -1,13 +1,13 @@
 """JoinGroup: become a member, or take part in the rebalance.
 
-A dynamic member comes without an id. From version 4 on it is given one and has to come again with
-it, so that a client whose connection breaks meanwhile leaves no ghost in the group; before, it
-becomes a member at once. A static member is recognised by its group instance id: when it comes
-back without a member id it takes the place of its former self, and if the group is stable and it
-wants the same as before, nobody else notices.
+A dynamic member joins without an id. From version 4 on it gets one and has to join again with it,
+so that a client whose connection breaks in between leaves no unused member in the group; in older
+versions it becomes a member at once. A static member is identified by its group instance id. If it
+returns without a member id, it replaces its former instance; if the group is stable and its
+subscription is unchanged, no rebalance follows.
 
-That last condition is stricter than Kafka's, which looks only at whether another protocol would
-be chosen, and so leaves a restarted member without the topics that it newly subscribes to.
+That last condition is stricter than Kafka's, which checks only whether another protocol would be
+selected, and so leaves a restarted member without the topics that it newly subscribes to.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from barnabas.groups.rebalance import (
     replace_static_member,
 )
 from barnabas.groups.state import GroupState
-from barnabas.groups.subscription import wants_the_same
+from barnabas.groups.subscription import is_same_subscription
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
@@ -43,17 +43,17 @@ class Join:
     client_host: str
     api_version: int
     new_member_id: str
-    """The id to give out if one is needed."""
+    """The member id to assign if one is needed."""
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """Version 0 knows only one timeout."""
+        """Version 0 has only one timeout."""
         timeout_ms = self.request.rebalance_timeout_ms
         return timeout_ms if timeout_ms >= 0 else self.request.session_timeout_ms
 
 
 def check_request(it: Join, config: GroupConfig) -> ErrorCode:
-    """What is wrong with the request whatever the group."""
+    """Errors of the request that do not depend on the group."""
     request = it.request
     if not request.group_id:
         return ErrorCode.INVALID_GROUP_ID
@@ -71,7 +71,7 @@ def join(group: Group, it: Join, decision: CoordinatorDecision, now_ms: int) -> 
     request = it.request
     error = _check(group, it)
     if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
-        _turn_away(group, request.member_id, decision, now_ms)
+        _remove_for_size(group, request.member_id, decision, now_ms)
     if error is not ErrorCode.NONE:
         decision.reply(it.token, refused(request, error))
     elif not request.member_id:
@@ -102,7 +102,7 @@ def _check(group: Group, it: Join) -> ErrorCode:
 
 
 def _has_room(group: Group, request: JoinGroupRequest) -> bool:
-    """While a rebalance is prepared, places are for those who come first."""
+    """While a rebalance is prepared, the first members to join get the places."""
     max_size = group.config.group_max_size
     member_id = request.member_id or group.static_members.get(request.group_instance_id or "")
     if group.state is GroupState.PREPARING_REBALANCE:
@@ -110,7 +110,9 @@ def _has_room(group: Group, request: JoinGroupRequest) -> bool:
     return member_id in group.members or len(group.members) < max_size
 
 
-def _turn_away(group: Group, member_id: str, decision: CoordinatorDecision, now_ms: int) -> None:
+def _remove_for_size(
+    group: Group, member_id: str, decision: CoordinatorDecision, now_ms: int
+) -> None:
     group.pending_members.pop(member_id, None)
     if member_id in group.members:
         drop_member(group, member_id, decision)
@@ -125,7 +127,7 @@ def _join_without_id(group: Group, it: Join, decision: CoordinatorDecision, now_
         if former_id is None:
             _add(group, it, it.new_member_id, decision, now_ms)
         else:
-            _take_over(group, it, group.members[former_id], decision, now_ms)
+            _replace_static(group, it, group.members[former_id], decision, now_ms)
     elif it.api_version >= _MEMBER_ID_REQUIRED_FROM:
         group.pending_members[it.new_member_id] = now_ms + request.session_timeout_ms
         group.newcomers = True
@@ -159,13 +161,13 @@ def _add(
 def _rejoin(
     group: Group, it: Join, member: Member, decision: CoordinatorDecision, now_ms: int
 ) -> None:
-    """A member comes again: because it was asked to, lost the answer, or wants something else."""
+    """A member joins again: it was asked to, lost the response, or changed its metadata."""
     changed = list(member.protocols.items()) != list(it.protocols.items())
     match group.state:
         case GroupState.COMPLETING_REBALANCE:
             answer_at_once = not changed
         case GroupState.STABLE:
-            # The leader comes again when it has seen something that calls for a new assignment.
+            # The leader rejoins when it needs a new assignment, for instance for new partitions.
             answer_at_once = not changed and member.member_id != group.leader_id
         case _:
             answer_at_once = False
@@ -190,7 +192,8 @@ def _park_and_rebalance(
 ) -> None:
     member_id = member.member_id
     if member_id in group.joining:
-        # The client has come again, so it no longer waits for this answer; it gets one anyway.
+        # The client has sent another request, so it no longer waits for this one. Every request
+        # gets a response, though.
         displaced = refused(it.request, ErrorCode.REBALANCE_IN_PROGRESS)
         decision.reply(group.joining[member_id], displaced)
     group.joining[member_id] = it.token
@@ -198,15 +201,15 @@ def _park_and_rebalance(
     rebalance(group, decision, now_ms)
 
 
-def _take_over(
+def _replace_static(
     group: Group, it: Join, member: Member, decision: CoordinatorDecision, now_ms: int
 ) -> None:
-    """A static member has come back as somebody new."""
+    """A static member has returned without its member id."""
     former_leader_id = group.leader_id or ""
     former_metadata = member.protocols.get(group.protocol_name or "")
     replace_static_member(group, member, it.new_member_id, decision)
     _update(group, it, member)
-    if not _goes_on_as_before(group, member, former_metadata):
+    if not _keeps_assignment(group, member, former_metadata):
         _park_and_rebalance(group, it, member, decision, now_ms)
         return
     member.touch(now_ms)
@@ -216,17 +219,17 @@ def _take_over(
     if it.api_version >= _SKIP_ASSIGNMENT_FROM:
         response.skip_assignment = group.leader_id == member.member_id
     else:
-        # An older client that finds itself the leader would assign anew, and in vain: it is told
-        # of its former self as the leader, and so asks for its assignment as a follower.
+        # An older client that is the leader would send new assignments, which are ignored. So the
+        # response names its former member id as the leader, and it syncs as a follower.
         response.leader = former_leader_id
         response.members = []
     decision.hold(it.token, committed=response, failed=lambda error: refused(it.request, error))
 
 
-def _goes_on_as_before(group: Group, member: Member, former_metadata: bytes | None) -> bool:
+def _keeps_assignment(group: Group, member: Member, former_metadata: bytes | None) -> bool:
     protocol_name = group.protocol_name
     if group.state is not GroupState.STABLE or protocol_name is None or former_metadata is None:
         return False
-    return group.select_protocol() == protocol_name and wants_the_same(
+    return group.select_protocol() == protocol_name and is_same_subscription(
         group.protocol_type, former_metadata, member.protocols[protocol_name]
     )

@@ -1,4 +1,4 @@
-"""LeaveGroup: members go, or an operator sends static members away by their instance ids."""
+"""LeaveGroup: members leave, or an operator removes static members by their instance ids."""
 
 from barnabas.coordination.decision import CoordinatorDecision
 from barnabas.groups.group import Group
@@ -23,7 +23,7 @@ def leave(
     decision: CoordinatorDecision,
     now_ms: int,
 ) -> None:
-    """Answered once the group that is left is persisted, if it is left empty."""
+    """If the group becomes empty, the response waits until that is persisted."""
     if not request.group_id:
         decision.reply(token, LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
         return
@@ -33,8 +33,8 @@ def leave(
     is_old = api_version < _SEVERAL_MEMBERS_FROM
     identities = [MemberIdentity(request.member_id)] if is_old else request.members
     results = [_leave_one(group, identity, decision) for identity in identities]
-    somebody_left = any(each.error_code == ErrorCode.NONE for each in results)
-    if group is not None and group.state is not GroupState.EMPTY and somebody_left:
+    any_left = any(each.error_code == ErrorCode.NONE for each in results)
+    if group is not None and group.state is not GroupState.EMPTY and any_left:
         rebalance(group, decision, now_ms)
     response = (
         LeaveGroupResponse(error_code=results[0].error_code)

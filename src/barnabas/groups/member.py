@@ -7,11 +7,11 @@ from barnabas.wire.messages.group_records import MemberMetadata
 
 @dataclass(slots=True)
 class Member:
-    """What a member said of itself when it joined, and what it was given.
+    """A member's metadata, as it joined with it, and its assignment.
 
-    `deadline_ms` is when the member counts as dead. It is None while one of its requests is
-    parked: it cannot heartbeat then, and the deadlines of the rebalance look after it. A new
-    member is the exception, see `GroupConfig.new_member_join_timeout_ms`.
+    `deadline_ms` is when the member's session ends. It is None while one of its requests is parked:
+    it can't send heartbeats then, and the deadlines of the rebalance apply. A new member is the
+    exception, see `GroupConfig.new_member_join_timeout_ms`.
     """
 
     member_id: str
@@ -24,7 +24,7 @@ class Member:
     """Metadata by protocol name, in the member's order of preference."""
     assignment: bytes = b""
     is_new: bool = False
-    """Its first join has not been answered yet."""
+    """Whether its first join is not answered yet."""
     deadline_ms: int | None = None
 
     @property
@@ -32,11 +32,11 @@ class Member:
         return self.group_instance_id is not None
 
     def vote(self, candidates: set[str]) -> str:
-        """The candidate the member likes best; it supports them all."""
+        """The candidate that the member prefers; it supports all of them."""
         return next(name for name in self.protocols if name in candidates)
 
     def touch(self, now_ms: int) -> None:
-        """It has given a sign of life."""
+        """Restart its session."""
         self.deadline_ms = now_ms + self.session_timeout_ms
 
     def to_record(self, protocol_name: str, assignment: bytes) -> MemberMetadata:
@@ -53,14 +53,14 @@ class Member:
 
     @classmethod
     def from_record(cls, record: MemberMetadata, protocol_name: str) -> "Member":
-        """A record keeps only the chosen protocol's metadata, so that is all that comes back."""
+        """A record has the metadata of the selected protocol only; the rest is lost."""
         return cls(
             member_id=record.member_id,
             group_instance_id=record.group_instance_id,
             client_id=record.client_id,
             client_host=record.client_host,
             session_timeout_ms=record.session_timeout,
-            # Version 0 of the record knows only one timeout.
+            # Version 0 of the record has only one timeout.
             rebalance_timeout_ms=(
                 record.rebalance_timeout
                 if record.rebalance_timeout >= 0

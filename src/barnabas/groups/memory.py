@@ -1,19 +1,18 @@
-"""What members say of themselves, and are given, in all groups of a node: how much it may be.
+"""A limit for the metadata and assignments of members, in all groups of a node.
 
-It is kept for as long as the members are, up to half an hour after they were last heard of, and
-nobody but the members themselves knows what it is good for. So there is a limit to all of it. A
-member that says little, as nearly all do, is let in somewhat beyond: others that say much must not
-keep it out.
+They are opaque to the coordinator and stay in memory as long as the members do, up to half an hour
+after their last heartbeat. So their total size is limited. Members with little metadata, which are
+nearly all, may exceed the limit somewhat: others with much metadata must not keep them out.
 """
 
 _SMALL_BYTES = 16 * 1024
 _RESERVE = 1.25
 PER_MEMBER_BYTES = 1000
-"""What a member takes besides what it says, or an id that was given out."""
+"""Overhead of a member besides its metadata, and of a member id that was given out."""
 
 
 class GroupMemory:
-    """Counts bytes; shared by all shards."""
+    """Counts bytes for all shards of a node."""
 
     __slots__ = ("max_bytes", "used")
 
@@ -22,6 +21,6 @@ class GroupMemory:
         self.used = 0
 
     def has_room(self, more: int) -> bool:
-        """Whether somebody may bring so much more."""
+        """Whether `more` bytes may be added."""
         limit = self.max_bytes * (_RESERVE if more <= _SMALL_BYTES else 1)
         return self.used + more <= limit

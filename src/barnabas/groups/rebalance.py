@@ -1,9 +1,9 @@
-"""The way from one generation to the next.
+"""A rebalance: from one generation to the next.
 
-A rebalance has two halves. First everybody has to join (again): joins are parked until all
-members are there or the rebalance timeout has passed, then a new generation begins and the joins
-are answered. Then the leader has to say who gets what: see `sync`. Whoever does not take part in
-time is dropped; only static members may miss the first half.
+It has two phases. First all members have to join, or rejoin: joins are parked until all members
+have joined or the rebalance timeout has passed; then a new generation begins and the joins are
+answered. Then the leader has to send the assignments: see `sync`. Members that do not take part in
+time are removed; only static members may miss the first phase.
 """
 
 from barnabas.coordination.decision import CoordinatorDecision
@@ -14,15 +14,15 @@ from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 from barnabas.wire.messages.sync_group import SyncGroupResponse
 
-_QUIET = (GroupState.EMPTY, GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
+_NOT_PREPARING = (GroupState.EMPTY, GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
 
 _STATIC_MEMBERS_CHECK_MS = 1_000
-"""A group that waits for static members is looked at no more often, however short its timeout."""
+"""Shortest interval between checks of a group that waits for static members."""
 
 
 def rebalance(group: Group, decision: CoordinatorDecision, now_ms: int) -> None:
-    """Something has changed: begin to rebalance, or go on if that was what we waited for."""
-    if group.state in _QUIET:
+    """Membership changed: begin a rebalance, or continue the one in progress."""
+    if group.state in _NOT_PREPARING:
         _prepare(group, decision, now_ms, ErrorCode.REBALANCE_IN_PROGRESS)
     elif group.state is GroupState.PREPARING_REBALANCE:
         _complete_join_if_all_joined(group, decision, now_ms)
@@ -31,13 +31,12 @@ def rebalance(group: Group, decision: CoordinatorDecision, now_ms: int) -> None:
 def persist_failed(
     group: Group, generation_id: int, error: ErrorCode, decision: CoordinatorDecision, now_ms: int
 ) -> None:
-    """A record of this generation was not persisted, so the generation must not live on.
+    """A record of this generation was not persisted, so the generation must end.
 
-    Members are told to look for the coordinator again and to rejoin; the generation they arrive
-    at will be persisted in its turn. A group without members has nobody to wait for, so it tries
-    again after a while instead of at once.
+    Members have to find the coordinator again and to rejoin; the next generation will be persisted
+    in its turn. A group without members retries after a while.
     """
-    if group.generation_id != generation_id or group.state not in _QUIET:
+    if group.generation_id != generation_id or group.state not in _NOT_PREPARING:
         return
     if group.members:
         _prepare(group, decision, now_ms, error)
@@ -49,7 +48,7 @@ def persist_failed(
 def deletion_failed(
     group: Group, error: ErrorCode, decision: CoordinatorDecision, now_ms: int
 ) -> None:
-    """The group lives on; if it was not yet persisted as empty, that is still to be done."""
+    """The group stays; if it was not yet persisted as empty, that has to be done."""
     group.transition_to(GroupState.EMPTY)
     persisted = group.image.metadata
     if persisted is not None and persisted.generation != group.generation_id:
@@ -81,7 +80,7 @@ def _complete_join_if_all_joined(group: Group, decision: CoordinatorDecision, no
         complete_join(group, decision, now_ms)
 
 
-def join_time_is_up(group: Group, decision: CoordinatorDecision, now_ms: int) -> None:
+def join_timed_out(group: Group, decision: CoordinatorDecision, now_ms: int) -> None:
     left_ms = group.initial_delay_left_ms
     if left_ms and group.newcomers:
         group.newcomers = False
@@ -93,13 +92,13 @@ def join_time_is_up(group: Group, decision: CoordinatorDecision, now_ms: int) ->
 
 
 def complete_join(group: Group, decision: CoordinatorDecision, now_ms: int) -> None:
-    """Begin a new generation with those who have joined, and with static members."""
+    """Begin a new generation with the members that have joined, and with static members."""
     group.initial_delay_left_ms = None
     for member in list(group.members.values()):
         if member.member_id not in group.joining and not member.is_static:
             group.remove(member.member_id)
     if group.members and not group.joining:
-        # Only static members that are away: wait until one is back or their sessions have ended.
+        # Only static members that have not rejoined: wait for one, or until their sessions end.
         wait_ms = max(group.rebalance_timeout_ms, _STATIC_MEMBERS_CHECK_MS)
         group.join_deadline_ms = now_ms + wait_ms
         return
@@ -130,7 +129,7 @@ def _begin_generation(group: Group, decision: CoordinatorDecision, now_ms: int) 
 
 
 def joined(group: Group, member: Member) -> JoinGroupResponse:
-    """The answer to a join: the current generation, and to its leader also who is in it."""
+    """The response to a join: the current generation, and for its leader all members."""
     return JoinGroupResponse(
         generation_id=group.generation_id,
         protocol_type=group.protocol_type,
@@ -142,7 +141,7 @@ def joined(group: Group, member: Member) -> JoinGroupResponse:
 
 
 def roster(group: Group) -> list[JoinGroupResponseMember]:
-    """What the leader needs in order to assign."""
+    """The members, as the leader needs them to make the assignments."""
     protocol_name = group.protocol_name or ""
     return [
         JoinGroupResponseMember(
@@ -153,7 +152,7 @@ def roster(group: Group) -> list[JoinGroupResponseMember]:
 
 
 def drop_member(group: Group, member_id: str, decision: CoordinatorDecision) -> None:
-    """Remove a member; what it has parked is answered so that it joins anew if it still lives."""
+    """Remove a member; its parked requests get UNKNOWN_MEMBER_ID, so that it can rejoin."""
     _answer_parked(group, member_id, decision, ErrorCode.UNKNOWN_MEMBER_ID)
     group.remove(member_id)
 
@@ -161,7 +160,7 @@ def drop_member(group: Group, member_id: str, decision: CoordinatorDecision) -> 
 def replace_static_member(
     group: Group, member: Member, new_member_id: str, decision: CoordinatorDecision
 ) -> None:
-    """A new incarnation takes the place of a static member; what the old one parked is fenced."""
+    """A new instance replaces a static member; parked requests of the old one are fenced."""
     old_member_id = member.member_id
     _answer_parked(group, old_member_id, decision, ErrorCode.FENCED_INSTANCE_ID)
     was_leader = group.leader_id == old_member_id
@@ -187,7 +186,7 @@ def _answer_parked(
 
 
 def expire_members(group: Group, decision: CoordinatorDecision, now_ms: int) -> None:
-    """Drop those whose session has ended and ids that were never used."""
+    """Remove members whose session has ended, and member ids that never joined."""
     unused = [name for name, deadline in group.pending_members.items() if deadline <= now_ms]
     for member_id in unused:
         del group.pending_members[member_id]
@@ -202,8 +201,8 @@ def expire_members(group: Group, decision: CoordinatorDecision, now_ms: int) -> 
         rebalance(group, decision, now_ms)
 
 
-def sync_time_is_up(group: Group, decision: CoordinatorDecision, now_ms: int) -> None:
-    """Drop those who have joined this generation and never asked for their assignment."""
+def sync_timed_out(group: Group, decision: CoordinatorDecision, now_ms: int) -> None:
+    """Remove members of this generation that have not sent a sync."""
     group.sync_deadline_ms = None
     if group.awaited_syncs:
         for member_id in list(group.awaited_syncs):

@@ -1,16 +1,16 @@
 """The records of `__consumer_offsets`, encoded as Kafka encodes them.
 
-A key is an int16 version and a message; the version says of which kind it is. A value is an int16
+A key is an int16 version and a message; the version tells the kind of record. A value is an int16
 version and a message.
 
 ```
 key 0, 1   OffsetCommitKey (group, topic, partition)    value: OffsetCommitValue
 key 2      GroupMetadataKey (group)                     value: GroupMetadataValue
-key 3...   records of newer group protocols, which are not served here and are passed over
+key 3...   records of newer group protocols, which are not served here and are skipped
 ```
 
-Offsets are written in version 3, or in version 1 when the client has set a retention of its own,
-because only that version can carry an expiry time. Groups are written in version 3.
+Offsets are written in version 3, or in version 1 if the client has set a retention time, because
+only that version has an expiry time. Groups are written in version 3.
 """
 
 import struct
@@ -55,7 +55,7 @@ def group_record(group_id: str, value: GroupMetadataValue | None) -> Coordinator
 
 
 def decode_key(key: bytes) -> OffsetCommitKey | GroupMetadataKey | None:
-    """What the record is about; None for a kind that is not ours."""
+    """The decoded key; None for a kind of record that is not served here."""
     reader = Reader(key)
     try:
         version = reader.int16()
@@ -64,7 +64,7 @@ def decode_key(key: bytes) -> OffsetCommitKey | GroupMetadataKey | None:
         if version == _GROUP_KEY_VERSION:
             return GroupMetadataKey.decode(reader, version)
     except _MALFORMED as error:
-        raise CorruptRecord(f"a key is malformed: {error}") from error
+        raise CorruptRecord(f"malformed key: {error}") from error
     return None
 
 
@@ -81,7 +81,7 @@ def _decode(kind: type[ValueT], value: bytes) -> ValueT:
     try:
         version = reader.int16()
         if not kind.MIN_VERSION <= version <= kind.MAX_VERSION:
-            raise CorruptRecord(f"{kind.__name__} has version {version}, which nobody knows")
+            raise CorruptRecord(f"unsupported version {version} of {kind.__name__}")
         return kind.decode(reader, version)
     except _MALFORMED as error:
-        raise CorruptRecord(f"{kind.__name__} is malformed: {error}") from error
+        raise CorruptRecord(f"malformed {kind.__name__}: {error}") from error

@@ -1,10 +1,10 @@
-"""Expiry of committed offsets nobody uses any more, and of groups without any.
+"""Expiry of unused committed offsets, and of groups without any.
 
 Offsets of a group that had members expire when it has been empty, and they have not been
-committed anew, for the retention time. Offsets of a simple group, which never had members, expire
-that long after their commit; so do those of topics a stable group of consumers is no longer
-subscribed to. A client of an old version may have asked for a time of its own. What a transaction
-that goes on may commit anew is kept, and so is the group, until it ends.
+committed again, for the retention time. Offsets of a simple group, which never had members, expire
+that long after their commit; so do those of topics that a stable group of consumers is no longer
+subscribed to. A client of an old version may have set its own retention time. Offsets that an
+ongoing transaction may commit again are kept, and so is the group, until the transaction ends.
 """
 
 from barnabas.coordination.decision import CoordinatorDecision
@@ -43,7 +43,7 @@ def check_retention(group: Group, decision: CoordinatorDecision, now_ms: int) ->
 
 
 def _topics_in_use(group: Group) -> frozenset[str] | None:
-    """None stands for all of them: while a group rebalances nothing is certain."""
+    """None means all topics: while a group rebalances, its subscription is not known."""
     if group.state in (GroupState.EMPTY, GroupState.STABLE):
         return group.subscribed_topics()
     return None

@@ -1,19 +1,18 @@
-"""The groups whose state lives in one partition of `__consumer_offsets`.
+"""The groups of one partition of `__consumer_offsets`.
 
 The shard decides, the broker persists, the shard replays:
 
     decision = shard.join_group(...)          # any request, or tick()
     # send decision.replies; if there are decision.records, append them as one batch, then
-    decision = shard.committed(decision, ...) # or shard.failed(decision, ...), and go on from there
+    decision = shard.committed(decision, ...) # or shard.failed(decision, ...), and so on
 
 Every decision that has records gets exactly one of `committed` and `failed`, in the order in
-which the records were appended; other requests may be decided in between. Whatever comes with a
-token is answered exactly once: at once, with the decision's own records, or, if parked, by a
-later decision.
+which the records were appended; other requests may be decided in between. Every token is answered
+exactly once: at once, with the decision's own records, or, if parked, by a later decision.
 
-Offsets that are committed in a transaction wait for its end, which the coordinator of transactions
-decides and a marker in the log says. In the order of the log the shard is told of it as of a
-decision (`transaction_ended`) once the marker is committed, or in replaying (`replay_end`).
+Offsets that are committed in a transaction wait for its end, which the transaction coordinator
+decides. The end is a marker in the log. It is replayed in the order of the log: as a decision
+(`transaction_ended`) once the marker is committed, or when the partition is loaded (`replay_end`).
 
 Left out: the newer consumer group protocol.
 """
@@ -43,9 +42,9 @@ from barnabas.groups.offsets import NO_PRODUCER_ID
 from barnabas.groups.rebalance import (
     deletion_failed,
     expire_members,
-    join_time_is_up,
+    join_timed_out,
     persist_failed,
-    sync_time_is_up,
+    sync_timed_out,
 )
 from barnabas.groups.records import decode_group, decode_key
 from barnabas.groups.retention import check_retention
@@ -97,7 +96,7 @@ class GroupShard:
         self._groups: dict[str, Group] = {}
         self._deadlines = DeadlineQueue()
 
-    # -- what was persisted ---------------------------------------------------------------------
+    # -- replay ---------------------------------------------------------------------------------
 
     def replay(self, key: bytes, value: bytes | None, producer_id: int = NO_PRODUCER_ID) -> None:
         """Apply one stored record; records of newer group protocols are skipped.
@@ -121,7 +120,7 @@ class GroupShard:
             self._settle(group)
 
     def unload(self, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> list[Reply]:
-        """Answer everything that is parked and forget everything; the shard is over."""
+        """End the shard: forget everything, and return replies for all parked requests."""
         replies = []
         for group in self._groups.values():
             for member_id, token in group.joining.items():
@@ -137,7 +136,7 @@ class GroupShard:
         return replies
 
     def committed(self, decision: CoordinatorDecision, *, now_ms: int) -> CoordinatorDecision:
-        """The decision's records are persisted: replay them and say what follows."""
+        """The decision's records are committed: replay them and decide what follows."""
         follow_up = CoordinatorDecision()
         if isinstance(decision, TransactionEnd):
             self.replay_end(decision.producer_id, is_commit=decision.is_commit)
@@ -154,9 +153,9 @@ class GroupShard:
                         (key.topic, key.partition), in_transaction=producer is not None
                     )
                 if group.retention_check_ms is not None and not group.is_void:
-                    continue  # no deadline has changed; settling looks at every member
+                    continue  # no deadline has changed; `_settle` checks every member
             elif record.value is None:
-                group = self._buried(group)
+                group = self._deleted(group)
             else:
                 group.generation_settled()
                 sync.hand_out_assignments(group, follow_up, now_ms)
@@ -174,9 +173,9 @@ class GroupShard:
         *,
         now_ms: int,
     ) -> CoordinatorDecision:
-        """The decision's records are not persisted: take back what they stood for.
+        """The decision's records are not persisted: undo the decision.
 
-        Whoever waits for them is told `error`. After `unload` there is nothing left to take back.
+        Requests that wait for it get `error`. After `unload` there is nothing to undo.
         """
         follow_up = CoordinatorDecision()
         for record in decision.records:
@@ -237,7 +236,7 @@ class GroupShard:
         return decision
 
     def _has_room_for(self, attempt: join.Join) -> bool:
-        """Whether the member may bring what it says of itself, in place of what it said before."""
+        """Whether there is room for the member's metadata, in place of its former metadata."""
         group = self._groups.get(attempt.request.group_id)
         member = None if group is None else group.members.get(attempt.request.member_id)
         more = bytes_of(attempt.protocols)
@@ -298,7 +297,7 @@ class GroupShard:
         now_ms: int,
         check_partition: txn_commit.CheckTxnCommit = _any_partition,
     ) -> CoordinatorDecision:
-        """The transaction goes on, and this partition of the log is part of it."""
+        """The transaction is ongoing, and this partition of the log is part of it."""
         decision = CoordinatorDecision()
         group = self._group(request.group_id)
         txn_commit.txn_commit(group, request, token, check_partition, decision, now_ms)
@@ -307,7 +306,7 @@ class GroupShard:
         return decision
 
     def transaction_ended(self, producer_id: int, *, is_commit: bool) -> CoordinatorDecision:
-        """Its marker is in the log: take it in once it is `committed`."""
+        """Its marker is in the log, and is replayed once it is `committed`."""
         return TransactionEnd(producer_id=producer_id, is_commit=is_commit)
 
     def offset_fetch(
@@ -335,7 +334,7 @@ class GroupShard:
         return decision
 
     def committed_topics(self) -> set[str]:
-        """The topics of which a group has an offset, or may soon have one."""
+        """The topics for which a group has a committed or pending offset."""
         return {topic for group in self._groups.values() for topic, _ in deletable_offsets(group)}
 
     def topics_deleted(self, names: Collection[str]) -> CoordinatorDecision:
@@ -355,7 +354,7 @@ class GroupShard:
     # -- time -----------------------------------------------------------------------------------
 
     def next_deadline_ms(self) -> int | None:
-        """When `tick` has something to do; it may turn out to be nothing."""
+        """When to call `tick`; there may be nothing to do then."""
         return self._deadlines.next_ms()
 
     def tick(self, now_ms: int) -> CoordinatorDecision:
@@ -364,9 +363,9 @@ class GroupShard:
             group = self._groups[group_id]
             expire_members(group, decision, now_ms)
             if _is_past(group.join_deadline_ms, now_ms):
-                join_time_is_up(group, decision, now_ms)
+                join_timed_out(group, decision, now_ms)
             if _is_past(group.sync_deadline_ms, now_ms):
-                sync_time_is_up(group, decision, now_ms)
+                sync_timed_out(group, decision, now_ms)
             if _is_past(group.retention_check_ms, now_ms):
                 check_retention(group, decision, now_ms)
             self._settle(group)
@@ -375,11 +374,11 @@ class GroupShard:
     # -- the groups -----------------------------------------------------------------------------
 
     def _group(self, group_id: str) -> Group:
-        """The group, or a new one, which `_settle` takes in if there is something to it."""
+        """The group, or a new one, which `_settle` registers unless it is void."""
         return self._groups.get(group_id) or Group(group_id, self._config, self.image)
 
     def _settle(self, group: Group) -> None:
-        """A group may have changed: keep it and look at it again in time, or forget it."""
+        """A group may have changed: register it with its next deadline, or forget it."""
         group_id = group.group_id
         size_bytes = 0 if group.is_void else group.size_bytes
         self._memory.used += size_bytes - group.counted_bytes
@@ -393,8 +392,8 @@ class GroupShard:
         if deadline_ms is not None:
             self._deadlines.set(group_id, deadline_ms)
 
-    def _buried(self, group: Group) -> Group:
-        """What is left of a deleted group: nothing, as deletion reaches all of its offsets."""
+    def _deleted(self, group: Group) -> Group:
+        """A void group in place of a deleted one; all of its offsets are deleted too."""
         left = Group(group.group_id, self._config, self.image)
         left.pending_offsets = group.pending_offsets
         left.counted_bytes = group.counted_bytes

@@ -1,8 +1,8 @@
-"""Looking into the metadata that consumers send along with their joins.
+"""The subscription in the metadata that consumers send when they join.
 
-To the coordinator a member's metadata is opaque, with one exception: which topics a group of
-consumers is subscribed to decides whether their offsets may be deleted or expire, and whether a
-restarted static member still wants the same.
+A member's metadata is opaque to the coordinator, with one exception: the topics that a group of
+consumers is subscribed to decide whether their offsets may be deleted or expire, and whether the
+subscription of a restarted static member is unchanged.
 """
 
 import struct
@@ -16,11 +16,11 @@ _TOPICS_ARE_IN_VERSION = 0
 
 
 def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
-    """The topics of a consumer's subscription; None when it can't be read.
+    """The topics of a consumer's subscription; None if it can't be decoded.
 
     The metadata is an int16 version and a ConsumerProtocolSubscription. Every version begins with
     the fields of version 0, and some clients send a newer number without the newer fields, so it
-    is read as version 0 whatever it says.
+    is read as version 0 whatever the number.
     """
     reader = Reader(metadata)
     try:
@@ -32,11 +32,11 @@ def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
     return frozenset(subscription.topics)
 
 
-def wants_the_same(protocol_type: str | None, before: bytes, now: bytes) -> bool:
-    """Whether metadata `now` asks for what metadata `before` asked for.
+def is_same_subscription(protocol_type: str | None, before: bytes, now: bytes) -> bool:
+    """Whether metadata `now` means the same subscription as metadata `before`.
 
-    Consumers put what they own into their metadata, which a restarted one no longer knows, so
-    theirs are compared by topics.
+    Metadata of consumers includes the partitions that they own, which a restarted one no longer
+    knows, so it is compared by topics.
     """
     if before == now:
         return True

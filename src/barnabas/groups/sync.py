@@ -34,7 +34,8 @@ def sync(
         return
     is_repeated = member_id in group.syncing
     if is_repeated:
-        # The client has come again, so it no longer waits for this answer; it gets one anyway.
+        # The client has sent another request, so it no longer waits for this one. Every request
+        # gets a response, though.
         displaced = SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
         decision.reply(group.syncing[member_id], displaced)
     group.syncing[member_id] = token
@@ -60,7 +61,7 @@ def _check(group: Group, request: SyncGroupRequest) -> ErrorCode:
 
 
 def hand_out_assignments(group: Group, decision: CoordinatorDecision, now_ms: int) -> None:
-    """The group's image has just been persisted: if it is what members wait for, hand it out."""
+    """A generation was persisted: if it is the current one, answer the parked syncs."""
     persisted = group.image.metadata
     if (
         persisted is None

@@ -1,9 +1,9 @@
-"""TxnOffsetCommit: remember how far a group has read, if a transaction is committed.
+"""TxnOffsetCommit: store the offsets of a group if a transaction commits.
 
-The offsets become part of the transaction, so they are as good as not there until it ends. A
-client of version 3 or later tells which member of which generation it commits for, so that one
-that was replaced can't go on; the others may commit whenever they like. Unlike a plain commit it
-is no sign of life, and is not refused between join and sync.
+The offsets become part of the transaction and are not visible until it commits. A client of version
+3 or later sends its member id and generation, so that a replaced member is fenced; older clients
+may always commit. Unlike a plain commit it does not restart the member's session, and is not
+refused between join and sync.
 """
 
 from collections.abc import Callable
@@ -79,7 +79,7 @@ def txn_commit(
 
 
 def _failed(response: TxnOffsetCommitResponse, error: ErrorCode) -> TxnOffsetCommitResponse:
-    """What would have been well is not; what was refused stays so."""
+    """Partitions that would have succeeded get `error`; the others keep theirs."""
     return TxnOffsetCommitResponse(
         topics=[
             TxnOffsetCommitResponseTopic(

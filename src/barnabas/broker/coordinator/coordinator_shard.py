@@ -230,7 +230,7 @@ class CoordinatorShard(ABC, Generic[DecisionT]):
         if self._refusal is not ErrorCode.NONE:
             return  # what has come before is not replayed yet
         in_flight = self._in_flight
-        while in_flight and in_flight[0].next_offset <= self.partition.high_watermark:
+        while in_flight and self._is_committed(in_flight[0].next_offset):
             first = in_flight.popleft()
             follow_up = self._committed(first.decision)
             self.replayed_offset = first.next_offset
@@ -244,6 +244,9 @@ class CoordinatorShard(ABC, Generic[DecisionT]):
             if self._overdue is None:
                 self._watch_for_overdue()
         self._arm()
+
+    def _is_committed(self, next_offset: int) -> bool:
+        return next_offset <= self.partition.high_watermark
 
     def _moved(self, waiter: "Future[None]") -> None:
         self._waiter = None
