@@ -3,7 +3,6 @@
 from asyncio import Future, get_running_loop
 from itertools import count
 
-from barnabas.broker.replica.partition import Partition
 from barnabas.coordination.decision import CoordinatorRecord, ProducerIdAndEpoch
 from barnabas.log import AppendInfo, Log, LogConfig
 from barnabas.metadata.image import CONSUMER_OFFSETS, MetadataImage
@@ -30,10 +29,8 @@ def offsets_image(partitions: int, *topics: str) -> MetadataImage:
     return image
 
 
-class FakePartition(Partition):
+class FakePartition:
     """Its own log is real. What is appended is committed when `commit` says so, or at once."""
-
-    __slots__ = ("_waiting", "commits_at_once", "disk", "leads", "refusal")
 
     def __init__(self, index: int = 0, leader_epoch: int = 1, segment_bytes: int = 1 << 20) -> None:
         self.topic = CONSUMER_OFFSETS
@@ -47,12 +44,19 @@ class FakePartition(Partition):
         self.high_watermark = 0
         self.commits_at_once = True
         self.refusal: Exception | None = None
-        self._refusal_logged_ms = None
+        self.refusals: list[Exception] = []
         self._waiting: list[tuple[int, Future[None]]] = []
 
     @property
     def is_leader(self) -> bool:
         return self.leads
+
+    @property
+    def appender(self) -> "FakePartition":
+        return self
+
+    def log_refusal(self, error: Exception, _now_ms: int) -> None:
+        self.refusals.append(error)
 
     # -- what a coordinator asks -------------------------------------------------------------------
 

@@ -100,16 +100,16 @@ def _any_epoch_ends(
 # -- the leader of a partition ---------------------------------------------------------------------
 
 
-def _enlisted(
+def _verified(
     self: TransactionVerification, *arguments: Any, adds: bool, done: Done, **_fields: Any
 ) -> None:
     if adds:
-        original_when_enlisted(self, *arguments, adds=adds, done=done)
+        original_when_verified(self, *arguments, adds=adds, done=done)
     else:
         done(ErrorCode.NONE)
 
 
-original_when_enlisted = TransactionVerification.when_enlisted
+original_when_verified = TransactionVerification.when_verified
 
 
 def _lost_for_good(self: TransactionIndex) -> None:
@@ -176,7 +176,7 @@ VARIANTS: dict[str, Variant] = {
         "transactions",
     ),
     "write for a transaction without asking its coordinator": Variant(
-        [patch.object(TransactionVerification, "when_enlisted", _enlisted)], "transactions"
+        [patch.object(TransactionVerification, "when_verified", _verified)], "transactions"
     ),
     "let a marker pass what is being verified": Variant(
         [patch.object(TransactionVerification, "transaction_ended", lambda *_: None)],

@@ -16,7 +16,7 @@ from barnabas.broker.follower.replica_session import Followed
 from barnabas.broker.net.peer_authorization import PeerAuthorization
 from barnabas.broker.quorum.writer import Writer
 from barnabas.broker.replica.partition import Partition
-from barnabas.broker.replica.replica_trust import NO_DOUBT
+from barnabas.broker.replica.replica_doubt import ReplicaDoubt
 from barnabas.controller import liveness, lost_replicas, partition_changes, registrations
 from barnabas.log.directory import data_directory
 from barnabas.log.log import Log
@@ -284,7 +284,8 @@ VARIANTS: dict[str, Variant] = {
         "power",
     ),
     "trust every directory": Variant(
-        [patch("barnabas.broker.replica.partitions.examine", lambda *_, **__: NO_DOUBT)], "damage"
+        [patch("barnabas.broker.replica.partitions.examine", lambda *_, **__: ReplicaDoubt())],
+        "damage",
     ),
     "believe a log after a loss of power that was not flushed": Variant(
         [patch.object(Log, "is_flush_marked", _Always())], "power"

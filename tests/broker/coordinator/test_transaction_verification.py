@@ -79,7 +79,7 @@ class Stage:
     def enlist(
         self, partition: FakePartition, who: str, *, epoch: int = 0, adds: bool = False
     ) -> None:
-        self.transaction_verification.when_enlisted(
+        self.transaction_verification.when_verified(
             partition,
             "tx",
             PRODUCER,

@@ -63,7 +63,7 @@ def reader(local_node: Node) -> Reader:
 
 
 def put(partition: Partition, value: bytes) -> None:
-    partition.append(bytearray(batch(value)), now_ms())
+    partition.appender.append(bytearray(batch(value)), now_ms())
 
 
 def test_an_append_ends_it(reader: Reader) -> None:

@@ -88,16 +88,18 @@ class Reader:
             base_sequence=sequence,
             transactional=True,
         )
-        return self.partition.append(bytearray(records), now_ms(), enlisted=True).base_offset
+        return self.partition.appender.append(
+            bytearray(records), now_ms(), verified=True
+        ).base_offset
 
     def end(self, producer_id: int, epoch: int = 0, *, commit: bool) -> int:
         type_ = ControlType.COMMIT if commit else ControlType.ABORT
-        info = self.partition.append_marker(producer_id, epoch, 0, type_, 0, now_ms())
+        info = self.partition.appender.append_marker(producer_id, epoch, 0, type_, 0, now_ms())
         assert info is not None
         return info.base_offset
 
     def put(self) -> int:
-        return self.partition.append(bytearray(batch(b"plain")), now_ms()).base_offset
+        return self.partition.appender.append(bytearray(batch(b"plain")), now_ms()).base_offset
 
 
 @pytest.fixture
@@ -225,7 +227,9 @@ def test_offsets_of_committed_records(reader: Reader) -> None:
     assert list_offset(reader, before, 1) == plain
     assert list_offset(reader, now_ms() + 1000, 1) == -1
     future = batch(b"v", producer_id=162, producer_epoch=0, base_sequence=0, transactional=True)
-    newest = reader.partition.append(bytearray(future), now_ms(), enlisted=True).base_offset
+    newest = reader.partition.appender.append(
+        bytearray(future), now_ms(), verified=True
+    ).base_offset
     assert list_offset(reader, MAX_TIMESTAMP, 0) <= newest
     assert list_offset(reader, MAX_TIMESTAMP, 1) < open_
     marker = reader.end(161, commit=True)

@@ -8,6 +8,7 @@ from barnabas.broker.follower.follower_log import truncate
 from barnabas.broker.replica.append_limits import AppendLimits
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partition_host import PartitionHost
+from barnabas.broker.replica.replica_doubt import ReplicaDoubt
 from barnabas.broker.runtime.clock import Clock
 from barnabas.log import Log, LogConfig, StorageError
 from barnabas.metadata.image import PartitionImage
@@ -46,7 +47,7 @@ def test_what_can_not_be_cut_is_still_known_by_its_epoch() -> None:
 
 def test_a_replica_that_the_disk_keeps_from_following_tries_again() -> None:
     disk, partition = replica()
-    partition.suspect_from = 1
+    partition.doubt.suspect_from = 1
     with pytest.raises(StorageError, match="No space left"):
         partition.apply(LED_BY_2)
     assert partition.partition_epoch == -1
@@ -61,7 +62,7 @@ LED_BY_1 = PartitionImage(0, [1, 2], [1], 1, 6, 6)
 def test_a_replica_in_doubt_leads_only_if_nobody_can_stand_in_for_it() -> None:
     disk, partition = replica()
     disk.capacity = 1 << 30
-    partition.doubt = "it has lost something"
+    partition.doubt.reason = "it has lost something"
     assert partition.apply(LED_BY_1)
     assert not partition.is_leader
     assert partition.must_lead_in_doubt(), "so that it looks again at what is agreed"
@@ -77,7 +78,7 @@ def test_a_replica_in_doubt_leads_only_if_nobody_can_stand_in_for_it() -> None:
 def test_a_doubt_stays_until_what_is_suspect_is_cut_off() -> None:
     disk, partition = replica()
     partition.leader_id = 2
-    partition.doubt, partition.suspect_from = "it has lost something", 1
+    partition.doubt = ReplicaDoubt("it has lost something", 1)
     with pytest.raises(StorageError, match="No space left"):
         partition.doubt_settled()
     assert partition.doubt

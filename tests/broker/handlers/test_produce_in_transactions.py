@@ -36,8 +36,8 @@ class _Partition:
     def high_watermark(self) -> int:
         return self.log.log_end_offset
 
-    def append(self, _records: Any, _now_ms: int, *, enlisted: bool) -> AppendInfo:
-        assert enlisted
+    def append(self, _records: Any, _now_ms: int, *, verified: bool) -> AppendInfo:
+        assert verified
         return AppendInfo(9, 9, -1, 0)
 
 
@@ -52,7 +52,7 @@ class _Node:
         self.lifecycle = SimpleNamespace(is_cut_off=False)
         self.waiting: list[Done] = []
 
-    def when_enlisted(self, *_: Any, adds: bool, done: Done) -> None:
+    def when_verified(self, *_: Any, adds: bool, done: Done) -> None:
         assert adds
         self.waiting.append(done)
 
@@ -75,7 +75,7 @@ def _answers(response: ProduceResponse) -> list[PartitionProduceResponse]:
     return response.responses[0].partition_responses
 
 
-def test_all_are_answered_when_the_last_is_enlisted() -> None:
+def test_all_are_answered_when_the_last_is_verified() -> None:
     async def scenario() -> None:
         node = _Node([_Partition(), _Partition()])
         answer = _begin(node)
@@ -90,7 +90,7 @@ def test_all_are_answered_when_the_last_is_enlisted() -> None:
     asyncio.run(scenario())
 
 
-def test_what_was_stored_may_be_lost_while_the_others_are_enlisted() -> None:
+def test_what_was_stored_may_be_lost_while_the_others_are_verified() -> None:
     """It has followed somebody else, and perhaps leads again, without the batch."""
 
     async def scenario() -> None:

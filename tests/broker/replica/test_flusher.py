@@ -76,7 +76,7 @@ def run(path: Path, config: LogConfig, test: Test) -> None:
 
 def put(partition: Partition, *values: bytes) -> "asyncio.Future[None] | None":
     """Append, and say what to wait for."""
-    info = partition.append(bytearray(batch(*values)), now_ms())
+    info = partition.appender.append(bytearray(batch(*values)), now_ms())
     return partition.committed(info.last_offset + 1)
 
 

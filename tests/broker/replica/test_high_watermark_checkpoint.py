@@ -3,7 +3,7 @@
 import pytest
 
 from barnabas.broker.replica.high_watermark_checkpoint import HighWatermarkCheckpoint
-from barnabas.broker.replica.partition import Partition
+from barnabas.broker.replica.replica_doubt import ReplicaDoubt
 from tests.log.memory_disk import MemoryDisk
 
 PATH = "data/replication-offset-checkpoint"
@@ -11,17 +11,15 @@ ID = bytes(range(16))
 HEX = ID.hex()
 
 
-class Stub(Partition):
+class Stub:
     """As much of a replica as the file is about."""
-
-    __slots__ = ()
 
     def __init__(self, topic: str, index: int, high_watermark: int) -> None:
         self.topic = topic
         self.topic_id = ID
         self.index = index
         self.high_watermark = high_watermark
-        self.doubt = ""
+        self.doubt = ReplicaDoubt()
         self.deleted = False
 
 
@@ -81,12 +79,12 @@ def test_a_replica_in_doubt_keeps_its_line() -> None:
     written(disk, watermarks)
     again = HighWatermarkCheckpoint(disk, "data")
     empty = Stub("t", 0, 0)
-    empty.doubt = "its directory is gone"
+    empty.doubt.reason = "its directory is gone"
     again.opened(empty)
     again.moved[empty] = None
     assert again.draft() is None
     assert again.acknowledged("t", ID, 0) == 500
-    empty.doubt = ""
+    empty.doubt.settle()
     assert written(disk, again) == f"1\n1\nt 0 0 {HEX}\n"
 
 

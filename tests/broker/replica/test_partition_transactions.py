@@ -7,7 +7,8 @@ import pytest
 
 from barnabas.broker.follower.follower_log import append_fetched, take_over_bounds, truncate
 from barnabas.broker.replica.append_limits import AppendLimits
-from barnabas.broker.replica.partition import AppendRefused, Partition
+from barnabas.broker.replica.leader_appender import AppendRefused
+from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partition_host import PartitionHost
 from barnabas.broker.runtime.clock import Clock
 from barnabas.log import AppendInfo, Log, LogConfig
@@ -50,7 +51,7 @@ class Replica:
         image = PartitionImage(0, [1, 2], isr or [1, 2], leader, self._epoch, self._epoch)
         self.partition.apply(image)
 
-    def write(self, sequence: int = 0, epoch: int = 0, *, enlisted: bool = True) -> AppendInfo:
+    def write(self, sequence: int = 0, epoch: int = 0, *, verified: bool = True) -> AppendInfo:
         records = batch(
             b"v",
             producer_id=PRODUCER,
@@ -58,7 +59,7 @@ class Replica:
             base_sequence=sequence,
             transactional=True,
         )
-        return self.partition.append(bytearray(records), NOW_MS, enlisted=enlisted)
+        return self.partition.appender.append(bytearray(records), NOW_MS, verified=verified)
 
     def end(
         self,
@@ -67,7 +68,7 @@ class Replica:
         coordinator_epoch: int = 0,
         commit: bool = True,
     ) -> AppendInfo | None:
-        return self.partition.append_marker(
+        return self.partition.appender.append_marker(
             PRODUCER,
             epoch,
             coordinator_epoch,
@@ -92,20 +93,20 @@ def replica() -> Iterator[Replica]:
 
 def test_a_write_needs_a_transaction(replica: Replica) -> None:
     with pytest.raises(InvalidBatch) as refused:
-        replica.write(enlisted=False)
+        replica.write(verified=False)
     assert refused.value.error_code == ErrorCode.INVALID_TXN_STATE
     assert replica.log.log_end_offset == 0
     replica.write()
-    replica.write(1, enlisted=False)
+    replica.write(1, verified=False)
     replica.end()
     with pytest.raises(InvalidBatch) as refused:
-        replica.write(2, enlisted=False)
+        replica.write(2, verified=False)
     assert refused.value.error_code == ErrorCode.INVALID_TXN_STATE
 
 
 def test_a_retry_is_a_retry_in_a_transaction_too(replica: Replica) -> None:
     original = replica.write()
-    assert replica.write(enlisted=False) == original
+    assert replica.write(verified=False) == original
     assert replica.log.log_end_offset == 1
 
 
@@ -113,10 +114,10 @@ def test_plain_records_do_not_mix_in(replica: Replica) -> None:
     replica.write()
     plain = batch(b"v", producer_id=PRODUCER, producer_epoch=0, base_sequence=1)
     with pytest.raises(InvalidBatch) as refused:
-        replica.partition.append(bytearray(plain), NOW_MS)
+        replica.partition.appender.append(bytearray(plain), NOW_MS)
     assert refused.value.error_code == ErrorCode.INVALID_TXN_STATE
     replica.end()
-    replica.partition.append(bytearray(plain), NOW_MS)
+    replica.partition.appender.append(bytearray(plain), NOW_MS)
 
 
 def test_what_is_stable_follows_what_is_committed(replica: Replica) -> None:
@@ -200,7 +201,7 @@ def test_the_brokers_own_records_in_a_transaction(replica: Replica) -> None:
             producer_epoch=epoch,
             transactional=True,
         )
-        return replica.partition.append_internal(made, parse_header(made), NOW_MS)
+        return replica.partition.appender.append_internal(made, parse_header(made), NOW_MS)
 
     first = append(1).base_offset
     append(1)
@@ -224,7 +225,7 @@ def test_a_follower_knows_what_is_stable(replica: Replica) -> None:
         take_over_bounds(follower.partition, high_watermark, 0)
         assert follower.partition.last_stable_offset == stable
     assert len(follower.log.producer_state.aborted_transactions(0, 3)) == 1
-    follower.partition._host.loop.close()
+    follower.partition.host.loop.close()
 
 
 def test_a_follower_that_lost_the_marker_waits_for_it_again(replica: Replica) -> None:
@@ -246,8 +247,8 @@ def test_nothing_overtakes_the_first_batch(replica: Replica) -> None:
     refused = batch(
         b"v", producer_id=PRODUCER, producer_epoch=0, base_sequence=0, transactional=True
     )
-    replica.partition.hold_back(refused, ErrorCode.CONCURRENT_TRANSACTIONS, NOW_MS)
-    replica.partition.hold_back(None, ErrorCode.CONCURRENT_TRANSACTIONS, NOW_MS)
+    replica.partition.appender.hold_back(refused, ErrorCode.CONCURRENT_TRANSACTIONS, NOW_MS)
+    replica.partition.appender.hold_back(None, ErrorCode.CONCURRENT_TRANSACTIONS, NOW_MS)
     with pytest.raises(AppendRefused) as refused_too:
         replica.write(1)
     assert refused_too.value.error_code == ErrorCode.CONCURRENT_TRANSACTIONS
@@ -262,5 +263,5 @@ def test_who_lacks_the_end_of_an_earlier_transaction_leads_no_more(replica: Repl
         replica.write(epoch=2)
     assert refused.value.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     with pytest.raises(InvalidBatch) as invalid:
-        replica.write(epoch=2, enlisted=False)
+        replica.write(epoch=2, verified=False)
     assert invalid.value.error_code == ErrorCode.INVALID_TXN_STATE

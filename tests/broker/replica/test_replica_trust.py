@@ -4,7 +4,8 @@ from random import Random
 
 import pytest
 
-from barnabas.broker.replica.replica_trust import NO_DOUBT, POWER_LOST, accept_alone, examine
+from barnabas.broker.replica.replica_doubt import ReplicaDoubt
+from barnabas.broker.replica.replica_trust import POWER_LOST, accept_alone, examine
 from barnabas.log import FLUSH_MARK, Log, LogConfig
 from tests.log.batches import put, readable
 from tests.log.memory_disk import MemoryDisk
@@ -18,7 +19,7 @@ def test_a_whole_log_is_vouched_for() -> None:
     disk = MemoryDisk()
     filled(disk, vouched=False)
     log = opened(disk)
-    assert examine(log, COUNT, was_there=True, power_lost=False) == NO_DOUBT
+    assert examine(log, COUNT, was_there=True, power_lost=False) == ReplicaDoubt()
 
 
 def test_a_hole_is_a_reason_to_doubt() -> None:
@@ -28,7 +29,7 @@ def test_a_hole_is_a_reason_to_doubt() -> None:
     log = opened(disk)
     finding = examine(log, COUNT, was_there=True, power_lost=False)
     first = log.lost_ranges.first_offset
-    assert f"lost offsets {first} to {first}" in finding.doubt
+    assert f"lost offsets {first} to {first}" in finding.reason
     assert finding.suspect_from == first
 
 
@@ -41,17 +42,19 @@ def test_a_log_that_ends_before_what_it_had_acknowledged(was_there: bool) -> Non
     log = opened(disk)
     end = log.log_end_offset
     finding = examine(log, COUNT, was_there=was_there, power_lost=False)
-    assert (f"ends at {end}" if was_there else "directory is gone") in finding.doubt
-    assert f"all below {COUNT}" in finding.doubt
+    assert (f"ends at {end}" if was_there else "directory is gone") in finding.reason
+    assert f"all below {COUNT}" in finding.reason
     assert finding.suspect_from == end
-    assert examine(log, end, was_there=True, power_lost=False) == NO_DOUBT
+    assert examine(log, end, was_there=True, power_lost=False) == ReplicaDoubt()
 
 
 def test_after_a_loss_of_power_only_flushed_logs_are_believed() -> None:
     disk = MemoryDisk()
     filled(disk, vouched=False)
     log = opened(disk, power_lost=True)
-    assert examine(log, COUNT, was_there=True, power_lost=True) == (POWER_LOST, 0, True)
+    assert examine(log, COUNT, was_there=True, power_lost=True) == ReplicaDoubt(
+        POWER_LOST, 0, lacks_end=True
+    )
     log.configure(FLUSHED)
     assert log.flusher.lacks_mark
     log.flusher.flush()
@@ -59,8 +62,8 @@ def test_after_a_loss_of_power_only_flushed_logs_are_believed() -> None:
     log.abandon()
     disk.power_loss(Random(1))
     log = opened(disk, power_lost=True, config=FLUSHED)
-    assert examine(log, COUNT, was_there=True, power_lost=True) == NO_DOUBT
-    assert examine(log, COUNT + 1, was_there=True, power_lost=True).doubt
+    assert examine(log, COUNT, was_there=True, power_lost=True) == ReplicaDoubt()
+    assert examine(log, COUNT + 1, was_there=True, power_lost=True).reason
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -80,7 +80,7 @@ class LostReplicas:
     def doubt(self, partition: Partition) -> None:
         """A replica can't vouch for what it has acknowledged: `PartitionHost.on_doubt`."""
         name = f"{partition.topic}-{partition.index}"
-        logger.error("%s: %s", name, partition.doubt)
+        logger.error("%s: %s", name, partition.doubt.reason)
         self._report((partition.topic_id, partition.index), _Report(name, partition))
 
     def offline(self, topic: str, topic_id: bytes, index: int) -> None:
@@ -124,7 +124,7 @@ class LostReplicas:
             lambda: defaultdict(list)
         )
         for (topic_id, index), report in told.items():
-            lacks_end = report.partition is not None and report.partition.lacks_end
+            lacks_end = report.partition is not None and report.partition.doubt.lacks_end
             directory = LOST_DIRECTORY if lacks_end else OFFLINE_DIRECTORY
             directories[directory][topic_id].append(PartitionData(index))
         return AssignReplicasToDirsRequest(

@@ -1,6 +1,7 @@
 """The coordinators of groups and transactions, in the partitions of their topics led here.
 
 coordinator                                         which shards this node leads, and loading them
+leader_partition                                    a partition, as coordinators use it
 coordinator_shard                                   one shard: decide, append, wait, replay
 group_coordinator, group_coordinator_shard          consumer groups and committed offsets
 transaction_coordinator, transaction_coordinator_shard   transactions

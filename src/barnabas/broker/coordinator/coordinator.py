@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from barnabas.broker.coordinator.coordinator_shard import CoordinatorShard
+from barnabas.broker.coordinator.leader_partition import LeaderPartition
 from barnabas.broker.coordinator.stored_records import batch_slices
-from barnabas.broker.replica.partition import Partition
 from barnabas.coordination.coordinator_partition import partition_of
 from barnabas.coordination.record_format import CorruptRecord
 from barnabas.log import StorageError
@@ -51,7 +51,7 @@ class Coordinator(ABC, Generic[ShardT]):
         self._loader: Task[None] | None = None
 
     @abstractmethod
-    def _new_shard(self, partition: Partition) -> ShardT: ...
+    def _new_shard(self, partition: LeaderPartition) -> ShardT: ...
 
     @property
     def shards(self) -> Iterable[ShardT]:
@@ -70,7 +70,7 @@ class Coordinator(ABC, Generic[ShardT]):
 
     # -- leadership --------------------------------------------------------------------------------
 
-    def leader_changed(self, partition: Partition) -> None:
+    def leader_changed(self, partition: LeaderPartition) -> None:
         """A partition of any topic has another leader, another epoch, or is gone."""
         if partition.topic != self._topic:
             return
@@ -79,7 +79,7 @@ class Coordinator(ABC, Generic[ShardT]):
         elif (shard := self._shards.get(partition.index)) and shard.partition is partition:
             self.resigned(partition.index)
 
-    def became_leader(self, partition: Partition) -> None:
+    def became_leader(self, partition: LeaderPartition) -> None:
         """This node leads a partition of the topic, or leads it in a newer epoch.
 
         Somebody else may have led in between, so what was known in an older epoch is void.

@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from barnabas.broker.replica.partition import Partition
+from barnabas.broker.coordinator.leader_partition import LeaderPartition
 from barnabas.broker.runtime.clock import Clock
 from barnabas.coordination.decision import CoordinatorDecision, ProducerIdAndEpoch, Reply
 from barnabas.log import StorageError
@@ -52,7 +52,11 @@ class CoordinatorShard(ABC, Generic[DecisionT]):
     """The shell of one pure shard. What is particular to a shard is in the subclasses."""
 
     def __init__(
-        self, partition: Partition, loop: AbstractEventLoop, clock: Clock, commit_timeout_ms: int
+        self,
+        partition: LeaderPartition,
+        loop: AbstractEventLoop,
+        clock: Clock,
+        commit_timeout_ms: int,
     ) -> None:
         self.partition = partition
         self.leader_epoch = partition.leader_epoch
@@ -216,7 +220,7 @@ class CoordinatorShard(ABC, Generic[DecisionT]):
             producer_epoch=producer_epoch,
             transactional=decision.producer is not None,
         )
-        info = self.partition.append_internal(batch, parse_header(batch), time_ms)
+        info = self.partition.appender.append_internal(batch, parse_header(batch), time_ms)
         return info.last_offset + 1
 
     def _put_in_flight(self, decision: DecisionT, next_offset: int) -> None:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from barnabas.broker.coordinator.coordinator import Coordinator
 from barnabas.broker.coordinator.group_coordinator_shard import GroupCoordinatorShard
-from barnabas.broker.replica.partition import Partition
+from barnabas.broker.coordinator.leader_partition import LeaderPartition
 from barnabas.broker.runtime.clock import Clock
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.groups import GroupConfig, GroupShard
@@ -32,7 +32,7 @@ class GroupCoordinator(Coordinator[GroupCoordinatorShard]):
         self._memory = GroupMemory(self._config.group_metadata_max_bytes)
         self._commit_timeout_ms = config.number("offsets.commit.timeout.ms")
 
-    def _new_shard(self, partition: Partition) -> GroupCoordinatorShard:
+    def _new_shard(self, partition: LeaderPartition) -> GroupCoordinatorShard:
         return GroupCoordinatorShard(
             partition,
             GroupShard(self._config, self._new_member_suffix, self._memory),
@@ -48,7 +48,7 @@ class GroupCoordinator(Coordinator[GroupCoordinatorShard]):
             shard.topics_deleted(names)
 
     def transaction_ended(
-        self, partition: Partition, next_offset: int, producer_id: int, is_commit: bool
+        self, partition: LeaderPartition, next_offset: int, producer_id: int, is_commit: bool
     ) -> None:
         """A marker was appended to a partition of any topic, before `next_offset`.
 

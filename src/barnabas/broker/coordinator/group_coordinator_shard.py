@@ -4,7 +4,7 @@ from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable, Collection, Sequence
 
 from barnabas.broker.coordinator.coordinator_shard import CoordinatorShard
-from barnabas.broker.replica.partition import Partition
+from barnabas.broker.coordinator.leader_partition import LeaderPartition
 from barnabas.broker.runtime.clock import Clock
 from barnabas.coordination.decision import CoordinatorDecision, Reply
 from barnabas.coordination.record_format import CorruptRecord
@@ -22,7 +22,7 @@ _SWEEP_AFTER_S = 600
 class GroupCoordinatorShard(CoordinatorShard[CoordinatorDecision]):
     def __init__(
         self,
-        partition: Partition,
+        partition: LeaderPartition,
         groups: GroupShard,
         loop: AbstractEventLoop,
         clock: Clock,

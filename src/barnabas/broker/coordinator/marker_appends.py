@@ -9,7 +9,8 @@ from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable
 from functools import partial
 
-from barnabas.broker.replica.partition import AppendRefused, Partition
+from barnabas.broker.replica.leader_appender import AppendRefused
+from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partitions import Partitions
 from barnabas.broker.runtime.clock import Clock
 from barnabas.log import StorageError
@@ -92,7 +93,7 @@ class MarkerAppends:
         committed = marker.transaction_result
         time_ms = self._clock.now_ms()
         try:
-            info = partition.append_marker(
+            info = partition.appender.append_marker(
                 marker.producer_id,
                 marker.producer_epoch,
                 marker.coordinator_epoch,

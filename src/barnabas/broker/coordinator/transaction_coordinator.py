@@ -4,11 +4,11 @@ from asyncio import AbstractEventLoop
 from collections.abc import Callable, Collection
 
 from barnabas.broker.coordinator.coordinator import Coordinator
+from barnabas.broker.coordinator.leader_partition import LeaderPartition
 from barnabas.broker.coordinator.transaction_coordinator_shard import (
     MarkerWriter,
     TransactionCoordinatorShard,
 )
-from barnabas.broker.replica.partition import Partition
 from barnabas.broker.runtime.clock import Clock
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.metadata.image import TRANSACTION_STATE, MetadataImage
@@ -36,7 +36,7 @@ class TransactionCoordinator(Coordinator[TransactionCoordinatorShard]):
         )
         self._commit_timeout_ms = config.number("offsets.commit.timeout.ms")
 
-    def _new_shard(self, partition: Partition) -> TransactionCoordinatorShard:
+    def _new_shard(self, partition: LeaderPartition) -> TransactionCoordinatorShard:
         return TransactionCoordinatorShard(
             partition,
             TransactionShard(self._config, self._new_producer_id),

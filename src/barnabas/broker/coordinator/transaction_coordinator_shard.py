@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from barnabas.broker.coordinator.coordinator_shard import CoordinatorShard
-from barnabas.broker.replica.partition import Partition
+from barnabas.broker.coordinator.leader_partition import LeaderPartition
 from barnabas.broker.runtime.clock import Clock
 from barnabas.coordination.decision import Reply
 from barnabas.records.batch import BatchHeader
@@ -29,7 +29,7 @@ class MarkerWriter(Protocol):
 class TransactionCoordinatorShard(CoordinatorShard[TransactionDecision]):
     def __init__(
         self,
-        partition: Partition,
+        partition: LeaderPartition,
         transactions: TransactionShard,
         loop: AbstractEventLoop,
         clock: Clock,

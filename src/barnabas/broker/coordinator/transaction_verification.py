@@ -18,9 +18,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
+from barnabas.broker.coordinator.leader_partition import LeaderPartition
 from barnabas.broker.coordinator.transaction_coordinator import TransactionCoordinator
 from barnabas.broker.net.peers import Peers, PeerUnavailable
-from barnabas.broker.replica.partition import Partition
 from barnabas.broker.runtime.clock import Clock
 from barnabas.coordination.coordinator_partition import partition_of
 from barnabas.log import StorageError
@@ -52,8 +52,8 @@ UNAVAILABLE = frozenset(
 """What will be different a moment later."""
 
 Done = Callable[[ErrorCode], None]
-Key = tuple[Partition, int, int]
-"""Partition, producer id and epoch."""
+Key = tuple[LeaderPartition, int, int]
+"""LeaderPartition, producer id and epoch."""
 
 
 @dataclass(slots=True)
@@ -89,9 +89,9 @@ class TransactionVerification:
         self._asked: dict[Key, _Asked] = {}
         self._to_ask: list[_Asked] = []
 
-    def when_enlisted(
+    def when_verified(
         self,
-        partition: Partition,
+        partition: LeaderPartition,
         transactional_id: str,
         producer_id: int,
         producer_epoch: int,
@@ -119,7 +119,7 @@ class TransactionVerification:
             self._ask(asked)
 
     def transaction_ended(
-        self, partition: Partition, _next_offset: int, producer_id: int, _is_commit: bool
+        self, partition: LeaderPartition, _next_offset: int, producer_id: int, _is_commit: bool
     ) -> None:
         """It has a marker here now: what was verified of it counts no more."""
         for key, asked in list(self._asked.items()):
@@ -243,7 +243,9 @@ class TransactionVerification:
             self._ask(asked)
 
 
-def _is_known(partition: Partition, producer_id: int, producer_epoch: int) -> ErrorCode | None:
+def _is_known(
+    partition: LeaderPartition, producer_id: int, producer_epoch: int
+) -> ErrorCode | None:
     """NONE if the transaction goes on here already; None if that is to be asked."""
     try:
         offset = partition.log.producer_state.ongoing_transaction(producer_id, producer_epoch)

@@ -7,7 +7,7 @@ once the records are committed, and refused when fewer replicas than `min.insync
 sync. Clients do not write to internal topics.
 
 Before the first batch of a transaction is stored in a partition, its coordinator is asked whether
-that may be (`enlistment`); meanwhile other requests go on.
+that may be (`transaction_verification`); meanwhile other requests go on.
 """
 
 from asyncio import Future
@@ -17,8 +17,9 @@ from typing import Any
 from barnabas.broker.coordinator.transaction_verification import UNAVAILABLE
 from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.node import Node
+from barnabas.broker.replica.leader_appender import AppendRefused
 from barnabas.broker.replica.leadership import TELLS_LEADER, partition_image
-from barnabas.broker.replica.partition import AppendRefused, Partition
+from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partitions import Replicas
 from barnabas.log import StorageError
 from barnabas.metadata.image import INTERNAL_TOPICS
@@ -158,18 +159,18 @@ class _Production:
             return
         before = self._waiting_batches
         self._waiting_batches += 1
-        self._node.transaction_verification.when_enlisted(
+        self._node.transaction_verification.when_verified(
             partition,
             transactional_id,
             header.producer_id,
             header.producer_epoch,
             adds=self._context.version >= _ADDS_FROM,
-            done=partial(self._enlisted_in, partition, data, answer),
+            done=partial(self._verified_in, partition, data, answer),
         )
         if self._waiting_batches > before:
             data.records = bytearray(data.records or b"")  # the frame is gone by then
 
-    def _enlisted_in(
+    def _verified_in(
         self,
         partition: Partition,
         data: PartitionProduceData,
@@ -177,7 +178,7 @@ class _Production:
         error: ErrorCode,
     ) -> None:
         if error is ErrorCode.NONE:
-            self._append(partition, data, answer, enlisted=True)
+            self._append(partition, data, answer, verified=True)
         else:
             for_client = _for_client(error, self._context.version)
             answer.error_code = for_client
@@ -197,7 +198,7 @@ class _Production:
         data: PartitionProduceData,
         answer: PartitionProduceResponse,
         *,
-        enlisted: bool = False,
+        verified: bool = False,
     ) -> None:
         acks = self._request.acks
         if acks == ACKS_ALL and partition.lacks_replicas:
@@ -208,7 +209,7 @@ class _Production:
             )
             return
         try:
-            info = partition.append(data.records, self._time_ms, enlisted=enlisted)
+            info = partition.appender.append(data.records, self._time_ms, verified=verified)
         except InvalidBatch as error:
             answer.error_code = error.error_code
             answer.error_message = str(error)
@@ -240,7 +241,7 @@ class _Production:
     ) -> None:
         """A batch can't be stored now, and will come again."""
         answer.error_code = error
-        partition.hold_back(data.records, error, self._time_ms)
+        partition.appender.hold_back(data.records, error, self._time_ms)
 
     def outcome(self) -> "ProduceResponse | Future[Any] | None":
         """The answer, which may take a while; none for acks=0. All batches have been given."""
@@ -252,7 +253,7 @@ class _Production:
     def _answer(self, answered: "Future[ProduceResponse | None]") -> None:
         for partition, answer, leader_epoch in self._waiting:
             if partition.leader_epoch != leader_epoch or not partition.is_leader:
-                # While the others were enlisted somebody else may have led, without this batch.
+                # While the others were verified somebody else may have led, without this batch.
                 answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
                 answer.base_offset = -1
         try:
@@ -292,7 +293,7 @@ class _Production:
 
 
 def _header(data: PartitionProduceData) -> BatchHeader | None:
-    """The header of the first batch, as far as it can be read; `Partition.append` looks closer."""
+    """The header of the first batch, as far as it can be read; `LeaderAppender` checks it."""
     records = data.records
     if records is None or len(records) < HEADER_SIZE:
         return None

@@ -3,8 +3,8 @@
 It is read and answered in place, without the request's and the response's objects, which is more
 than half of what such a small request costs. Anything out of the ordinary (several partitions,
 acks=0, an error of any kind) is left to `produce`, before anything is stored; both meet in
-`Partition.append`, and answer the same bytes. When the other replicas have to be waited for, the
-answer is made before, and sent when they have it.
+`LeaderAppender.append`, and answer the same bytes. When the other replicas have to be waited for,
+the answer is made before, and sent when they have it.
 """
 
 import struct
@@ -149,7 +149,7 @@ def _append(node: Node, partition: Partition, records: memoryview) -> AppendInfo
         return None  # others may wait for this partition, and were here first
     # Nothing is stored when it fails: the ordinary way meets the same error and reports it.
     try:
-        return partition.append(records, node.clock.now_ms())
+        return partition.appender.append(records, node.clock.now_ms())
     except InvalidBatch:
         return None
     except StorageError:

@@ -39,7 +39,7 @@ def handle(
         known = partition_exists(node, topic, index)
         return ErrorCode.NONE if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
-    def enlisted(error: ErrorCode) -> None:
+    def verified(error: ErrorCode) -> None:
         error = _told(error, context.version) or shard.error
         if error is ErrorCode.NONE:
             shard.decide(
@@ -51,13 +51,13 @@ def handle(
         elif not answer.done():
             answer.set_result(_failed(request, error))
 
-    node.transaction_verification.when_enlisted(
+    node.transaction_verification.when_verified(
         shard.partition,
         request.transactional_id,
         request.producer_id,
         request.producer_epoch,
         adds=context.version >= _ADDS,
-        done=enlisted,
+        done=verified,
     )
     return answer
 

@@ -13,8 +13,9 @@ import logging
 from asyncio import Event
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Protocol
 
-from barnabas.broker.replica.partition import Partition
+from barnabas.broker.replica.replica_doubt import ReplicaDoubt
 from barnabas.log import Disk
 
 logger = logging.getLogger(__name__)
@@ -27,6 +28,17 @@ Mark = tuple[bytes, int]
 """The topic's id, and the high watermark."""
 
 
+class Replica(Protocol):
+    """As much of a partition as is written down."""
+
+    topic: str
+    topic_id: bytes
+    index: int
+    high_watermark: int
+    doubt: ReplicaDoubt
+    deleted: bool
+
+
 class HighWatermarkCheckpoint:
     """The high watermarks of all replicas of this node, as they are written down."""
 
@@ -36,7 +48,7 @@ class HighWatermarkCheckpoint:
         self._marks: dict[Key, Mark] = _read(disk, self._path)
         self._unclaimed = set(self._marks)
         """Listed, and not opened yet."""
-        self.moved: dict[Partition, None] = {}
+        self.moved: dict[Replica, None] = {}
         """Those whose high watermark has moved since `draft`."""
         self.is_stale = Event()
         """A replica is gone that is still listed: one of a new topic of that name must not be
@@ -49,7 +61,7 @@ class HighWatermarkCheckpoint:
         known_id, offset = self._marks.get((topic, index), (b"", 0))
         return offset if known_id == topic_id else 0
 
-    def opened(self, partition: Partition) -> None:
+    def opened(self, partition: Replica) -> None:
         key = partition.topic, partition.index
         self._unclaimed.discard(key)
         if key not in self._marks or self._marks[key][0] != partition.topic_id:

@@ -99,7 +99,7 @@ class IsrChanges:
             await sleep(self._check_s)
             for number, partition in enumerate(tuple(led)):
                 if partition.leading is not None and not partition.leading.is_alone:
-                    partition.look()
+                    partition.maybe_advance_high_watermark()
                     if partition.is_isr_change_due:
                         self.look(partition)
                 if number % _LOOKED_AT_ONCE == _LOOKED_AT_ONCE - 1:
@@ -179,7 +179,7 @@ class IsrChanges:
                 [member.node_id for member in change.isr],
                 error.name,
             )
-            partition.look()
+            partition.maybe_advance_high_watermark()
 
     def _request(self, changes: dict[Partition, IsrChange]) -> AlterPartitionRequest:
         topics: defaultdict[bytes, list[PartitionData]] = defaultdict(list)

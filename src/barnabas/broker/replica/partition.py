@@ -13,56 +13,23 @@ one epoch a partition leads or follows; all that waits for a commit ends with it
 
 import logging
 from asyncio import Future
-from contextlib import suppress
 
 from barnabas.broker.replica.append_limits import AppendLimits
 from barnabas.broker.replica.commit_waits import CommitWaits, Done
+from barnabas.broker.replica.leader_appender import LeaderAppender
 from barnabas.broker.replica.partition_host import PartitionHost
+from barnabas.broker.replica.replica_doubt import ReplicaDoubt
 from barnabas.broker.replica.watchers import ReplicaWatcher, Watcher
-from barnabas.log import AppendInfo, DeleteJob, Log, LogConfig, StorageError
+from barnabas.log import DeleteJob, Log, LogConfig, StorageError
 from barnabas.metadata.partition_image import RECOVERING, PartitionImage
-from barnabas.records.batch import (
-    HEADER_SIZE,
-    TRANSACTIONAL,
-    BatchHeader,
-    parse_header,
-    patch_max_timestamp,
-)
-from barnabas.records.control import ControlType, encode_end_marker
-from barnabas.records.errors import InvalidBatch
-from barnabas.records.validate import validate_batch
 from barnabas.replication import IsrChange, LeaderState
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.primitives import Buffer
 
 logger = logging.getLogger(__name__)
 
 _REFUSALS_LOGGED_EVERY_MS = 60_000
 _REJECTED = 3
 """How often a follower may be sent the same records, connections being what they are."""
-_EPOCH_GROWS = 2
-"""The transaction version from which on a producer's epoch grows with each transaction."""
-
-
-_SEQUENCE_ERRORS = frozenset(
-    {
-        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-        ErrorCode.INVALID_PRODUCER_EPOCH,
-        ErrorCode.INVALID_TXN_STATE,
-    }
-)
-"""What is wrong with a batch itself. Else it is refused since the one before it was, for now."""
-
-LOST_CONTACT = "this node has lost contact with the controller"
-"""Why a node refuses what it would else lead."""
-
-
-class AppendRefused(StorageError):  # noqa: N818 - says what has happened
-    """This node may not append to the partition now; the error code says why."""
-
-    def __init__(self, error_code: ErrorCode, message: str) -> None:
-        super().__init__(message)
-        self.error_code = error_code
 
 
 class Partition:
@@ -70,18 +37,17 @@ class Partition:
 
     __slots__ = (
         "_flushes",
-        "_host",
-        "_leads_in_doubt",
         "_refusal_logged_ms",
         "_waits",
+        "appender",
         "deleted",
         "doubt",
         "flush_required",
         "high_watermark",
+        "host",
         "index",
         "is_recovering",
         "isr",
-        "lacks_end",
         "leader_epoch",
         "leader_id",
         "leading",
@@ -90,7 +56,6 @@ class Partition:
         "partition_epoch",
         "replica_watchers",
         "replicas",
-        "suspect_from",
         "topic",
         "topic_id",
         "watchers",
@@ -123,22 +88,18 @@ class Partition:
         """Set while this node leads."""
         self.is_recovering = False
         """The leader was elected although others may have had more, and not all have followed."""
-        self.suspect_from: int | None = None
-        """A loss of power may have changed what the log has from here on. Offsets and epochs are
-        not covered by a batch's checksum, so it is rather fetched again than believed."""
-        self.doubt = ""
-        """Why this replica may lack what it has acknowledged; empty if it can vouch for all of it.
-        It must leave the in-sync set and the eligible leaders before this node counts again."""
-        self.lacks_end = False
-        """Whether that may be the newest records: then it does not lead, whoever else is there."""
-        self._leads_in_doubt = False
-        """Nobody else can: most of the log is better than none of it."""
-        self._host = host
+        self.doubt = ReplicaDoubt()
+        self.appender = LeaderAppender(self)
+        self.host = host
         self._waits: CommitWaits | None = None
         self._flushes: list[Future[None]] = []
         self._refusal_logged_ms: int | None = None
 
     # -- the role ----------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        return f"{self.topic}-{self.index}"
 
     @property
     def is_leader(self) -> bool:
@@ -153,13 +114,13 @@ class Partition:
         if image.partition_epoch <= self.partition_epoch:
             return False
         # Who can't vouch for its log does not begin to lead: followers would do the same to theirs.
-        may_lead = image.leader == self._host.node_id and (
-            not self.doubt or self.is_leader or self._leads_in_doubt
+        may_lead = image.leader == self.host.node_id and (
+            not self.doubt or self.is_leader or self.doubt.must_lead
         )
         led_anew = image.leader_epoch != self.leader_epoch or (may_lead and self.leading is None)
         self.is_recovering = image.leader_recovery_state == RECOVERING
         # First: if the disk refuses, all of this is tried again.
-        if led_anew and image.leader not in (-1, self._host.node_id):
+        if led_anew and image.leader not in (-1, self.host.node_id):
             self._cut_suspect()
         elif led_anew and may_lead and self.is_recovering and len(image.replicas) > 1:
             self._cut_damaged()
@@ -173,7 +134,7 @@ class Partition:
                 self._follow()
         leading = self.leading
         if leading is not None:
-            now_ms = self._host.clock.steady_ms()
+            now_ms = self.host.clock.steady_ms()
             leading.assigned(
                 image.replicas,
                 image.isr,
@@ -182,23 +143,23 @@ class Partition:
                 is_recovering=self.is_recovering,
                 has_eligible=bool(image.elr),
             )
-            self.look()
+            self.maybe_advance_high_watermark()
             if leading.is_change_due(self.high_watermark, self.log.log_end_offset, now_ms):
-                self._host.on_follower_ready(self)
+                self.host.on_follower_ready(self)
         if led_anew:
             self.notify()
         return led_anew
 
-    def lost(self, doubt: str) -> None:
+    def lost(self, reason: str) -> None:
         """This replica lacks, or may lack, something that it has acknowledged."""
-        self.doubt = self.doubt or doubt
+        self.doubt.reason = self.doubt.reason or reason
         self.log.is_in_doubt = True
-        self._host.on_doubt(self)
+        self.host.on_doubt(self)
 
     def must_lead_in_doubt(self) -> bool:
         """Nobody can stand in for this replica. Whether it has to begin to lead for that."""
-        self._leads_in_doubt = True
-        if self.leader_id != self._host.node_id or self.is_leader:
+        self.doubt.must_lead = True
+        if self.leader_id != self.host.node_id or self.is_leader:
             return False
         self.partition_epoch = -1  # so that what is agreed is looked at once more
         return True
@@ -211,24 +172,24 @@ class Partition:
         # Where nobody leads, or this node is to, it is cut when another does.
         is_cut = (
             self.leading is None
-            and self.suspect_from is not None
-            and self.leader_id not in (-1, self._host.node_id)
+            and self.doubt.suspect_from is not None
+            and self.leader_id not in (-1, self.host.node_id)
         )
         if is_cut:
             self._cut_suspect()
-        self.doubt = ""
-        self.lacks_end = self._leads_in_doubt = self.log.is_in_doubt = False
+        self.doubt.settle()
+        self.log.is_in_doubt = False
         return is_cut
 
     def sent(self, node_id: int, offset: int) -> None:
         """A follower is sent records. If it gets the same ones time and again, something is wrong
         with them."""
         if self.leading is not None and self.leading.sends(node_id, offset) >= _REJECTED:
-            self._host.on_rejected(self, offset)
+            self.host.on_rejected(self, offset)
 
     def offline(self) -> None:
         """The disk refuses; another replica had better lead."""
-        self._host.on_offline(self.topic, self.topic_id, self.index)
+        self.host.on_offline(self.topic, self.topic_id, self.index)
 
     @property
     def log_end(self) -> tuple[int, int]:
@@ -243,8 +204,8 @@ class Partition:
         return log.last_epoch, log.log_end_offset
 
     def _lead(self) -> None:
-        host = self._host
-        self.suspect_from = None
+        host = self.host
+        self.doubt.suspect_from = None
         self.log.appender.begin_epoch(self.leader_epoch)
         self.leading = LeaderState(
             host.node_id,
@@ -255,10 +216,10 @@ class Partition:
         )
 
     def _cut_suspect(self) -> None:
-        if self.suspect_from is not None:
+        if self.doubt.suspect_from is not None:
             is_damaged = bool(self.log.lost_ranges)
-            self.truncate_to(self.suspect_from, keep=is_damaged or self.is_recovering)
-            self.suspect_from = None
+            self.truncate_to(self.doubt.suspect_from, keep=is_damaged or self.is_recovering)
+            self.doubt.suspect_from = None
 
     def _cut_damaged(self) -> None:
         """It is elected for what it has before the first damaged record: see `log_end`."""
@@ -280,17 +241,16 @@ class Partition:
         """
         log = self.log
         before = log.log_end_offset
-        directory = self._host.set_aside(self) if keep and offset < before else ""
+        directory = self.host.set_aside(self) if keep and offset < before else ""
         try:
             log.truncate_to(offset, set_aside=directory)
         finally:  # the disk may have failed after some of it
             self.high_watermark = min(self.high_watermark, log.log_end_offset)
-            self._host.moved(self)
+            self.host.moved(self)
         if directory:
             logger.warning(
-                "%s-%d ends at %d now, not at %d; what was cut off is in %s",
-                self.topic,
-                self.index,
+                "%s ends at %d now, not at %d; what was cut off is in %s",
+                self.name,
                 log.log_end_offset,
                 before,
                 directory,
@@ -299,190 +259,24 @@ class Partition:
     def start_at(self, offset: int, *, keep: bool) -> None:
         """Give up the log and begin anew at `offset`. Raises `StorageError`."""
         has_any = self.log.size_bytes > 0
-        directory = self._host.set_aside(self) if keep and has_any else ""
+        directory = self.host.set_aside(self) if keep and has_any else ""
         self.log.truncate_fully_and_start_at(offset, set_aside=directory)
         self.high_watermark = offset
-        self._host.moved(self)
+        self.host.moved(self)
         if directory:
             logger.warning(
-                "%s-%d begins anew at %d; what it had is in %s",
-                self.topic,
-                self.index,
+                "%s starts again at %d; its former records are in %s",
+                self.name,
                 offset,
                 directory,
             )
-
-    # -- appending as the leader -------------------------------------------------------------------
-
-    def append(self, records: Buffer | None, now_ms: int, *, enlisted: bool = False) -> AppendInfo:
-        """Store what a producer sent, in the producer's own buffer.
-
-        `enlisted`: the transaction coordinator knows that the transaction, which these records
-        belong to, writes here. Otherwise they have to continue one that goes on here.
-
-        Raises `InvalidBatch`, `AppendRefused` or `StorageError`; then nothing of it is stored.
-        """
-        leading = self.leading
-        if leading is None or (not leading.is_alone and self._host.is_cut_off()):
-            raise self._not_leader()
-        limits = self.limits
-        view = records if isinstance(records, memoryview) else memoryview(records or b"")
-        header, (earliest, latest, keyless) = validate_batch(
-            view,
-            max_batch_bytes=limits.max_message_bytes,
-            max_decompressed_bytes=limits.max_decompressed_bytes,
-        )
-        stamps = self.log.config.is_log_append_time
-        if (keyless and limits.needs_keys) or not (
-            stamps or limits.allow(earliest, latest, now_ms)
-        ):
-            raise limits.refusal(header, view, now_ms, is_log_append_time=stamps)
-        if latest != header.max_timestamp and not stamps:
-            # Retention and searches by time go by it, and some clients get it wrong.
-            header = patch_max_timestamp(view, header, latest)
-        if header.producer_id >= 0:
-            log = self.log
-            original = log.find_duplicate(header)
-            if original is not None:
-                return original
-            error = log.sequence_error(header)
-            if error is ErrorCode.INVALID_TXN_STATE and enlisted and not leading.is_alone:
-                # The one that goes on here has ended: else the coordinator would not have begun
-                # this one. So another node leads, and has its marker.
-                raise AppendRefused(
-                    ErrorCode.NOT_LEADER_OR_FOLLOWER,
-                    f"{self.topic}-{self.index} lacks the end of an earlier transaction of producer"
-                    f" {header.producer_id}: another node seems to lead it",
-                )
-            if error is not ErrorCode.NONE:
-                message = f"sequence {header.base_sequence} is not the next one"
-                if error in _SEQUENCE_ERRORS:
-                    raise InvalidBatch(error, message)
-                raise AppendRefused(error, f"{message}, which was refused a moment ago")
-            if (
-                header.attributes & TRANSACTIONAL
-                and not enlisted
-                and log.producer_state.ongoing_transaction(
-                    header.producer_id, header.producer_epoch
-                )
-                is None
-            ):
-                raise InvalidBatch(
-                    ErrorCode.INVALID_TXN_STATE, "its transaction does not write to this partition"
-                )
-        return self._store(leading, view, [(0, header)], now_ms)
-
-    def hold_back(self, records: Buffer | None, error: ErrorCode, now_ms: int) -> None:
-        """What a producer sent was refused for now; what it sent behind must not come before."""
-        if records is not None and len(records) >= HEADER_SIZE:
-            header = parse_header(records)
-            if header.producer_id >= 0:
-                # If the disk hides the producers, whatever comes behind is refused as well.
-                with suppress(StorageError):
-                    producers = self.log.producer_state.table
-                    # Who does not lead can't tell the first batch of a producer from a late one.
-                    if self.is_leader or producers.get(header.producer_id) is not None:
-                        producers.hold_back(header, error, now_ms)
 
     def log_refusal(self, error: Exception, now_ms: int) -> None:
         """Say that the disk refused, once in a while: producers try again many times a second."""
         logged_ms = self._refusal_logged_ms
         if logged_ms is None or not 0 <= now_ms - logged_ms < _REFUSALS_LOGGED_EVERY_MS:
             self._refusal_logged_ms = now_ms
-            logger.error("%s-%d takes no records: %s", self.topic, self.index, error)
-
-    def append_internal(self, batch: bytearray, header: BatchHeader, now_ms: int) -> AppendInfo:
-        """Store a batch that the broker itself made, as a producer with acks=all would.
-
-        It may be part of a transaction that is known to write here. Raises `InvalidBatch` if the
-        producer is fenced, `AppendRefused` or another `StorageError`.
-        """
-        leading = self._leading_for_all()
-        if header.producer_id >= 0:
-            error = self.log.sequence_error(header)
-            if error is not ErrorCode.NONE:
-                raise InvalidBatch(error, f"producer {header.producer_id} may not append this")
-        return self._store(leading, memoryview(batch), [(0, header)], now_ms)
-
-    def append_marker(
-        self,
-        producer_id: int,
-        producer_epoch: int,
-        coordinator_epoch: int,
-        type_: ControlType,
-        transaction_version: int,
-        now_ms: int,
-    ) -> AppendInfo | None:
-        """End the transaction of a producer in this partition, with acks=all.
-
-        None: it has ended already, by a marker that is committed once all that is in the log now
-        is. Raises `AppendRefused` or another `StorageError`.
-        """
-        leading = self._leading_for_all()
-        producers = self.log.producer_state.table
-        epoch_grows = transaction_version >= _EPOCH_GROWS
-        if producers.has_ended(
-            producer_id, producer_epoch, coordinator_epoch, epoch_grows=epoch_grows
-        ):
-            return None
-        error = producers.marker_error(
-            producer_id, producer_epoch, coordinator_epoch, epoch_grows=epoch_grows
-        )
-        if error is not ErrorCode.NONE:
-            raise AppendRefused(error, f"{self.topic}-{self.index} has ended that transaction")
-        batch = encode_end_marker(
-            type_,
-            timestamp_ms=now_ms,
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            coordinator_epoch=coordinator_epoch,
-        )
-        return self._store(leading, memoryview(batch), [(0, parse_header(batch))], now_ms)
-
-    def _leading_for_all(self) -> LeaderState:
-        """What leads this partition, if enough replicas are in sync for acks=all."""
-        leading = self.leading
-        if leading is None or (not leading.is_alone and self._host.is_cut_off()):
-            raise self._not_leader()
-        if self.lacks_replicas:
-            raise AppendRefused(
-                ErrorCode.NOT_ENOUGH_REPLICAS, f"{self.topic}-{self.index} has too few replicas"
-            )
-        return leading
-
-    def _not_leader(self) -> AppendRefused:
-        why = LOST_CONTACT if self.is_leader else f"{self.topic}-{self.index} is not led here"
-        return AppendRefused(ErrorCode.NOT_LEADER_OR_FOLLOWER, why)
-
-    @property
-    def lacks_replicas(self) -> bool:
-        """Whether too few replicas are in sync for acks=all."""
-        return len(self.isr) < self.limits.min_insync_replicas
-
-    def _store(
-        self,
-        leading: LeaderState,
-        view: memoryview,
-        batches: list[tuple[int, BatchHeader]],
-        now_ms: int,
-    ) -> AppendInfo:
-        log = self.log
-        if self.watchers or self.replica_watchers:
-            log.reader.expect_read_at_end()
-        end = log.log_end_offset
-        info = log.append(view, batches, self.leader_epoch, now_ms)
-        if leading.any_at_end:
-            leading.end_moves(end, self._host.clock.steady_ms())
-        if self.replica_watchers:
-            for watcher in tuple(self.replica_watchers):
-                watcher.partition_moved(self)
-        if self.flush_required:
-            self._host.on_append(self)
-        elif leading.is_alone:
-            self.advance(log.log_end_offset)
-        elif not leading.waits_for_followers:
-            self.look()
-        return info
+            logger.error("%s takes no records: %s", self.name, error)
 
     # -- the leader and its followers --------------------------------------------------------------
 
@@ -494,23 +288,28 @@ class Partition:
         if leading is None:
             return False
         log_end = self.log.log_end_offset
-        now_ms = self._host.clock.steady_ms()
+        now_ms = self.host.clock.steady_ms()
         if not leading.fetched(node_id, broker_epoch, offset, log_start_offset, log_end, now_ms):
             return False
         if offset > self.high_watermark:
             self.advance(leading.committed_offset(self._own_end_offset, log_end, now_ms))
         if leading.can_join(node_id, self.high_watermark, log_end, now_ms):
-            self._host.on_follower_ready(self)
+            self.host.on_follower_ready(self)
         return True
+
+    @property
+    def lacks_replicas(self) -> bool:
+        """Whether too few replicas are in sync for acks=all."""
+        return len(self.isr) < self.limits.min_insync_replicas
 
     @property
     def _own_end_offset(self) -> int:
         return self.log.flushed_offset if self.flush_required else self.log.log_end_offset
 
-    def look(self) -> None:
+    def maybe_advance_high_watermark(self) -> None:
         """See whether more is committed than was: the set has changed, or time has passed."""
         if self.leading is not None:
-            now_ms = self._host.clock.steady_ms()
+            now_ms = self.host.clock.steady_ms()
             self.advance(
                 self.leading.committed_offset(self._own_end_offset, self.log.log_end_offset, now_ms)
             )
@@ -532,7 +331,7 @@ class Partition:
     def is_isr_change_due(self) -> bool:
         leading = self.leading
         return leading is not None and leading.is_change_due(
-            self.high_watermark, self.log.log_end_offset, self._host.clock.steady_ms()
+            self.high_watermark, self.log.log_end_offset, self.host.clock.steady_ms()
         )
 
     def propose_isr(self) -> IsrChange | None:
@@ -541,12 +340,12 @@ class Partition:
         if leading is None or self.deleted:
             return None
         return leading.propose(
-            self.high_watermark, self.log.log_end_offset, self._host.clock.steady_ms()
+            self.high_watermark, self.log.log_end_offset, self.host.clock.steady_ms()
         )
 
     def next_flush(self) -> "Future[None]":
         """Done with the next flush that succeeds; cancelled if one fails or none comes."""
-        future: Future[None] = self._host.loop.create_future()
+        future: Future[None] = self.host.loop.create_future()
         self._flushes.append(future)
         return future
 
@@ -564,16 +363,16 @@ class Partition:
         try:
             self.log.configure(config)
         except StorageError as error:
-            logger.error("%s-%d: %s", self.topic, self.index, error)
+            logger.error("%s: %s", self.name, error)
         self.limits = limits
         self.flush_required = self.log.flusher.is_required
-        self.look()
+        self.maybe_advance_high_watermark()
         if self.flush_required:
-            self._host.on_append(self)  # a flush may be due earlier now
+            self.host.on_append(self)  # a flush may be due earlier now
 
     def flushed(self) -> None:
         """The log has reached the disk a little further."""
-        self.look()
+        self.maybe_advance_high_watermark()
         flushes, self._flushes = self._flushes, []
         for future in flushes:
             if not future.done():
@@ -584,7 +383,7 @@ class Partition:
         if offset <= self.high_watermark:
             return
         self.high_watermark = self.log.committed_offset = offset
-        self._host.moved(self)
+        self.host.moved(self)
         if self.watchers:
             for watcher in tuple(self.watchers):
                 watcher.partition_moved(self)
@@ -607,7 +406,7 @@ class Partition:
         Or when that will not happen, or takes too long. The high watermark is not there yet.
         """
         if self._waits is None:
-            self._waits = CommitWaits(self._host.loop)
+            self._waits = CommitWaits(self.host.loop)
         self._waits.add(next_offset, timeout_ms, done)
 
     def committed(self, next_offset: int) -> "Future[None] | None":
@@ -617,7 +416,7 @@ class Partition:
         """
         if next_offset <= self.high_watermark:
             return None
-        future: Future[None] = self._host.loop.create_future()
+        future: Future[None] = self.host.loop.create_future()
 
         def done(error: ErrorCode) -> None:
             if future.done():

@@ -14,7 +14,8 @@ from barnabas.broker.replica.append_limits import AppendLimits
 from barnabas.broker.replica.high_watermark_checkpoint import HighWatermarkCheckpoint
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partition_host import PartitionHost, ignore, ignore_offline, never
-from barnabas.broker.replica.replica_trust import NO_DOUBT, accept_alone, examine
+from barnabas.broker.replica.replica_doubt import ReplicaDoubt
+from barnabas.broker.replica.replica_trust import accept_alone, examine
 from barnabas.broker.runtime.clock import Clock
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.log import (
@@ -230,7 +231,7 @@ class Partitions:
         """Brokers were fenced, or are back: followers on them may join now, or not any more."""
         for partition in tuple(self.led):
             if partition.leading is not None and not partition.leading.is_alone:
-                partition.look()
+                partition.maybe_advance_high_watermark()
                 if partition.is_isr_change_due:
                     self._host.on_follower_ready(partition)
 
@@ -266,17 +267,17 @@ class Partitions:
         if log.recovery is not None:
             _warn(topic.name, index, log.recovery)
         name = f"{topic.name}-{index}"
-        finding = NO_DOUBT
+        doubt = ReplicaDoubt()
         if topic.partitions[index].is_only_replica(self._node_id):
             accept_alone(
                 name, log, acknowledged, now_ms, was_there=was_there, power_lost=power_lost
             )
         else:
-            finding = examine(log, acknowledged, was_there=was_there, power_lost=power_lost)
+            doubt = examine(log, acknowledged, was_there=was_there, power_lost=power_lost)
         log.configure(log_config)  # what was settled when it was written may be other now
         partition = Partition(topic.name, index, topic.topic_id, log, limits, self._host)
-        partition.doubt, partition.suspect_from, partition.lacks_end = finding
-        log.is_in_doubt = bool(partition.doubt)
+        partition.doubt = doubt
+        log.is_in_doubt = bool(doubt)
         if log.flusher.is_required and log.flushed_offset < log.log_end_offset:
             log.flusher.flush()  # what a crash left in memory only is not to be shown yet
         elif log.flusher.lacks_mark:

@@ -9,8 +9,8 @@ what it lacks. The only replica there is goes on with what it has; readers are t
 """
 
 import logging
-from typing import NamedTuple
 
+from barnabas.broker.replica.replica_doubt import ReplicaDoubt
 from barnabas.log import Log
 
 logger = logging.getLogger(__name__)
@@ -18,20 +18,7 @@ logger = logging.getLogger(__name__)
 POWER_LOST = "the machine lost power, and what was acknowledged may not have been on the disk"
 
 
-class Finding(NamedTuple):
-    """`doubt` is empty if the replica can vouch for all that it has acknowledged."""
-
-    doubt: str
-    suspect_from: int | None
-    """From here on its log is not believed."""
-    lacks_end: bool
-    """Whether it may lack the newest records, and not only some before them."""
-
-
-NO_DOUBT = Finding("", None, False)
-
-
-def examine(log: Log, acknowledged: int, *, was_there: bool, power_lost: bool) -> Finding:
+def examine(log: Log, acknowledged: int, *, was_there: bool, power_lost: bool) -> ReplicaDoubt:
     """Look at a log that was just opened.
 
     It had acknowledged what is below `acknowledged`. `was_there`: its directory was. `power_lost`:
@@ -55,7 +42,7 @@ def examine(log: Log, acknowledged: int, *, was_there: bool, power_lost: bool) -
         flushed = log.flushed_offset
         suspect_from = flushed if suspect_from is None else min(suspect_from, flushed)
         lacks_end = True
-    return Finding("; ".join(doubts), suspect_from, lacks_end)
+    return ReplicaDoubt("; ".join(doubts), suspect_from, lacks_end)
 
 
 def accept_alone(

@@ -137,5 +137,5 @@ class Scrubber:
                 rot.reason,
             )
         if len(partition.replicas) > 1 and not partition.doubt:
-            partition.suspect_from = log.lost_ranges.first_offset
+            partition.doubt.suspect_from = log.lost_ranges.first_offset
             partition.lost(f"it has lost {log.lost_ranges}")

@@ -1,0 +1,219 @@
+"""Appending as the leader: what producers send, what the broker itself writes, and markers."""
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from barnabas.log import AppendInfo, StorageError
+from barnabas.records.batch import (
+    HEADER_SIZE,
+    TRANSACTIONAL,
+    BatchHeader,
+    parse_header,
+    patch_max_timestamp,
+)
+from barnabas.records.control import ControlType, encode_end_marker
+from barnabas.records.errors import InvalidBatch
+from barnabas.records.validate import validate_batch
+from barnabas.replication import LeaderState
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.primitives import Buffer
+
+if TYPE_CHECKING:
+    from barnabas.broker.replica.partition import Partition
+
+_EPOCH_GROWS = 2
+"""The transaction version from which on a producer's epoch grows with each transaction."""
+
+
+_SEQUENCE_ERRORS = frozenset(
+    {
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.INVALID_TXN_STATE,
+    }
+)
+"""What is wrong with a batch itself. Else it is refused since the one before it was, for now."""
+
+LOST_CONTACT = "this node has lost contact with the controller"
+"""Why a node refuses what it would else lead."""
+
+
+class AppendRefused(StorageError):  # noqa: N818 - says what has happened
+    """This node may not append to the partition now; the error code says why."""
+
+    def __init__(self, error_code: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.error_code = error_code
+
+
+class LeaderAppender:
+    """Appends to a partition while this node leads it."""
+
+    __slots__ = ("_partition",)
+
+    def __init__(self, partition: "Partition") -> None:
+        self._partition = partition
+
+    def append(self, records: Buffer | None, now_ms: int, *, verified: bool = False) -> AppendInfo:
+        """Store what a producer sent, in the producer's own buffer.
+
+        `verified`: the transaction coordinator knows that the transaction, which these records
+        belong to, writes here. Otherwise they have to continue one that goes on here.
+
+        Raises `InvalidBatch`, `AppendRefused` or `StorageError`; then nothing of it is stored.
+        """
+        partition = self._partition
+        leading = partition.leading
+        if leading is None or (not leading.is_alone and partition.host.is_cut_off()):
+            raise self._not_leader()
+        limits = partition.limits
+        view = records if isinstance(records, memoryview) else memoryview(records or b"")
+        header, (earliest, latest, keyless) = validate_batch(
+            view,
+            max_batch_bytes=limits.max_message_bytes,
+            max_decompressed_bytes=limits.max_decompressed_bytes,
+        )
+        stamps = partition.log.config.is_log_append_time
+        if (keyless and limits.needs_keys) or not (
+            stamps or limits.allow(earliest, latest, now_ms)
+        ):
+            raise limits.refusal(header, view, now_ms, is_log_append_time=stamps)
+        if latest != header.max_timestamp and not stamps:
+            # Retention and searches by time go by it, and some clients get it wrong.
+            header = patch_max_timestamp(view, header, latest)
+        if header.producer_id >= 0:
+            log = partition.log
+            original = log.find_duplicate(header)
+            if original is not None:
+                return original
+            error = log.sequence_error(header)
+            if error is ErrorCode.INVALID_TXN_STATE and verified and not leading.is_alone:
+                # The one that goes on here has ended: else the coordinator would not have begun
+                # this one. So another node leads, and has its marker.
+                raise AppendRefused(
+                    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+                    f"{partition.name} lacks the end of an earlier transaction of producer"
+                    f" {header.producer_id}: another node seems to lead it",
+                )
+            if error is not ErrorCode.NONE:
+                message = f"sequence {header.base_sequence} is not the next one"
+                if error in _SEQUENCE_ERRORS:
+                    raise InvalidBatch(error, message)
+                raise AppendRefused(error, f"{message}, which was refused a moment ago")
+            if (
+                header.attributes & TRANSACTIONAL
+                and not verified
+                and log.producer_state.ongoing_transaction(
+                    header.producer_id, header.producer_epoch
+                )
+                is None
+            ):
+                raise InvalidBatch(
+                    ErrorCode.INVALID_TXN_STATE, "its transaction does not write to this partition"
+                )
+        return self._store(leading, view, [(0, header)], now_ms)
+
+    def hold_back(self, records: Buffer | None, error: ErrorCode, now_ms: int) -> None:
+        """What a producer sent was refused for now; what it sent behind must not come before."""
+        partition = self._partition
+        if records is not None and len(records) >= HEADER_SIZE:
+            header = parse_header(records)
+            if header.producer_id >= 0:
+                # If the disk hides the producers, whatever comes behind is refused as well.
+                with suppress(StorageError):
+                    producers = partition.log.producer_state.table
+                    # Who does not lead can't tell the first batch of a producer from a late one.
+                    if partition.is_leader or producers.get(header.producer_id) is not None:
+                        producers.hold_back(header, error, now_ms)
+
+    def append_internal(self, batch: bytearray, header: BatchHeader, now_ms: int) -> AppendInfo:
+        """Store a batch that the broker itself made, as a producer with acks=all would.
+
+        It may be part of a transaction that is known to write here. Raises `InvalidBatch` if the
+        producer is fenced, `AppendRefused` or another `StorageError`.
+        """
+        leading = self._leading_for_all()
+        if header.producer_id >= 0:
+            error = self._partition.log.sequence_error(header)
+            if error is not ErrorCode.NONE:
+                raise InvalidBatch(error, f"producer {header.producer_id} may not append this")
+        return self._store(leading, memoryview(batch), [(0, header)], now_ms)
+
+    def append_marker(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        coordinator_epoch: int,
+        type_: ControlType,
+        transaction_version: int,
+        now_ms: int,
+    ) -> AppendInfo | None:
+        """End the transaction of a producer in this partition, with acks=all.
+
+        None: it has ended already, by a marker that is committed once all that is in the log now
+        is. Raises `AppendRefused` or another `StorageError`.
+        """
+        partition = self._partition
+        leading = self._leading_for_all()
+        producers = partition.log.producer_state.table
+        epoch_grows = transaction_version >= _EPOCH_GROWS
+        if producers.has_ended(
+            producer_id, producer_epoch, coordinator_epoch, epoch_grows=epoch_grows
+        ):
+            return None
+        error = producers.marker_error(
+            producer_id, producer_epoch, coordinator_epoch, epoch_grows=epoch_grows
+        )
+        if error is not ErrorCode.NONE:
+            raise AppendRefused(error, f"{partition.name} has ended that transaction")
+        batch = encode_end_marker(
+            type_,
+            timestamp_ms=now_ms,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            coordinator_epoch=coordinator_epoch,
+        )
+        return self._store(leading, memoryview(batch), [(0, parse_header(batch))], now_ms)
+
+    def _leading_for_all(self) -> LeaderState:
+        """What leads this partition, if enough replicas are in sync for acks=all."""
+        partition = self._partition
+        leading = partition.leading
+        if leading is None or (not leading.is_alone and partition.host.is_cut_off()):
+            raise self._not_leader()
+        if partition.lacks_replicas:
+            raise AppendRefused(
+                ErrorCode.NOT_ENOUGH_REPLICAS, f"{partition.name} has too few replicas"
+            )
+        return leading
+
+    def _not_leader(self) -> AppendRefused:
+        partition = self._partition
+        why = LOST_CONTACT if partition.is_leader else f"{partition.name} is not led here"
+        return AppendRefused(ErrorCode.NOT_LEADER_OR_FOLLOWER, why)
+
+    def _store(
+        self,
+        leading: LeaderState,
+        view: memoryview,
+        batches: list[tuple[int, BatchHeader]],
+        now_ms: int,
+    ) -> AppendInfo:
+        partition = self._partition
+        log = partition.log
+        if partition.watchers or partition.replica_watchers:
+            log.reader.expect_read_at_end()
+        end = log.log_end_offset
+        info = log.append(view, batches, partition.leader_epoch, now_ms)
+        if leading.any_at_end:
+            leading.end_moves(end, partition.host.clock.steady_ms())
+        if partition.replica_watchers:
+            for watcher in tuple(partition.replica_watchers):
+                watcher.partition_moved(partition)
+        if partition.flush_required:
+            partition.host.on_append(partition)
+        elif leading.is_alone:
+            partition.advance(log.log_end_offset)
+        elif not leading.waits_for_followers:
+            partition.maybe_advance_high_watermark()
+        return info
