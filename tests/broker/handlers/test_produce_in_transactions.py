@@ -26,6 +26,7 @@ class _Partition:
     """Leads until the test says otherwise; all that it stores is committed at once."""
 
     def __init__(self) -> None:
+        self.appender = self
         self.is_leader = True
         self.leader_epoch = 3
         self.lacks_replicas = False
