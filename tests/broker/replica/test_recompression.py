@@ -169,7 +169,7 @@ def test_stock_clients_read_it(client: RawClient, node: BrokerProcess, topic: st
         values.extend(message.value() for message in consumer.consume(100, 1.0))
         return len(values) == 100
 
-    wait_until(read, 60, "not all records came")
+    wait_until(read, "not all records came")
     consumer.close()
     assert values == [b"value %d" % number for number in range(100)]
     assert set(codecs(client, topic)) == {Compression.ZSTD}
