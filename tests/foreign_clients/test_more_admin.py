@@ -3,14 +3,28 @@
 from collections.abc import Iterator
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import (
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
+    ResourcePatternType,
     ResourceType,
 )
 from kafka import KafkaAdminClient, KafkaConsumer, OffsetAndMetadata, TopicPartition
+from kafka.admin import (
+    ACLFilter,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    ResourcePatternFilter,
+)
+from kafka.admin import ResourceType as TheirResourceType
+from kafka.errors import SecurityDisabledError
 
 from tests.foreign_clients.confluent import Confluent
 from tests.foreign_clients.conftest import NewTopic
@@ -44,6 +58,33 @@ def test_describe_log_dirs(admin: KafkaAdminClient, topic: str) -> None:
     sizes = {p["partition_index"]: p["partition_size"] for p in found["partitions"]}
     assert sizes.keys() == {0, 1}
     assert all(size > 1000 for size in sizes.values())
+
+
+def test_what_needs_security_answers_without(admin: KafkaAdminClient, bootstrap: str) -> None:
+    any_of_theirs = ACLFilter(
+        None,
+        None,
+        ACLOperation.ANY,
+        ACLPermissionType.ANY,
+        ResourcePatternFilter(TheirResourceType.ANY, None, ACLResourcePatternType.ANY),
+    )
+    with pytest.raises(SecurityDisabledError):
+        admin.describe_acls(any_of_theirs)
+    client = AdminClient({"bootstrap.servers": bootstrap})
+    any_acl = AclBindingFilter(
+        ResourceType.ANY,
+        None,
+        ResourcePatternType.ANY,
+        None,
+        None,
+        AclOperation.ANY,
+        AclPermissionType.ANY,
+    )
+    assert client.describe_acls(any_acl).result(30) == []
+    assert client.describe_user_scram_credentials().result(30) == {}
+    with pytest.raises(KafkaException) as missing:
+        client.describe_user_scram_credentials(["ann"])["ann"].result(30)
+    assert missing.value.args[0].code() == KafkaError.RESOURCE_NOT_FOUND
 
 
 def test_mirrors_sync_settings(bootstrap: str, topic: str) -> None:

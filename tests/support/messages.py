@@ -88,6 +88,8 @@ def any_value(field: Field) -> st.SearchStrategy[Any]:
             return st.integers(-1, 2**47)
         case "bool":
             return st.booleans()
+        case "float64":
+            return st.floats(allow_nan=False)
         case "uint16":
             return st.integers(0, 2**16 - 1)
         case "string":

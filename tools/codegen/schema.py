@@ -24,6 +24,7 @@ BASIC = {
     "uint16": ("H", "int"),
     "int32": ("i", "int"),
     "int64": ("q", "int"),
+    "float64": ("d", "float"),
     "uuid": ("16s", "bytes"),
     "string": ("", "str"),
     "bytes": ("", "bytes"),

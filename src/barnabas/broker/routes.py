@@ -4,10 +4,13 @@ from barnabas.broker.handlers import (
     add_offsets_to_txn,
     add_partitions_to_txn,
     add_raft_voter,
+    alter_replica_log_dirs,
     api_versions,
     begin_quorum_epoch,
     delete_groups,
     delete_records,
+    describe_acls,
+    describe_client_quotas,
     describe_cluster,
     describe_configs,
     describe_groups,
@@ -16,6 +19,7 @@ from barnabas.broker.handlers import (
     describe_quorum,
     describe_topic_partitions,
     describe_transactions,
+    describe_user_scram_credentials,
     end_quorum_epoch,
     end_txn,
     fetch,
@@ -26,6 +30,7 @@ from barnabas.broker.handlers import (
     init_producer_id,
     join_group,
     leave_group,
+    list_config_resources,
     list_groups,
     list_offsets,
     list_transactions,
@@ -41,6 +46,7 @@ from barnabas.broker.handlers import (
     sasl_handshake,
     sync_group,
     txn_offset_commit,
+    update_features,
     vote,
     write_txn_markers,
 )
@@ -53,6 +59,7 @@ from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequ
 from barnabas.wire.messages.alter_configs import AlterConfigsRequest
 from barnabas.wire.messages.alter_partition import AlterPartitionRequest
 from barnabas.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
+from barnabas.wire.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from barnabas.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
@@ -63,6 +70,8 @@ from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.delete_groups import DeleteGroupsRequest
 from barnabas.wire.messages.delete_records import DeleteRecordsRequest
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest
+from barnabas.wire.messages.describe_acls import DescribeAclsRequest
+from barnabas.wire.messages.describe_client_quotas import DescribeClientQuotasRequest
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.describe_configs import DescribeConfigsRequest
 from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
@@ -71,6 +80,9 @@ from barnabas.wire.messages.describe_producers import DescribeProducersRequest
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
 from barnabas.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
+from barnabas.wire.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+)
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
 from barnabas.wire.messages.end_quorum_epoch import EndQuorumEpochRequest
 from barnabas.wire.messages.end_txn import EndTxnRequest
@@ -82,6 +94,7 @@ from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterCon
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.join_group import JoinGroupRequest
 from barnabas.wire.messages.leave_group import LeaveGroupRequest
+from barnabas.wire.messages.list_config_resources import ListConfigResourcesRequest
 from barnabas.wire.messages.list_groups import ListGroupsRequest
 from barnabas.wire.messages.list_offsets import ListOffsetsRequest
 from barnabas.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
@@ -98,6 +111,7 @@ from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest
 from barnabas.wire.messages.sync_group import SyncGroupRequest
 from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
+from barnabas.wire.messages.update_features import UpdateFeaturesRequest
 from barnabas.wire.messages.vote import VoteRequest
 from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 
@@ -138,6 +152,12 @@ def routes() -> list[Route]:
         Route(AlterConfigsRequest, for_controller.handle),
         Route(IncrementalAlterConfigsRequest, for_controller.handle),
         Route(DescribeLogDirsRequest, describe_log_dirs.handle),
+        Route(DescribeAclsRequest, describe_acls.handle),
+        Route(DescribeClientQuotasRequest, describe_client_quotas.handle),
+        Route(ListConfigResourcesRequest, list_config_resources.handle),
+        Route(UpdateFeaturesRequest, update_features.handle),
+        Route(DescribeUserScramCredentialsRequest, describe_user_scram_credentials.handle),
+        Route(AlterReplicaLogDirsRequest, alter_replica_log_dirs.handle),
         Route(CreatePartitionsRequest, for_controller.handle),
         Route(DeleteGroupsRequest, delete_groups.handle),
         Route(OffsetDeleteRequest, offset_delete.handle),

@@ -17,6 +17,7 @@ from barnabas.wire.messages import (
     alter_configs,
     alter_partition,
     alter_partition_reassignments,
+    alter_replica_log_dirs,
     begin_quorum_epoch,
     describe_producers,
     describe_quorum,
@@ -25,6 +26,7 @@ from barnabas.wire.messages import (
     fetch_snapshot,
     incremental_alter_configs,
     txn_offset_commit,
+    update_features,
     vote,
     write_txn_markers,
 )
@@ -47,6 +49,8 @@ from barnabas.wire.messages.delete_records import (
     DeleteRecordsTopic,
 )
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from barnabas.wire.messages.describe_acls import DescribeAclsRequest
+from barnabas.wire.messages.describe_client_quotas import DescribeClientQuotasRequest
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -59,6 +63,9 @@ from barnabas.wire.messages.describe_topic_partitions import (
     TopicRequest,
 )
 from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
+from barnabas.wire.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+)
 from barnabas.wire.messages.end_txn import EndTxnRequest
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -66,6 +73,7 @@ from barnabas.wire.messages.heartbeat import HeartbeatRequest
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from barnabas.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from barnabas.wire.messages.list_config_resources import ListConfigResourcesRequest
 from barnabas.wire.messages.list_groups import ListGroupsRequest
 from barnabas.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -197,6 +205,9 @@ def _added(response: Any) -> list[int]:
     return [p.partition_error_code for topic in topics for p in topic.results_by_partition]
 
 
+NODES_ONLY = {52, 53, 54, 56, 59, 62, 63, 67, 73}
+"""What Kafka serves on listeners of controllers only: Vote to AssignReplicasToDirs."""
+
 METADATA = "__cluster_metadata"
 NODE = 9
 """Which node asks what only nodes may ask."""
@@ -231,7 +242,45 @@ def _reassign(
     return alter_partition_reassignments.AlterPartitionReassignmentsRequest(1000, True, [topic])
 
 
+def _advertised() -> set[int]:
+    return {route.api_key for route in routes()} - NODES_ONLY
+
+
+def _move_replica(known: Known, _: int) -> alter_replica_log_dirs.AlterReplicaLogDirsRequest:
+    topic = alter_replica_log_dirs.AlterReplicaLogDirTopic(known.name, [0, 9])
+    directory = alter_replica_log_dirs.AlterReplicaLogDir("/elsewhere", [topic])
+    return alter_replica_log_dirs.AlterReplicaLogDirsRequest([directory])
+
+
+def _update_features(_: Known, version: int) -> update_features.UpdateFeaturesRequest:
+    update = update_features.FeatureUpdateKey("transaction.version", 2)
+    return update_features.UpdateFeaturesRequest(feature_updates=[update])
+
+
 REQUESTS: list[tuple[Make, Check]] = [
+    (
+        lambda *_: DescribeAclsRequest(2, None, 1, None, None, 1, 1),
+        lambda r: r.error_code == ErrorCode.SECURITY_DISABLED,
+    ),
+    (
+        lambda *_: DescribeClientQuotasRequest(),
+        lambda r: (r.error_code, r.error_message, r.entries) == (0, None, []),
+    ),
+    (
+        lambda *_: DescribeUserScramCredentialsRequest(None),
+        lambda r: (r.error_code, r.error_message, r.results) == (0, None, []),
+    ),
+    (lambda *_: ListConfigResourcesRequest(), lambda r: r.error_code == 0),
+    (
+        _update_features,
+        lambda r: r.error_code == 0 and not any(each.error_code for each in r.results),
+    ),
+    (
+        _move_replica,
+        lambda r: (
+            [p.error_code for p in r.results[0].partitions] == [ErrorCode.LOG_DIR_NOT_FOUND] * 2
+        ),
+    ),
     (
         lambda known, version: ProduceRequest(
             None,
@@ -296,7 +345,7 @@ REQUESTS: list[tuple[Make, Check]] = [
     (lambda *_: ListGroupsRequest(), lambda r: "g" in [group.group_id for group in r.groups]),
     (
         lambda *_: ApiVersionsRequest("raw", "1.0"),
-        lambda r: {key.api_key for key in r.api_keys} == {route.api_key for route in routes()},
+        lambda r: {key.api_key for key in r.api_keys} == _advertised(),
     ),
     (
         lambda _, version: CreateTopicsRequest(
@@ -573,8 +622,14 @@ def test_every_version_is_answered(
 
 
 @pytest.mark.parametrize("route", routes(), ids=lambda route: route.request_type.__name__)
-def test_what_is_advertised_is_what_is_served(client: RawClient, route: Any) -> None:
+def test_what_is_advertised_is_what_is_served(
+    node: BrokerProcess, client: RawClient, route: Any
+) -> None:
     keys = client.ask(ApiVersionsRequest("raw", "1.0")).api_keys
+    if route.api_key in NODES_ONLY:
+        assert route.api_key not in [key.api_key for key in keys]
+        prove(client, node, NODE)
+        keys = client.ask(ApiVersionsRequest("raw", "1.0")).api_keys
     (served,) = [key for key in keys if key.api_key == route.api_key]
     request_type = route.request_type
     assert (served.min_version, served.max_version) == (

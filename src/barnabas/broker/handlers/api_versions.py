@@ -1,5 +1,7 @@
 """ApiVersions, versions 0-4: what this broker serves, straight from the route table.
 
+Clients are not told of requests that only nodes send.
+
 A version newer than 4 is answered as version 0 with UNSUPPORTED_VERSION by the dispatcher, so that
 the client can ask again.
 """
@@ -18,9 +20,9 @@ from barnabas.wire.messages.api_versions import (
     SupportedFeatureKey,
 )
 
-_FEATURE = "transaction.version"
-_TRANSACTION_VERSION = 2
-"""The epoch of a transactional producer grows with every transaction, if its client knows how."""
+FEATURES = {"transaction.version": 2}
+"""What is finalized. The epoch of a transactional producer grows with every transaction, if its
+client knows how."""
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
@@ -28,10 +30,9 @@ def handler(
     routes: Iterable[Route],
 ) -> Callable[[Node, ApiVersionsRequest, RequestContext], ApiVersionsResponse]:
     """The handler that answers from `routes`."""
-    api_keys = [
-        ApiVersion(route.api_key, route.min_version, route.max_version)
-        for route in sorted(routes, key=lambda route: route.api_key)
-    ]
+    routes = sorted(routes, key=lambda route: route.api_key)
+    for_nodes = _api_keys(routes)
+    for_clients = _api_keys(route for route in routes if not _is_for_nodes_only(route))
 
     def handle(
         _: Node, request: ApiVersionsRequest, context: RequestContext
@@ -41,12 +42,23 @@ def handler(
             if not all(_SOFTWARE.fullmatch(name) for name in names):
                 return ApiVersionsResponse(ErrorCode.INVALID_REQUEST)
         return ApiVersionsResponse(
-            api_keys=api_keys,
-            supported_features=[SupportedFeatureKey(_FEATURE, 1, _TRANSACTION_VERSION)],
+            api_keys=for_clients if context.connection.peer is None else for_nodes,
+            supported_features=[
+                SupportedFeatureKey(name, 1, level) for name, level in FEATURES.items()
+            ],
             finalized_features_epoch=0,
             finalized_features=[
-                FinalizedFeatureKey(_FEATURE, _TRANSACTION_VERSION, _TRANSACTION_VERSION)
+                FinalizedFeatureKey(name, level, level) for name, level in FEATURES.items()
             ],
         )
 
     return handle
+
+
+def _api_keys(routes: Iterable[Route]) -> list[ApiVersion]:
+    return [ApiVersion(route.api_key, route.min_version, route.max_version) for route in routes]
+
+
+def _is_for_nodes_only(route: Route) -> bool:
+    """Whether no client may send it: Kafka has these on the listeners of controllers only."""
+    return route.peers_only is not None and not route.peers_only.concerns_clients

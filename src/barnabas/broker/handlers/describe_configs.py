@@ -1,5 +1,8 @@
 """DescribeConfigs, versions 1-4: settings of topics and brokers, and where each comes from.
 
+Groups and client metrics have no settings of their own; the loggers of a broker have their levels,
+which can't be changed.
+
 What a broker was started with is known to that broker alone, so it is asked.
 """
 
@@ -7,17 +10,23 @@ from asyncio import sleep
 from collections.abc import Iterable
 
 from barnabas.broker.control.controller_calls import LANE
+from barnabas.broker.handlers.broker_loggers import logger_levels
 from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.net.peers import PeerUnavailable
 from barnabas.broker.node import Node
 from barnabas.broker.runtime.slices import Slicer
 from barnabas.controller.configs import (
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    LOGGER_RESOURCE,
+    SOURCE_BROKER_LOGGER,
     DescribedConfig,
     TopicDefaults,
     described_broker_configs,
     described_configs,
 )
 from barnabas.controller.decision import Refusal
+from barnabas.metadata.config_values import ConfigDef, ConfigType
 from barnabas.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_configs import (
@@ -28,6 +37,12 @@ from barnabas.wire.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
+
+_OF_BROKER = (BROKER_RESOURCE, LOGGER_RESOURCE)
+_WITHOUT_SETTINGS = {
+    GROUP_RESOURCE: "the name of the group",
+    CLIENT_METRICS_RESOURCE: "the name of the subscription to client metrics",
+}
 
 _ASK_TIMEOUT_MS = 3_000
 _WEIGHT = 100
@@ -57,7 +72,7 @@ async def handle(
 
 def _other_broker(node: Node, resource: DescribeConfigsResource) -> int | None:
     name = resource.resource_name
-    if resource.resource_type != BROKER_RESOURCE or not name.isdecimal():
+    if resource.resource_type not in _OF_BROKER or not name.isdecimal():
         return None
     return int(name) if int(name) in node.image.brokers.keys() - {node.node_id} else None
 
@@ -107,17 +122,31 @@ def _configs(node: Node, resource: DescribeConfigsResource) -> Iterable[Describe
         return described_configs(
             name, node.image.topic_configs(name), TopicDefaults(node.image, settings)
         )
-    if resource.resource_type == BROKER_RESOURCE:
+    if resource.resource_type in _OF_BROKER:
         if name not in ("", str(node.node_id)):
             raise Refusal(
                 ErrorCode.INVALID_REQUEST,
                 f"there is no broker {name!r}",
             )
+        if resource.resource_type == LOGGER_RESOURCE:
+            return map(_logger, logger_levels())
         return described_broker_configs(node.image, settings)
+    if resource.resource_type in _WITHOUT_SETTINGS:
+        if not name:
+            raise Refusal(
+                ErrorCode.INVALID_REQUEST, f"{_WITHOUT_SETTINGS[resource.resource_type]} is empty"
+            )
+        return ()
     raise Refusal(
         ErrorCode.INVALID_REQUEST,
         f"resources of type {resource.resource_type} have no settings here",
     )
+
+
+def _logger(logger: tuple[str, str]) -> DescribedConfig:
+    name, level = logger
+    config = ConfigDef(name, ConfigType.STRING, None, "Level of this logger")
+    return DescribedConfig(config, True, level, SOURCE_BROKER_LOGGER, [])
 
 
 def _entry(

@@ -32,6 +32,8 @@ class PeerAuthorization:
     sender: Callable[[Any, int], int]
     """Which node a request, of a version, speaks for; `ANYBODY` or `ANY_PEER` if for none."""
     refuse: Callable[[Any], Response] = _refuse
+    concerns_clients: bool = False
+    """Whether clients may send some requests of the API, so that they are told of it."""
 
     @staticmethod
     def may_send(peer: PeerIdentity | None, sender_id: int) -> bool:

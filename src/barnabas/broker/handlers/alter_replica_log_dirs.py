@@ -1,0 +1,42 @@
+"""AlterReplicaLogDirs, versions 1-2: a node has one directory, and its replicas are there.
+
+To move a replica there is no error, as it is done already; another directory does not exist.
+"""
+
+from barnabas.broker.net.dispatcher import RequestContext
+from barnabas.broker.node import Node
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
+
+
+def handle(
+    node: Node, request: AlterReplicaLogDirsRequest, _: RequestContext
+) -> AlterReplicaLogDirsResponse:
+    return AlterReplicaLogDirsResponse(
+        results=[
+            AlterReplicaLogDirTopicResult(
+                topic.name,
+                [
+                    AlterReplicaLogDirPartitionResult(
+                        index, _error(node, directory.path, topic.name, index)
+                    )
+                    for index in topic.partitions
+                ],
+            )
+            for directory in request.dirs
+            for topic in directory.topics
+        ]
+    )
+
+
+def _error(node: Node, path: str, topic: str, index: int) -> ErrorCode:
+    if path != node.data.path:
+        return ErrorCode.LOG_DIR_NOT_FOUND
+    partitions = node.partitions.by_name.get(topic, ())
+    has_replica = 0 <= index < len(partitions) and partitions[index] is not None
+    return ErrorCode.NONE if has_replica else ErrorCode.REPLICA_NOT_AVAILABLE

@@ -1,0 +1,53 @@
+"""ListConfigResources, versions 0-1: what DescribeConfigs can be asked about.
+
+Topics, brokers and the loggers of brokers. Version 0 asks for subscriptions to client metrics only,
+of which there are none; neither are there groups with settings of their own.
+"""
+
+from collections.abc import Iterator
+from itertools import chain
+
+from barnabas.broker.net.dispatcher import RequestContext
+from barnabas.broker.node import Node
+from barnabas.broker.runtime.slices import Slicer, Slices
+from barnabas.controller.configs import CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, LOGGER_RESOURCE
+from barnabas.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+
+_TYPES = (
+    TOPIC_RESOURCE,
+    BROKER_RESOURCE,
+    LOGGER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+)
+
+
+def handle(
+    node: Node, request: ListConfigResourcesRequest, context: RequestContext
+) -> Slices[ListConfigResourcesResponse]:
+    asked = tuple(dict.fromkeys(request.resource_types)) or _TYPES
+    if context.version == 0:
+        asked = (CLIENT_METRICS_RESOURCE,)
+    if not set(asked) <= set(_TYPES):
+        return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    found = chain.from_iterable(_of_type(node, resource_type) for resource_type in asked)
+    resources = yield from Slicer(context.version).each(list(found), _listed)
+    return ListConfigResourcesResponse(config_resources=resources)
+
+
+def _of_type(node: Node, resource_type: int) -> Iterator[tuple[str, int]]:
+    if resource_type == TOPIC_RESOURCE:
+        return ((name, resource_type) for name in node.image.topics)
+    if resource_type in (BROKER_RESOURCE, LOGGER_RESOURCE):
+        return ((str(broker_id), resource_type) for broker_id in node.image.brokers)
+    return iter(())
+
+
+def _listed(resource: tuple[str, int]) -> ConfigResource:
+    return ConfigResource(*resource)
