@@ -1,9 +1,9 @@
-"""AddPartitionsToTxn and AddOffsetsToTxn: what a transaction reaches.
+"""AddPartitionsToTxn and AddOffsetsToTxn: the partitions of a transaction.
 
-A partition is part of the transaction before anything is written to it, so whoever ends the
-transaction knows where markers belong. Classic producers add partitions themselves, and the
-leaders of partitions verify that they did; for the others, leaders and group coordinators add
-what they are about to write to.
+A partition is part of the transaction before anything is written to it, so the coordinator knows
+where markers belong when the transaction ends. Classic producers add partitions themselves, and
+partition leaders verify that they did; for newer producers, leaders and group coordinators add the
+partitions that they are about to write to.
 """
 
 from collections.abc import Callable, Collection
@@ -28,7 +28,7 @@ from barnabas.wire.messages.add_partitions_to_txn import (
 
 _LAST_CLASSIC_ADD_VERSION = 3
 _ABORTABLE_FROM_VERSION = 5
-"""Before it, nobody knows TRANSACTION_ABORTABLE."""
+"""Older versions do not have TRANSACTION_ABORTABLE."""
 
 
 def add_partitions(
@@ -86,15 +86,15 @@ def _add(
     decision: TransactionDecision,
     now_ms: int,
 ) -> ErrorCode | None:
-    """What to answer at once; None if it takes a record, which is in the decision then."""
+    """The error to reply with at once; None if a record was added to the decision."""
     if not transactional_id:
         return ErrorCode.INVALID_REQUEST
     if transaction is None:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     image = transaction.image
     if image is None or transaction.is_busy:
-        # Before who it is: a producer whose epochs ran out has been given the next producer id
-        # already, and that one becomes known here when the end is complete.
+        # Before the identity is checked: a producer whose epochs are exhausted already has the next
+        # producer id, which becomes the current one when the end is complete.
         return ErrorCode.CONCURRENT_TRANSACTIONS
     error = _check_writer(image, identity)
     if error is not ErrorCode.NONE:
@@ -115,10 +115,10 @@ def verify(
     api_version: int,
     decision: TransactionDecision,
 ) -> None:
-    """Say which of them may be written to.
+    """Reply which of the partitions may be written to.
 
-    A step in flight is not looked at: if it ends the transaction, a marker will follow the
-    write, and the leader of the partition sees it if the marker came first.
+    A pending change is ignored: if it ends the transaction, a marker will follow the write, and the
+    leader of the partition notices if the marker came first.
     """
     error = ErrorCode.NONE
     members: frozenset[TopicPartition] = frozenset()
@@ -131,20 +131,20 @@ def verify(
         if error is ErrorCode.NONE and transaction.image.state.is_prepared:
             error = ErrorCode.CONCURRENT_TRANSACTIONS
         members = transaction.image.partitions
-    stranger = (
+    not_added = (
         ErrorCode.TRANSACTION_ABORTABLE
         if api_version >= _ABORTABLE_FROM_VERSION
         else ErrorCode.INVALID_TXN_STATE
     )
 
     def of(partition: TopicPartition) -> ErrorCode:
-        return error or (ErrorCode.NONE if partition in members else stranger)
+        return error or (ErrorCode.NONE if partition in members else not_added)
 
     decision.reply(token, _result(transactional_id, partitions, of, api_version))
 
 
 def _check_writer(image: TransactionImage, identity: Identity) -> ErrorCode:
-    """Whether it may write: not while a transaction of an instance before it waits to be ended."""
+    """Whether it may write: not while it has to end the transaction of a former instance."""
     error = check_identity(image, identity)
     if error is ErrorCode.NONE and image.is_kept:
         return ErrorCode.INVALID_TXN_STATE

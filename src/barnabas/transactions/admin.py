@@ -1,4 +1,4 @@
-"""DescribeTransactions and ListTransactions: what is persisted, not what is in flight."""
+"""DescribeTransactions and ListTransactions: what is persisted, without pending changes."""
 
 from collections.abc import Iterable
 
@@ -40,7 +40,7 @@ def describe(transactional_id: str, transaction: Transaction | None) -> Describe
 def list_transactions(
     transactions: Iterable[Transaction], request: ListTransactionsRequest, now_ms: int
 ) -> ListTransactionsResponse:
-    """States that there are none of are named; the transactions are those that pass all filters."""
+    """The transactions that match all filters; unknown states are listed in the response."""
     labels = {state.label for state in TxnState}
     unknown = [name for name in request.state_filters if name not in labels]
     try:
@@ -68,7 +68,7 @@ def list_transactions(
 
 
 def _lasts(image: TransactionImage, duration_filter_ms: int, now_ms: int) -> bool:
-    """Whether a transaction is going on for longer than that; no time at all is no filter."""
+    """Whether a transaction is ongoing for longer than that; a negative duration matches all."""
     if duration_filter_ms < 0:
         return True
     is_running = image.state is TxnState.ONGOING or image.state.is_prepared

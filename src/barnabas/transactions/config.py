@@ -8,11 +8,11 @@ _DAY_MS = 24 * 60 * 60 * 1000
 @dataclass(frozen=True, slots=True)
 class TransactionConfig:
     transaction_max_timeout_ms: int = 900_000
-    """The longest time a producer may ask for its transactions."""
+    """The longest transaction timeout that a producer may request."""
     transactional_id_expiration_ms: int = 7 * _DAY_MS
-    """After how long a transactional id that nobody uses is forgotten."""
+    """After how long an unused transactional id expires."""
     persist_retry_ms: int = 1_000
-    """After how long something nobody waits for, and that could not be persisted, is tried again.
+    """Retry interval for internal changes that could not be persisted.
 
-    It is the end of a transaction whose markers are written, a timeout, or an expiry.
+    These are the completion of a transaction, a timeout, or an expiry.
     """

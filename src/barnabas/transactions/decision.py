@@ -1,4 +1,4 @@
-"""What the transaction coordinator decides: a decision, and the markers that follow from it."""
+"""What the transaction coordinator decides: records, replies, and the markers to write."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -9,11 +9,11 @@ TopicPartition = tuple[str, int]
 
 
 class MarkersToWrite(NamedTuple):
-    """How a transaction ended, to be written to its partitions by their leaders.
+    """Markers that the leaders of a transaction's partitions have to write.
 
-    `producer_epoch` goes into the markers. Each partition is tried until it is written or gone,
-    for as long as the shard lives and `TransactionShard.awaits` it, and is then reported, once,
-    to `TransactionShard.markers_written` with the same producer id and epoch.
+    `producer_epoch` is the epoch of the markers. Each write is retried until it succeeds or the
+    partition is gone, while the shard is in service and `TransactionShard.awaits` it. Then it is
+    reported, once, to `TransactionShard.markers_written` with the same producer id and epoch.
     """
 
     transactional_id: str
@@ -26,6 +26,6 @@ class MarkersToWrite(NamedTuple):
 
 @dataclass(slots=True)
 class TransactionDecision(CoordinatorDecision):
-    """`markers` rest on nothing that is not persisted yet, so they may be sent at once."""
+    """`markers` do not depend on the decision's records, so they may be sent at once."""
 
     markers: list[MarkersToWrite] = field(default_factory=list)

@@ -1,13 +1,13 @@
-"""EndTxn, and ends nobody asked for: a timeout, or a new instance of the producer.
+"""EndTxn, and aborts by the coordinator: after a timeout, or for a new instance of the producer.
 
 The end is decided when its record, PrepareCommit or PrepareAbort, is committed; then the client
 is answered, and the markers are written.
 
-In the classic generation the epoch stays, so a retry can't be told from the end of a further
-transaction that was like the last: what ended already is answered as done.
+In the classic generation the epoch stays the same, so a retry can't be distinguished from the end
+of another transaction with the same outcome: an end that is already done succeeds.
 
-From version 5 on the epoch moves on with every end, and the answer says which it is now. A retry
-comes with the epoch before, and is answered again:
+From version 5 on every end increments the epoch, and the response has the new one. A retry comes
+with the previous epoch, and gets the same response again:
 
 ```
                      abort                        commit
@@ -17,11 +17,11 @@ comes with the epoch before, and is answered again:
     CompleteCommit   wrong           ends         as it was       wrong
 ```
 
-Ending what was never begun makes sense there: the producer does not know whether a write, which
-would have begun it, is still on its way, and the epoch moves past it.
+Aborting a transaction that was never begun is valid there: the producer does not know whether a
+write that would begin it is still in flight, and the new epoch fences that write.
 
-Beyond Kafka, "the epoch before" counts only if it was an end that moved it on: where a new
-instance did, the one before it is fenced and gets no valid epoch again.
+Stricter than Kafka: the previous epoch is accepted only if an end incremented it. If a new instance
+did, the former instance is fenced and gets no valid epoch again.
 """
 
 from collections.abc import Callable
@@ -91,7 +91,7 @@ def abort_and_fence(
     decision: TransactionDecision,
     now_ms: int,
 ) -> ErrorCode:
-    """Abort the ongoing transaction with the next epoch, which nobody has."""
+    """Abort the ongoing transaction with the next epoch, which no producer has."""
     assert transaction.image is not None
     return _prepare(
         transaction, transaction.image, False, EPOCH_BUMPED, new_producer_id, decision, now_ms
@@ -125,7 +125,7 @@ def _prepare(
 def _check_classic(
     transaction: Transaction, image: TransactionImage, request: EndTxnRequest
 ) -> ErrorCode | None:
-    """What to answer at once; None if the transaction is to be ended."""
+    """The error to reply with at once; None if the transaction is to be ended."""
     error = check_identity(image, (request.producer_id, request.producer_epoch))
     if error is not ErrorCode.NONE:
         return error
@@ -141,12 +141,12 @@ def _check_classic(
 def _check_bumped(
     transaction: Transaction, image: TransactionImage, request: EndTxnRequest
 ) -> ErrorCode | None:
-    """What to answer at once; None if the transaction is to be ended."""
+    """The error to reply with at once; None if the transaction is to be ended."""
     if transaction.is_busy:
-        # Before who it is: see `adding`.
+        # Before the identity is checked: see `add_partitions`.
         return ErrorCode.CONCURRENT_TRANSACTIONS
     identity = request.producer_id, request.producer_epoch
-    if image.state.is_complete and _is_the_one_before(image, identity):
+    if image.state.is_complete and _is_previous_identity(image, identity):
         if image.state is _complete(request.committed):
             return ErrorCode.NONE
         return ErrorCode.INVALID_TXN_STATE
@@ -158,8 +158,8 @@ def _check_bumped(
     return ErrorCode.INVALID_TXN_STATE
 
 
-def _is_the_one_before(image: TransactionImage, identity: Identity) -> bool:
-    """Whether the last transaction was ended by, or against, this one."""
+def _is_previous_identity(image: TransactionImage, identity: Identity) -> bool:
+    """Whether the end of the last transaction replaced this identity."""
     if image.client_transaction_version != EPOCH_BUMPED:
         return False
     if image.producer_epoch == 0:

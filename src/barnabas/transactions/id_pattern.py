@@ -1,8 +1,8 @@
-"""Regular expressions over transactional ids, matched in a time that grows with the id only.
+"""Regular expressions for transactional ids, matched in time linear in the length of the id.
 
-Patterns come from clients, and Python's `re` can be made to backtrack for years by a pattern of
-ten characters. Kafka uses RE2, which can't, and neither can this: a pattern becomes a
-nondeterministic automaton, and the sets of its states that come up are remembered as states of a
+Patterns come from clients, and a pattern of ten characters can make Python's `re` backtrack for
+years. Kafka uses RE2, which never backtracks, and this does not either: a pattern becomes a
+nondeterministic automaton, and the sets of states that occur are cached as states of a
 deterministic one.
 
 ```
@@ -10,19 +10,18 @@ x  .  [a-z]  [^a-z]  \\d \\D \\w \\W \\s \\S  \\.  ^  $
 a|b  (a)  (?:a)  a*  a+  a?  a{2}  a{2,}  a{2,5}
 ```
 
-What follows a quantifier to make it lazy changes nothing, as the whole id has to match. `(?i)` at
-the beginning makes case not matter. What else RE2 has (other flags, \\p, \\Q, names of classes) is
-refused.
+A lazy quantifier means the same as a greedy one, as the whole id has to match. `(?i)` at the
+beginning ignores case. Other syntax of RE2 (other flags, \\p, \\Q, named classes) is refused.
 """
 
 import re
 from collections.abc import Iterable
 
 _MAX_SIZE = 300
-"""Repetitions are written out, so `((a{99}){99}){99}` would be a million times a."""
+"""Repetitions are expanded, so `((a{99}){99}){99}` would have a million states."""
 _MAX_DEPTH = 100
 _MAX_REMEMBERED = 10_000
-"""How many steps of the deterministic automaton are kept before it starts over."""
+"""How many steps of the deterministic automaton are cached before the cache is cleared."""
 
 _ACCEPT = 0
 _CLASSES = "dDwWsS"
@@ -33,8 +32,8 @@ _QUANTIFIER = re.compile(r"(?:([*+?])|\{(\d{1,4})(?:(,)(\d{1,4})?)?\})\??", re.A
 Alternatives = list[list["Repeated"]]
 
 
-class InvalidPattern(ValueError):  # noqa: N818 - says what the pattern is
-    """It is no regular expression, or one of a kind that is not known here."""
+class InvalidPattern(ValueError):  # noqa: N818 - names what the pattern is
+    """The pattern is not a regular expression, or uses syntax that is not supported."""
 
 
 class Repeated:
@@ -55,8 +54,8 @@ class IdPattern:
     __slots__ = ("_remembered", "_size", "_splits", "_start", "_takes")
 
     def __init__(self, pattern: str) -> None:
-        # What a state does: it takes a character, or asserts something, and goes on to the next;
-        # or it splits into several at once.
+        # A state takes a character or asserts something, and leads to the next state; or it splits
+        # into several states.
         self._takes: dict[int, tuple[str | re.Pattern[str], int]] = {}
         self._splits: dict[int, list[int]] = {_ACCEPT: []}
         self._remembered: dict[tuple[frozenset[int], str], frozenset[int]] = {}
@@ -65,7 +64,7 @@ class IdPattern:
         self._start = self._closure([first], "^")
 
     def matches(self, text: str) -> bool:
-        """Whether all of the text is of that kind."""
+        """Whether the whole text matches."""
         states = self._start
         for character in text:
             key = states, character
@@ -90,7 +89,7 @@ class IdPattern:
     def _grow(self) -> None:
         self._size += 1
         if self._size > _MAX_SIZE:
-            raise InvalidPattern("it is too large")
+            raise InvalidPattern("the pattern is too large")
 
     def _split(self, *following: int) -> int:
         state = self._state()
@@ -137,7 +136,7 @@ class IdPattern:
         )
 
     def _closure(self, states: Iterable[int], asserted: str = "") -> frozenset[int]:
-        """Those states, and all that are reached from there without taking a character."""
+        """These states, and all that are reached from them without taking a character."""
         found: set[int] = set()
         todo = list(states)
         while todo:
@@ -169,7 +168,7 @@ class _Parser:
     def parse(self) -> Alternatives:
         found = self._alternatives()
         if self._at < len(self._pattern):
-            raise InvalidPattern("a parenthesis too many")
+            raise InvalidPattern("unbalanced )")
         return found
 
     def _peek(self) -> str:
@@ -178,14 +177,14 @@ class _Parser:
     def _next(self) -> str:
         character = self._peek()
         if not character:
-            raise InvalidPattern("it is not finished")
+            raise InvalidPattern("the pattern ends too early")
         self._at += 1
         return character
 
     def _alternatives(self) -> Alternatives:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
-            raise InvalidPattern("it is too deep")
+            raise InvalidPattern("the pattern is nested too deeply")
         found: Alternatives = [[]]
         while self._peek() not in ("", ")"):
             if self._peek() == "|":
@@ -209,9 +208,9 @@ class _Parser:
             repeated.least = int(least)
             repeated.most = int(most) if most else None if comma else int(least)
         if repeated.most is not None and repeated.most < repeated.least:
-            raise InvalidPattern("a repetition that ends before it begins")
+            raise InvalidPattern("a repetition has a minimum above its maximum")
         if _QUANTIFIER.match(self._pattern, self._at):
-            raise InvalidPattern("a repetition of a repetition")
+            raise InvalidPattern("a quantifier follows a quantifier")
         return repeated
 
     def _atom(self) -> str | re.Pattern[str] | Alternatives:
@@ -223,7 +222,7 @@ class _Parser:
         if character == "\\":
             return self._compiled(self._escape())
         if character in "*+?":
-            raise InvalidPattern("a repetition of nothing")
+            raise InvalidPattern("a quantifier has nothing to repeat")
         if character in "^$":
             return character
         return self._compiled("." if character == "." else re.escape(character))
@@ -231,11 +230,11 @@ class _Parser:
     def _group(self) -> Alternatives:
         if self._peek() == "?":
             if not self._pattern.startswith("?:", self._at):
-                raise InvalidPattern("a group of a kind that is not known")
+                raise InvalidPattern("unsupported kind of group")
             self._at += 2
         found = self._alternatives()
         if self._peek() != ")":
-            raise InvalidPattern("a parenthesis is missing")
+            raise InvalidPattern("missing )")
         self._at += 1
         return found
 
@@ -246,11 +245,11 @@ class _Parser:
         if character in _CONTROLS:
             return re.escape(_CONTROLS[character])
         if character.isalnum():
-            raise InvalidPattern(f"\\{character} is not known")
+            raise InvalidPattern(f"unsupported escape \\{character}")
         return re.escape(character)
 
     def _class(self) -> str:
-        """As it stands, but that nothing in it means more to Python than to others."""
+        """Escaped, so that no character has a special meaning in Python only."""
         written = "["
         if self._peek() == "^":
             written += self._next()
@@ -258,7 +257,7 @@ class _Parser:
         while is_first or self._peek() != "]":
             character = self._next()
             if character == "[" and self._peek() == ":":
-                raise InvalidPattern("names of classes are not known")
+                raise InvalidPattern("named classes are not supported")
             if character == "\\":
                 written += self._escape()
             else:

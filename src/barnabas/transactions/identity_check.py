@@ -1,20 +1,20 @@
-"""Who is fenced, and how an answer says so: PRODUCER_FENCED is younger than the APIs."""
+"""Which producers are fenced, and the error code for it: not all versions have PRODUCER_FENCED."""
 
 from barnabas.transactions.image import Identity, TransactionImage
 from barnabas.wire.errors import ErrorCode
 
-_UNDERSTOOD_FROM = {22: 4, 24: 2, 25: 2, 26: 2}
+_FENCED_FROM_VERSION = {22: 4, 24: 2, 25: 2, 26: 2}
 """The first version of InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn and EndTxn that has it.
 
-Clients of older versions understand INVALID_PRODUCER_EPOCH, which is as fatal to them.
+Clients of older versions get INVALID_PRODUCER_EPOCH, which is fatal to them too.
 """
 
 
 def check_identity(image: TransactionImage, identity: Identity) -> ErrorCode:
-    """Whether it is the instance that came last.
+    """Whether it is the newest instance.
 
-    Who wrote what another instance has kept has the producer id of a transaction that goes on,
-    so it is told the truth, that somebody else came after it.
+    The instance that wrote a kept transaction has the producer id of an ongoing transaction. It
+    gets PRODUCER_FENCED, because a newer instance owns that transaction.
     """
     owner = image.identity_given_out
     if identity == owner:
@@ -25,6 +25,6 @@ def check_identity(image: TransactionImage, identity: Identity) -> ErrorCode:
 
 
 def in_version(error: ErrorCode, api_key: int, api_version: int) -> ErrorCode:
-    if error is ErrorCode.PRODUCER_FENCED and api_version < _UNDERSTOOD_FROM[api_key]:
+    if error is ErrorCode.PRODUCER_FENCED and api_version < _FENCED_FROM_VERSION[api_key]:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return error

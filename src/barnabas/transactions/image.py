@@ -1,7 +1,7 @@
-"""What one record of `__transaction_state` says about a transactional id, and how it moves on.
+"""One transactional id as a record of `__transaction_state` has it, and the images that follow it.
 
-An image is never changed: a decision proposes the next one, and when its record is committed
-it takes the place of the one before.
+An image is immutable: a decision proposes the next one, which replaces it when its record is
+committed and replayed.
 """
 
 from dataclasses import dataclass, replace
@@ -14,12 +14,12 @@ NO_PRODUCER_EPOCH = -1
 MAX_PRODUCER_EPOCH = 2**15 - 1
 
 NO_TIMEOUT_MS = 2**31 - 1
-"""The timeout of a transaction that waits for somebody else's decision, however long it takes."""
+"""The timeout of two-phase commit transactions, which wait for an external decision."""
 
 CLASSIC = 0
-"""The epoch belongs to an instance of the producer, and all its transactions have the same."""
+"""An instance of the producer has one epoch for all of its transactions."""
 EPOCH_BUMPED = 2
-"""Every end of a transaction moves the epoch on, so a late write can't join the next one."""
+"""Every end of a transaction increments the epoch, so a late write can't join the next one."""
 
 Identity = tuple[int, int]
 """A producer id and an epoch."""
@@ -35,16 +35,16 @@ class TransactionImage:
     start_ms: int = -1
     partitions: frozenset[TopicPartition] = frozenset()
     client_transaction_version: int = CLASSIC
-    """Of whoever took it into this state."""
+    """Of the client that caused this state."""
     previous_producer_id: int = NO_PRODUCER_ID
-    """The producer id before the last step, most often the same. In Empty it is that of the same
-    instance, or none where a new instance has begun."""
+    """The producer id before the last change, usually the same. In Empty it is the one that the
+    same instance had, or none if a new instance began."""
     next_producer_id: int = NO_PRODUCER_ID
-    """The one to go on with, given out already, when the markers of this one are written."""
+    """The producer id after the markers are written; the producer already has it."""
     next_producer_epoch: int = NO_PRODUCER_EPOCH
-    """The epoch that goes with it; none stands for 0."""
+    """The epoch of `next_producer_id`; none means 0."""
     last_producer_epoch: int = NO_PRODUCER_EPOCH
-    """The epoch that the same instance had before it got this one, until it uses it. Records have
+    """The epoch that the same instance had before this one, until it uses this one. Records have
     no field for it, and need none: it follows from the others (`records`)."""
 
     @property
@@ -53,14 +53,14 @@ class TransactionImage:
 
     @property
     def identity_given_out(self) -> Identity:
-        """What a producer that has been answered goes on with."""
+        """The identity that the producer has after the last response."""
         if self.next_producer_id != NO_PRODUCER_ID:
             return self.next_producer_id, max(self.next_producer_epoch, 0)
         return self.identity
 
     @property
     def is_kept(self) -> bool:
-        """Whether the ongoing transaction is that of an instance before: it can only be ended."""
+        """Whether a former instance began the ongoing transaction: it can only be ended."""
         return self.state is TxnState.ONGOING and self.next_producer_id != NO_PRODUCER_ID
 
     @property
@@ -69,13 +69,13 @@ class TransactionImage:
 
     @property
     def is_exhausted(self) -> bool:
-        """No further epoch may be given out: the last one is kept for fencing its owner."""
+        """Whether no further epoch is available: the last one is reserved for fencing."""
         return is_exhausted(self.identity_given_out[1])
 
     def with_identity(
         self, identity: Identity, before: Identity | None, timeout_ms: int, now_ms: int
     ) -> "TransactionImage":
-        """An instance of the producer begins, or goes on from what it had `before`."""
+        """An instance begins, or continues with a new identity in place of the one `before`."""
         previous_id, last_epoch = before or (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
         return TransactionImage(
             *identity,
@@ -102,7 +102,7 @@ class TransactionImage:
         )
 
     def kept(self, owner: Identity, timeout_ms: int, now_ms: int) -> "TransactionImage":
-        """A new instance owns the ongoing transaction, which stays what it is."""
+        """A new instance becomes the owner of the ongoing transaction, which is not changed."""
         return replace(
             self,
             next_producer_id=owner[0],
@@ -120,10 +120,11 @@ class TransactionImage:
         new_producer_id: int | None,
         now_ms: int,
     ) -> "TransactionImage":
-        """It is decided how the transaction ends; the producer goes on with the new id, if given.
+        """The end is decided; the producer continues with the new producer id, if given.
 
-        Markers have the id and the epoch of the transaction, or the next one. A kept one has been
-        written by another instance than the one that ends it and whose epochs go on.
+        Markers have the producer id and epoch of the transaction, or the next epoch. For a kept
+        transaction these belong to the instance that wrote it; the epoch of the instance that ends
+        it is incremented as well.
         """
         owner_id, owner_epoch = self.identity_given_out
         epoch, last_epoch = self.producer_epoch, NO_PRODUCER_EPOCH
@@ -148,7 +149,7 @@ class TransactionImage:
         )
 
     def completed(self, now_ms: int) -> "TransactionImage":
-        """All partitions know how the transaction ended."""
+        """All partitions have their markers."""
         producer_id, producer_epoch = self.identity_given_out
         commits = self.state is TxnState.PREPARE_COMMIT
         return replace(

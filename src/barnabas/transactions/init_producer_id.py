@@ -1,22 +1,21 @@
-"""InitProducerId with a transactional id: who comes last owns it, and everybody before is fenced.
+"""InitProducerId with a transactional id: the newest instance owns it, all others are fenced.
 
-An instance that starts has no epoch yet: it gets the next one. One that goes on after an error
-says which it has, and is fenced if that is not the current one, so it can't throw out whoever
-came after it. If it had the one before, its last request was answered and the answer was lost:
-it is answered again.
+An instance that starts has no epoch yet: it gets the next one. An instance that continues after an
+error sends its epoch, and is fenced if that is not the current one, so it can't fence a newer
+instance. If it sends the previous epoch, the response to its last request was lost, and it gets
+that response again.
 
-A transaction that goes on is aborted first; whoever asks is told CONCURRENT_TRANSACTIONS and
-asks again. There Kafka looks only at the producer id of an instance that goes on; here also at
-the epoch, because otherwise a fenced instance could abort its successor's transaction.
+An ongoing transaction is aborted first; the client gets CONCURRENT_TRANSACTIONS and retries. For an
+instance that continues, Kafka checks only the producer id; here the epoch is checked as well,
+because otherwise a fenced instance could abort the transaction of a newer one.
 
-Transactions can be one part of something larger, whose outcome somebody else decides (two-phase
-commit). With Enable2Pc an instance says that its transactions are to wait for that, without a
-timeout. With KeepPreparedTxn it says that a transaction which goes on is not to be aborted: the
-instance becomes its owner, with an epoch of its own that fences whoever wrote it, is told which it
-is, and ends it. Until then it can write nothing.
+A transaction can be part of a two-phase commit, whose outcome an external coordinator decides. With
+Enable2Pc the transactions of an instance have no timeout. With KeepPreparedTxn an ongoing
+transaction is not aborted: the instance becomes its owner, with a new epoch that fences the
+instance that wrote it, gets its identity in the response, and ends it. Until then it can't write.
 
-A kept transaction gets the timeout that its new owner asks for, or none, and its time begins anew.
-Whether Enable2Pc is allowed is not asked here.
+A kept transaction gets the timeout that its new owner requests, or none, and the timeout restarts.
+Whether Enable2Pc is allowed is not checked here.
 """
 
 from collections.abc import Callable
@@ -89,7 +88,7 @@ def _step(
     decision: TransactionDecision,
     now_ms: int,
 ) -> TransactionImage | ErrorCode:
-    """What it becomes once that is persisted, or why nothing is to be."""
+    """The image that was proposed, or why none was."""
     expected: Identity | None = None
     if request.producer_id != NO_PRODUCER_ID:
         expected = request.producer_id, request.producer_epoch
@@ -130,7 +129,7 @@ def _keep(
 
 
 def timeout_ms(request: InitProducerIdRequest) -> int:
-    """How long its transactions may take. The number that stands for ever is not to be had else."""
+    """The timeout of its transactions; the value for "none" can't be requested as a number."""
     if request.enable2_pc:
         return NO_TIMEOUT_MS
     return min(request.transaction_timeout_ms, NO_TIMEOUT_MS - 1)
@@ -143,14 +142,14 @@ def _next_image(
     new_producer_id: NewProducerId,
     now_ms: int,
 ) -> TransactionImage | ErrorCode:
-    """What it becomes while no transaction goes on, or why it can't."""
+    """The next image while no transaction is ongoing, or why there is none."""
     duration_ms = timeout_ms(request)
     if image is None:
         producer_id = new_producer_id()
         if producer_id is None:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         return TransactionImage(producer_id, 0, duration_ms, TxnState.EMPTY, now_ms)
-    if expected is not None and _had_the_one_before(image, expected):
+    if expected is not None and _has_previous_identity(image, expected):
         return image.with_identity(image.identity, expected, duration_ms, now_ms)
     if expected not in (None, image.identity):
         return ErrorCode.PRODUCER_FENCED
@@ -163,7 +162,7 @@ def _next_image(
     return image.with_identity((producer_id, 0), expected, duration_ms, now_ms)
 
 
-def _had_the_one_before(image: TransactionImage, expected: Identity) -> bool:
+def _has_previous_identity(image: TransactionImage, expected: Identity) -> bool:
     producer_id, epoch = expected
     if epoch != image.last_producer_epoch:
         return False

@@ -1,7 +1,7 @@
-"""Telling every partition how a transaction ended, and completing it when all of them know.
+"""The markers that tell every partition how a transaction ended, and its completion.
 
-The end is persisted when the markers go out, so a coordinator that comes to know of it, whether
-it decided it or loaded it, sends them all; a partition that is told twice does not mind.
+The end is persisted before markers are sent. So a coordinator sends all of them, whether it decided
+the end itself or loaded it; a marker that is written twice does no harm.
 """
 
 from collections.abc import Collection
@@ -13,7 +13,7 @@ from barnabas.transactions.transaction import Transaction
 
 
 def send_markers(transaction: Transaction, decision: TransactionDecision, now_ms: int) -> None:
-    """The end is persisted: tell the partitions, if it has any."""
+    """The end is persisted: send the markers, or complete it if there are no partitions."""
     image = transaction.image
     assert image is not None
     assert image.state.is_prepared
@@ -27,14 +27,14 @@ def send_markers(transaction: Transaction, decision: TransactionDecision, now_ms
             partitions=frozenset(transaction.unmarked),
         )
         decision.markers.append(transaction.markers)
-    complete_if_all_know(transaction, decision, now_ms)
+    complete_if_all_written(transaction, decision, now_ms)
 
 
 def awaits(transaction: Transaction, markers: MarkersToWrite, partition: TopicPartition) -> bool:
-    """Whether these very markers are still to be written there.
+    """Whether these markers are still to be written to the partition.
 
-    In the classic generation the markers of two transactions may be equal in everything, so it
-    is asked which they are, not what they say.
+    In the classic generation the markers of two transactions may be equal, so they are compared by
+    identity, not by value.
     """
     return transaction.markers is markers and partition in transaction.unmarked
 
@@ -48,7 +48,7 @@ def written(
 ) -> None:
     if transaction.image is not None and transaction.image.identity == identity:
         transaction.unmarked.difference_update(partitions)
-        complete_if_all_know(transaction, decision, now_ms)
+        complete_if_all_written(transaction, decision, now_ms)
 
 
 def topics_deleted(
@@ -57,10 +57,10 @@ def topics_deleted(
     gone = {each for each in transaction.unmarked if each[0] in names}
     if gone:
         transaction.unmarked -= gone
-        complete_if_all_know(transaction, decision, now_ms)
+        complete_if_all_written(transaction, decision, now_ms)
 
 
-def complete_if_all_know(
+def complete_if_all_written(
     transaction: Transaction, decision: TransactionDecision, now_ms: int
 ) -> None:
     image = transaction.image

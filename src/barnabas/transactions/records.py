@@ -2,11 +2,11 @@
 
 ```
 key 0      TransactionLogKey (transactional id)      value: TransactionLogValue, or a tombstone
-key 1...   kinds from the future, which are passed over
+key 1...   kinds of newer versions, which are skipped
 ```
 
-Both begin with an int16 version. Values are written in version 1, the first that has room for
-the producer ids before and after this one and for the protocol generation.
+Both begin with an int16 version. Values are written in version 1, the first that has the previous
+and the next producer id and the protocol generation.
 """
 
 import struct
@@ -37,7 +37,7 @@ _NEVER_STORED = (TxnState.DEAD, TxnState.PREPARE_EPOCH_FENCE)
 
 
 def transaction_record(transactional_id: str, image: TransactionImage) -> CoordinatorRecord:
-    """The record that says so; of a dead one, its tombstone."""
+    """The record of the image; a tombstone if its state is DEAD."""
     key = encode(TransactionLogKey(transactional_id), _KEY_VERSION)
     return CoordinatorRecord(key, None if image.state is TxnState.DEAD else encode_image(image))
 
@@ -65,14 +65,14 @@ def encode_image(image: TransactionImage) -> bytes:
 
 
 def decode_key(key: bytes) -> str | None:
-    """Which transactional id the record is about; None for a kind that is not ours."""
+    """The transactional id of the record; None for an unknown kind of record."""
     reader = Reader(key)
     try:
         if reader.int16() != _KEY_VERSION:
             return None
         return TransactionLogKey.decode(reader, _KEY_VERSION).transactional_id
     except _MALFORMED as error:
-        raise CorruptRecord(f"a key is malformed: {error}") from error
+        raise CorruptRecord(f"malformed key: {error}") from error
 
 
 def decode_image(value: bytes) -> TransactionImage:
@@ -80,16 +80,16 @@ def decode_image(value: bytes) -> TransactionImage:
     try:
         version = reader.int16()
         if not TransactionLogValue.MIN_VERSION <= version <= TransactionLogValue.MAX_VERSION:
-            raise CorruptRecord(f"TransactionLogValue has version {version}, which nobody knows")
+            raise CorruptRecord(f"unsupported version {version} of TransactionLogValue")
         stored = TransactionLogValue.decode(reader, version)
     except _MALFORMED as error:
-        raise CorruptRecord(f"TransactionLogValue is malformed: {error}") from error
+        raise CorruptRecord(f"malformed TransactionLogValue: {error}") from error
     try:
         state = TxnState(stored.transaction_status)
     except ValueError:
         state = TxnState.DEAD
     if state in _NEVER_STORED:
-        raise CorruptRecord(f"{stored.transaction_status} is no state that is stored")
+        raise CorruptRecord(f"invalid transaction state {stored.transaction_status}")
     return TransactionImage(
         producer_id=stored.producer_id,
         producer_epoch=stored.producer_epoch,
@@ -111,17 +111,18 @@ def decode_image(value: bytes) -> TransactionImage:
 
 
 def _last_producer_epoch(stored: TransactionLogValue, state: TxnState) -> int:
-    """The epoch that the same instance had before, if it got this one and has not used it yet.
+    """The epoch that the same instance had before, if it has not used this one yet.
 
-    It got it by going on after an error (Empty, with the producer id that it had), or by an end
-    that moved the epoch on. Either way it was one less, or the last of another producer id.
+    It got this one by InitProducerId after an error (Empty, with the producer id that it had), or
+    by an end that incremented the epoch. Either way the previous epoch was one less, or the last
+    one of another producer id.
     """
     if state is TxnState.EMPTY:
-        moved_on = stored.previous_producer_id != NO_PRODUCER_ID
+        is_incremented = stored.previous_producer_id != NO_PRODUCER_ID
     else:
         bumped = stored.client_transaction_version == EPOCH_BUMPED
-        moved_on = bumped and state is not TxnState.ONGOING
-    if not moved_on:
+        is_incremented = bumped and state is not TxnState.ONGOING
+    if not is_incremented:
         return NO_PRODUCER_EPOCH
     epoch = stored.producer_epoch
     if stored.next_producer_epoch != NO_PRODUCER_EPOCH:
@@ -130,7 +131,7 @@ def _last_producer_epoch(stored: TransactionLogValue, state: TxnState) -> int:
 
 
 def partitions_by_topic(partitions: frozenset[TopicPartition]) -> dict[str, list[int]]:
-    """In order, so that the same transaction is always the same bytes."""
+    """Sorted, so that equal transactions are encoded as equal bytes."""
     by_topic: dict[str, list[int]] = {}
     for topic, index in sorted(partitions):
         by_topic.setdefault(topic, []).append(index)

@@ -1,15 +1,15 @@
-"""The transactional ids whose state lives in one partition of `__transaction_state`.
+"""The transactional ids of one partition of `__transaction_state`.
 
 The shard decides, the broker persists, the shard replays:
 
     decision = shard.end_txn(...)             # any request, markers_written(), or tick()
     # send decision.replies and decision.markers; if there are decision.records, append them as
     # one batch, then
-    decision = shard.committed(decision, ...) # or shard.failed(decision, ...), and go on from there
+    decision = shard.committed(decision, ...) # or shard.failed(decision, ...), and so on
 
 Every decision that has records gets exactly one of `committed` and `failed`, in the order in
-which the records were appended; other requests may be decided in between. Whatever comes with a
-token is answered exactly once, at once or with the decision's own records: nothing is parked.
+which the records were appended; other requests may be decided in between. Every token is answered
+exactly once, at once or with the decision's own records: nothing is parked.
 """
 
 from collections.abc import Callable, Collection
@@ -41,8 +41,8 @@ from barnabas.wire.messages.list_transactions import (
     ListTransactionsResponse,
 )
 
-_STEPS_IN_A_TICK = 500
-"""How many records a tick may ask for: when many ids expire at once, they go bit by bit."""
+_MAX_RECORDS_PER_TICK = 500
+"""If many ids expire at the same time, they are removed in several ticks."""
 
 
 class TransactionShard:
@@ -51,7 +51,7 @@ class TransactionShard:
     def __init__(
         self, config: TransactionConfig, new_producer_id: Callable[[], int | None]
     ) -> None:
-        """`new_producer_id` says None when there is none at hand just now: the client retries."""
+        """`new_producer_id` returns None if none is available yet; then the client retries."""
         self._config = config
         self._new_producer_id = new_producer_id
         self.image = TransactionsImage()
@@ -59,7 +59,7 @@ class TransactionShard:
         self._transactions: dict[str, Transaction] = {}
         self._deadlines = DeadlineQueue()
 
-    # -- what was persisted ---------------------------------------------------------------------
+    # -- replay ---------------------------------------------------------------------------------
 
     def replay(self, key: bytes, value: bytes | None) -> None:
         """Apply one stored record; records of unknown kinds are skipped. Raises `CorruptRecord`."""
@@ -73,7 +73,7 @@ class TransactionShard:
         return decision
 
     def unload(self, _error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> list[Reply]:
-        """Forget everything; the shard is over. No request is parked, so there are no replies."""
+        """End the shard: forget everything. No request is parked, so there are no replies."""
         self._transactions.clear()
         self.image = TransactionsImage()
         self._deadlines = DeadlineQueue()
@@ -114,10 +114,10 @@ class TransactionShard:
         *,
         now_ms: int,
     ) -> TransactionDecision:
-        """The decision's records are not persisted: take back what they stood for.
+        """The decision's records are not persisted: undo the decision.
 
-        Whoever waits for them is told `error`; what nobody waits for is tried again in a while.
-        After `unload` there is nothing left to take back.
+        Requests that wait for it get `error`; internal changes are retried after a while. After
+        `unload` there is nothing to undo.
         """
         follow_up = TransactionDecision()
         for record in decision.records:
@@ -135,7 +135,7 @@ class TransactionShard:
     def init_producer_id(
         self, request: InitProducerIdRequest, *, token: object, api_version: int, now_ms: int
     ) -> TransactionDecision:
-        """Answers an InitProducerIdResponse. The request has a transactional id."""
+        """Replies with an InitProducerIdResponse. The request has a transactional id."""
         decision = TransactionDecision()
         error = init_producer_id.check_request(request, self._config)
         if error is not ErrorCode.NONE:
@@ -161,9 +161,9 @@ class TransactionShard:
         now_ms: int,
         verify_only: bool = False,
     ) -> TransactionDecision:
-        """Answers an AddPartitionsToTxnResponse with one entry in `results_by_transaction`.
+        """Replies with an AddPartitionsToTxnResponse, one entry in `results_by_transaction`.
 
-        That is so in every version: up to version 3 its topics are the whole answer.
+        That is so in every version: up to version 3 its topics are the whole response.
         """
         decision = TransactionDecision()
         transaction = self._transactions.get(transactional_id)
@@ -194,7 +194,7 @@ class TransactionShard:
         api_version: int,
         now_ms: int,
     ) -> TransactionDecision:
-        """Answers an AddOffsetsToTxnResponse."""
+        """Replies with an AddOffsetsToTxnResponse."""
         decision = TransactionDecision()
         transaction = self._transactions.get(request.transactional_id)
         add_partitions.add_offsets(
@@ -205,7 +205,7 @@ class TransactionShard:
     def end_txn(
         self, request: EndTxnRequest, *, token: object, api_version: int, now_ms: int
     ) -> TransactionDecision:
-        """Answers an EndTxnResponse."""
+        """Replies with an EndTxnResponse."""
         decision = TransactionDecision()
         transaction = self._transactions.get(request.transactional_id)
         end_txn.end_txn(
@@ -219,15 +219,15 @@ class TransactionShard:
     def list_transactions(
         self, request: ListTransactionsRequest, *, now_ms: int
     ) -> ListTransactionsResponse:
-        """Its transactions; several shards' answers are one by concatenation."""
+        """The transactions of this shard; the caller concatenates those of all shards."""
         return admin.list_transactions(self._transactions.values(), request, now_ms)
 
     # -- markers --------------------------------------------------------------------------------
 
     def awaits(self, markers: MarkersToWrite, partition: TopicPartition) -> bool:
-        """Whether these markers, as they were handed out here, are still to be written there.
+        """Whether these markers are still to be written to the partition.
 
-        To be asked before each try: a topic may have been deleted, and made again, meanwhile, and
+        To be checked before each try: the topic may have been deleted and created again since, and
         a classic producer writes its next transaction in the same epoch.
         """
         transaction = self._transactions.get(markers.transactional_id)
@@ -251,7 +251,7 @@ class TransactionShard:
         return decision
 
     def topics_deleted(self, names: Collection[str], *, now_ms: int) -> TransactionDecision:
-        """Markers for these topics need not be written any more."""
+        """Markers for these topics are no longer needed."""
         decision = TransactionDecision()
         for transaction in self._transactions.values():
             markers.topics_deleted(transaction, names, decision, now_ms)
@@ -260,7 +260,7 @@ class TransactionShard:
     # -- time -----------------------------------------------------------------------------------
 
     def next_deadline_ms(self) -> int | None:
-        """When `tick` has something to do; it may turn out to be nothing."""
+        """When to call `tick`; there may be nothing to do then."""
         return self._deadlines.next_ms()
 
     def tick(self, now_ms: int) -> TransactionDecision:
@@ -269,20 +269,20 @@ class TransactionShard:
             transaction = self._transactions[transactional_id]
             timeouts.handle_timeout(transaction, self._new_producer_id, decision, now_ms)
             self._settle(transaction)
-            if len(decision.records) >= _STEPS_IN_A_TICK:
+            if len(decision.records) >= _MAX_RECORDS_PER_TICK:
                 break
         return decision
 
     # -- the transactions -----------------------------------------------------------------------
 
     def _transaction(self, transactional_id: str) -> Transaction:
-        """The one there is, or a new one, which `_settle` takes in if there is something to it."""
+        """The transaction, or a new one, which `_settle` registers unless it is void."""
         return self._transactions.get(transactional_id) or Transaction(
             transactional_id, self._config, self.image
         )
 
     def _settle(self, transaction: Transaction) -> None:
-        """One may have changed: keep it and look at it again in time, or forget it."""
+        """A transaction may have changed: register it with its next deadline, or forget it."""
         transactional_id = transaction.transactional_id
         if transaction.is_void:
             self._transactions.pop(transactional_id, None)

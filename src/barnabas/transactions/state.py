@@ -4,47 +4,47 @@ from enum import IntEnum
 
 
 class TxnState(IntEnum):
-    """Where a transactional id stands; the number is what is stored.
+    """The state of a transactional id; the number is what is stored.
 
     ```
             partitions are added          EndTxn, timeout,          all markers
-                                          a new instance            are written
+                                          new instance              are written
       EMPTY ------------------> ONGOING ----------------> PREPARE_* ----------> COMPLETE_*
         |                         ^                                                |
         |                         '---------------- partitions are added ---------|
-        '-----------------------> DEAD <---- nobody used it for a long time -------'
+        '-----------------------> DEAD <---- unused for the expiration time ------'
     ```
 
     A new instance of the producer takes EMPTY and COMPLETE_* back to EMPTY.
     """
 
     EMPTY = 0
-    """It has a producer id and has had no transaction since that was given to it."""
+    """It has a producer id, and has had no transaction since it got it."""
 
     ONGOING = 1
-    """Partitions are part of a transaction."""
+    """A transaction is ongoing and has partitions."""
 
     PREPARE_COMMIT = 2
-    """It is committed, and nothing can change that; the markers are being written."""
+    """The commit is decided and final; the markers are being written."""
 
     PREPARE_ABORT = 3
-    """It is aborted, likewise."""
+    """The abort is decided and final; the markers are being written."""
 
     COMPLETE_COMMIT = 4
-    """The last transaction was committed, and all of its partitions know."""
+    """The last transaction committed, and all markers are written."""
 
     COMPLETE_ABORT = 5
-    """The last transaction was aborted, likewise."""
+    """The last transaction aborted, and all markers are written."""
 
     DEAD = 6
-    """Its expiry is decided and not yet persisted. It is never stored."""
+    """Its expiry is decided and not yet persisted. Never stored."""
 
     PREPARE_EPOCH_FENCE = 7
-    """A new instance has fenced the old one; its transaction is to be aborted. Never stored."""
+    """A new instance fenced the old one, whose transaction has to be aborted. Never stored."""
 
     @property
     def label(self) -> str:
-        """As it is called in ListTransactions and DescribeTransactions."""
+        """Its name in ListTransactions and DescribeTransactions."""
         return _LABELS[self]
 
     @property

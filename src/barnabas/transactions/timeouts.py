@@ -1,14 +1,14 @@
-"""What happens without anybody asking, when its time has come.
+"""What the coordinator does when a deadline of a transactional id has passed.
 
-An ongoing transaction that takes too long is aborted, and its producer fenced; an id nobody has
-used for long is forgotten; and a transaction whose end could not be completed is tried again.
+An ongoing transaction that exceeds its timeout is aborted, and its producer fenced; an unused id
+expires; and the completion of a transaction that could not be persisted is retried.
 """
 
 from collections.abc import Callable
 
 from barnabas.transactions.decision import TransactionDecision
 from barnabas.transactions.end_txn import abort_and_fence
-from barnabas.transactions.markers import complete_if_all_know
+from barnabas.transactions.markers import complete_if_all_written
 from barnabas.transactions.state import TxnState
 from barnabas.transactions.transaction import Transaction
 from barnabas.wire.errors import ErrorCode
@@ -28,6 +28,6 @@ def handle_timeout(
         if abort_and_fence(transaction, new_producer_id, decision, now_ms) is not ErrorCode.NONE:
             transaction.retry_later(now_ms)
     elif image.state.is_prepared:
-        complete_if_all_know(transaction, decision, now_ms)
+        complete_if_all_written(transaction, decision, now_ms)
     else:
         transaction.propose(image.expired(), decision)
