@@ -137,7 +137,7 @@ def test_a_damaged_leader_among_three(
     assert consumed(cluster) == (VALUES, None)
     assert f"{TOPIC}-0" in leader.log.read_text()
     if damage is not lost:
-        aside = list((leader.data / "set-aside").iterdir())
+        aside = list((leader.data / "set-aside" / f"{TOPIC}-0").glob("*-truncated"))
         assert aside, "what was cut off is kept"
 
 

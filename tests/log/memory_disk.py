@@ -154,7 +154,9 @@ class MemoryDisk:
         return sorted(name for name in rest if "/" not in name)
 
     def make_directory(self, path: str) -> None:
-        self.directories.add(path)
+        while path:
+            self.directories.add(path)
+            path = path.rpartition("/")[0]
 
     def sync_directory(self, path: str) -> None:
         self.step("sync_directory")

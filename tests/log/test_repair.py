@@ -7,6 +7,7 @@ import pytest
 from barnabas.log import Log, LogConfig, StorageError, compact
 from barnabas.log.offline.repair import DamagedBytes, GarbageBatch, examine_log, repair_log
 from barnabas.log.segment.unreadable_batch import UnreadableBatch, readable_payload
+from barnabas.log.set_aside import SetAsideReason, set_aside_path
 from barnabas.records.batch import HEADER_SIZE, BatchHeader, parse_header, patch_crc
 from barnabas.records.compression import Compression
 from barnabas.records.encode import encode_batch
@@ -15,7 +16,6 @@ from tests.log.compacting import compacted, run_job
 from tests.log.memory_disk import MemoryDisk
 
 DIRECTORY = "data/t-0"
-RECOVERED = "data/recovered/t-0"
 NOW = 1_700_000_000_000
 SEGMENT_BYTES = 400
 
@@ -81,14 +81,14 @@ def test_they_are_replaced_by_empty_batches(clean: bool, scan: bool) -> None:
     end = log.log_end_offset
     if clean:
         log.close()
-    done = list(repair_log(disk, DIRECTORY, RECOVERED))
+    done = list(repair_log(disk, DIRECTORY, NOW))
     assert found_in(done) == [2, 6, 10, 14, 18, 22]
     for each in done:
         assert isinstance(each, GarbageBatch)
         assert each.copied_to is not None
         assert disk.read_file(each.copied_to) == originals[each.header.base_offset]
     assert list(examine_log(disk, DIRECTORY)) == []
-    assert list(repair_log(disk, DIRECTORY, RECOVERED)) == []
+    assert list(repair_log(disk, DIRECTORY, NOW)) == []
 
     reopened = left(disk, scan=scan)
     assert reopened.log_end_offset == end
@@ -113,7 +113,7 @@ def test_replicas_become_the_same() -> None:
     disks = [MemoryDisk(), MemoryDisk()]
     for disk in disks:
         filled(disk).close()
-        list(repair_log(disk, DIRECTORY, RECOVERED))
+        list(repair_log(disk, DIRECTORY, NOW))
     first, second = (
         {path: bytes(node.data) for path, node in disk.nodes.items() if path.endswith(".log")}
         for disk in disks
@@ -130,14 +130,14 @@ def test_a_crash_at_any_step_leaves_the_old_batch_or_the_new_one() -> None:
         filled(disk).close()
         disk.on_step = crash_after(last)
         with pytest.raises((StorageError, RuntimeError)):
-            list(repair_log(disk, DIRECTORY, RECOVERED))
+            list(repair_log(disk, DIRECTORY, NOW))
         disk.on_step = None
         kept = [each for each in examine_log(disk, DIRECTORY) if isinstance(each, GarbageBatch)]
         log = left(disk)
         assert log.log_end_offset == 26
         log.close()
         assert list(examine_log(disk, DIRECTORY)) == kept
-        list(repair_log(disk, DIRECTORY, RECOVERED))
+        list(repair_log(disk, DIRECTORY, NOW))
         assert list(examine_log(disk, DIRECTORY)) == []
         values = [record.value for record in read_all(left(disk))]
         assert values == [b"first", *(b"%d" % number for number in range(6)), b"last"]
@@ -148,7 +148,7 @@ def count_steps() -> int:
     filled(disk).close()
     seen: list[str] = []
     disk.on_step = seen.append
-    list(repair_log(disk, DIRECTORY, RECOVERED))
+    list(repair_log(disk, DIRECTORY, NOW))
     return len(seen)
 
 
@@ -169,7 +169,7 @@ def test_a_torn_tail_is_left_to_recovery() -> None:
     filled(disk)
     last = max(path for path in disk.nodes if path.endswith(".log"))
     disk.nodes[last].data += b"torn"
-    *batches, damage = list(repair_log(disk, DIRECTORY, RECOVERED))
+    *batches, damage = list(repair_log(disk, DIRECTORY, NOW))
     assert isinstance(damage, DamagedBytes)
     assert len(batches) == 6
     assert bytes(disk.nodes[last].data).endswith(b"torn")
@@ -183,7 +183,7 @@ def test_damage_to_what_was_synced_is_left_alone() -> None:
     disk.nodes[first].data[30] ^= 1
     before = bytes(disk.nodes[first].data)
     with pytest.raises(StorageError, match="restore it from another replica"):
-        list(repair_log(disk, DIRECTORY, RECOVERED))
+        list(repair_log(disk, DIRECTORY, NOW))
     assert bytes(disk.nodes[first].data) == before
     assert not [path for path in disk.nodes if path.endswith(".cleaned")]
 
@@ -191,12 +191,14 @@ def test_damage_to_what_was_synced_is_left_alone() -> None:
 def test_another_file_of_that_name_is_left_alone() -> None:
     disk = MemoryDisk()
     filled(disk).close()
-    taken = f"{RECOVERED}/{2:020d}-{4:020d}.batch"
-    disk.replace_file(taken, b"of a topic of the same name")
-    done = list(repair_log(disk, DIRECTORY, RECOVERED))
+    entry = set_aside_path(disk, DIRECTORY, NOW, SetAsideReason.UNREADABLE)
+    taken = f"{entry}/{2:020d}-{4:020d}.batch"
+    disk.make_directory(entry)
+    disk.replace_file(taken, b"of an earlier repair")
+    done = list(repair_log(disk, DIRECTORY, NOW))
     assert isinstance(done[0], GarbageBatch)
-    assert done[0].copied_to == taken.replace(".batch", ".1.batch")
-    assert disk.read_file(taken) == b"of a topic of the same name"
+    assert done[0].copied_to == taken.replace(entry, f"{entry}-2")
+    assert disk.read_file(taken) == b"of an earlier repair"
 
 
 def test_compaction_goes_past_them_and_keeps_them() -> None:
@@ -213,7 +215,7 @@ def test_compaction_goes_past_them_and_keeps_them() -> None:
     found = [each for each in examine_log(disk, DIRECTORY) if isinstance(each, GarbageBatch)]
     assert [each.header.base_offset for each in found] == [2, 6, 10, 14, 18, 22]
     log.close()
-    list(repair_log(disk, DIRECTORY, RECOVERED))
+    list(repair_log(disk, DIRECTORY, NOW))
     repaired = Log.open(disk, DIRECTORY, log.config, NOW)
     assert read_all(repaired)[-1].value == b"last"
 

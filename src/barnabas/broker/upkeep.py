@@ -99,12 +99,13 @@ async def _write_high_watermarks(node: Node) -> None:
 
 
 def _remove_set_aside(node: Node) -> None:
-    """What was cut off logs and nobody has asked for since."""
-    kept_ms = node.config.number("log.set.aside.retention.ms")
+    """Remove what was taken out of logs and is too old or too much to be kept."""
+    retention_ms = node.config.number("log.set.aside.retention.ms")
+    retention_bytes = node.config.number("log.set.aside.retention.bytes")
     try:
-        job = node.data.expired_set_aside(node.clock.now_ms() - kept_ms)
+        job = node.data.expired_set_aside(node.clock.now_ms() - retention_ms, retention_bytes)
     except OSError as error:
-        logger.error("can't look for what was set aside: %s", error)
+        logger.error("can't list the directory set-aside: %s", error)
         return
     if job is not None:
         node.partitions.run_later(job)

@@ -5,10 +5,13 @@ from contextlib import contextmanager
 
 from barnabas.log.compaction_progress import Progress
 from barnabas.log.errors import StorageError, storage_errors
+from barnabas.log.file_copy import copy_range
 from barnabas.log.flusher import LogFlusher
 from barnabas.log.local_log import LocalLog
 from barnabas.log.producers.state import ProducerState
-from barnabas.log.segment.set_aside import keep_part
+from barnabas.log.segment.file_names import segment_path
+from barnabas.log.segment.segment import Segment
+from barnabas.log.set_aside import sync_set_aside
 from barnabas.log.state import LogState, write_state
 from barnabas.log.state_file import StateFile
 
@@ -47,20 +50,21 @@ class LogTruncation:
         disk = log.files.disk
         log.compaction_progress.truncated(offset)
         self._state_file.invalidate()
-        last = log.segments[log.segments.count_below(offset) - 1]
+        kept = log.segments.count_below(offset)
+        last = log.segments[kept - 1]
         self._flusher.restart_at(min(log.flushed_offset, last.base_offset))
         with storage_errors(f"can not truncate {log.directory}"):
             if set_aside:
                 disk.make_directory(set_aside)
-                keep_part(disk, last, last.locate(offset), offset, set_aside)
+                self._copy_end(last, offset, set_aside)
             # First the state, which then trusts nothing that is cut: this segment may grow to its
             # old size again. If the disk is full, it refuses here, and the log is as it was.
             self._state_file.write(sync=True, end_offset=offset)
             with self._cutting(offset):
                 self._producers.snapshots.drop_above(offset)
-                log.segments.remove_from(offset, log.files, set_aside)
+                log.segments.remove_last(len(log.segments) - kept, log.files, set_aside)
                 if set_aside:
-                    disk.sync_directory(set_aside)
+                    sync_set_aside(disk, set_aside)
                 disk.sync_directory(log.directory)
                 last.truncate(last.locate(offset))
 
@@ -82,9 +86,9 @@ class LogTruncation:
             self._flusher.restart_at(0)
             with self._cutting(offset):
                 self._producers.snapshots.drop_above(-1)
-                log.segments.remove_all(log.files, set_aside)
+                log.segments.remove_last(len(log.segments), log.files, set_aside)
                 if set_aside:
-                    disk.sync_directory(set_aside)
+                    sync_set_aside(disk, set_aside)
                 disk.sync_directory(log.directory)
         self._flusher.restart_at(offset)
         log.compaction_progress.truncated(0)
@@ -92,6 +96,13 @@ class LogTruncation:
         self._state_file.trust_all()
         log.lost_ranges.cut_at(-1)
         self._producers.clear()
+
+    def _copy_end(self, segment: Segment, offset: int, set_aside: str) -> None:
+        """Copy the batches from `offset` on. Raises OSError."""
+        position = segment.locate(offset)
+        if position < segment.size:
+            path = segment_path(set_aside, offset)
+            copy_range(self._log.files.disk, segment.log.file(), position, segment.size, path)
 
     @contextmanager
     def _cutting(self, offset: int) -> Iterator[None]:

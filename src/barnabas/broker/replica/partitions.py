@@ -285,7 +285,7 @@ class Partitions:
         return partition
 
     def _set_aside(self, partition: Partition) -> str:
-        """A new directory for what is cut off a partition's log; see `set_aside_directories`."""
+        """A new directory for what is cut off a partition's log."""
         return self._data.set_aside_path(partition.topic, partition.index, self._clock.now_ms())
 
     def reconfigure(self, topic: str) -> None:

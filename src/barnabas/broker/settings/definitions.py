@@ -321,8 +321,16 @@ _OWN = (
         "log.set.aside.retention.ms",
         _LONG,
         "604800000",
-        "How long something that was cut off a damaged log is kept in the directory set-aside",
+        "How long the directory set-aside keeps what was cut off or taken out of a log",
         low=0,
+        dynamic=True,
+    ),
+    ConfigDef(
+        "log.set.aside.retention.bytes",
+        _LONG,
+        "10737418240",
+        "Size of the directory set-aside beyond which its oldest entries are removed; -1: no limit",
+        low=-1,
         dynamic=True,
     ),
     ConfigDef(

@@ -51,7 +51,7 @@ def repair(
     """Find batches that hold no readable records, and replace them by empty ones.
 
     The server of this data directory must be stopped. Offsets stay as they are, so consumers go on
-    behind the gap. The original bytes are kept in DATA/recovered. Changes nothing unless --execute
+    behind the gap. The original bytes go to DATA/set-aside. Changes nothing unless --execute
     is given; exit code 1 if something remains to be repaired. With replicas on several nodes, run
     it on each of them. --accept-loss is for partitions with a single replica: others fetch what
     they have lost by themselves.
@@ -106,7 +106,9 @@ def _repair(
 def _found(
     disk: "Disk", root: str, wanted: list[str], *, execute: bool
 ) -> "Iterator[GarbageBatch | DamagedBytes]":
-    from barnabas.log.offline.repair import RECOVERED_DIRECTORY, examine_log, repair_log
+    import time
+
+    from barnabas.log.offline.repair import examine_log, repair_log
 
     names = [name for name in sorted(disk.list_directories(root)) if _is_partition(name)]
     for name in wanted:
@@ -117,7 +119,7 @@ def _found(
             continue
         directory = f"{root}/{name}"
         if execute:
-            yield from repair_log(disk, directory, f"{root}/{RECOVERED_DIRECTORY}/{name}")
+            yield from repair_log(disk, directory, time.time_ns() // 1_000_000)
         else:
             yield from examine_log(disk, directory)
 

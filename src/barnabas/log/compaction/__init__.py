@@ -1,5 +1,6 @@
 """Compaction: of every key only the last record stays. Offsets never change.
 
+log_compaction  what an open log offers: urgency, job, swap
 plan         whether a log is due, and which segments take part; on the log's thread
 job          the pass over them; in another process, or on another thread
 key_map      the last offset of every key

@@ -5,7 +5,7 @@ meta.properties       version, cluster.id (once it belongs to one), node.id, dir
 <topic>-<partition>/  one log each
 ….N-delete            a partition's directory between its deletion and its removal
 ….N-stray             one that belongs to no topic, set aside for people to look at
-set-aside/            a directory for each time that something was cut off a log which may be missed
+set-aside/            what was taken out of logs, for people to look at; see `set_aside`
 """
 
 import re
@@ -13,10 +13,10 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 from barnabas.log.errors import DirectoryMismatch, StorageError
 from barnabas.log.segment.deletion import DeleteJob
+from barnabas.log.set_aside import SetAsideReason, expired_entries, set_aside_path
 from barnabas.log.storage import Disk, Lock
 
 META_FILE = "meta.properties"
-SET_ASIDE = "set-aside"
 _VERSION = "1"
 _DELETE_SUFFIX = "-delete"
 _STRAY_SUFFIX = "-stray"
@@ -115,19 +115,16 @@ class DataDirectory:
         return self._rename(self.partition_path(topic, partition), _STRAY_SUFFIX)
 
     def set_aside_path(self, topic: str, partition: int, now_ms: int) -> str:
-        """A directory for what is cut off a partition's log now; its name ends with the time."""
-        return f"{self.path}/{SET_ASIDE}/{topic[:_KEPT_NAME]}-{partition}.{now_ms}"
+        """A new directory for what a truncation cuts off a partition's log now."""
+        path = self.partition_path(topic, partition)
+        return set_aside_path(self._disk, path, now_ms, SetAsideReason.TRUNCATED)
 
-    def expired_set_aside(self, before_ms: int) -> DeleteJob | None:
-        """The job that removes what was set aside before that time. Raises OSError."""
-        parent = f"{self.path}/{SET_ASIDE}"
-        if not self._disk.exists(parent):
-            return None
-        expired = []
-        for name in self._disk.list_directories(parent):
-            time = name.rpartition(".")[2]
-            if time.isdecimal() and time.isascii() and int(time) < before_ms:
-                expired.append(f"{parent}/{name}")
+    def expired_set_aside(self, before_ms: int, max_bytes: int = -1) -> DeleteJob | None:
+        """The job that removes what was set aside before a time, or beyond a total size.
+
+        Raises OSError.
+        """
+        expired = expired_entries(self._disk, self.path, before_ms=before_ms, max_bytes=max_bytes)
         return DeleteJob(self._disk, [], directories=expired) if expired else None
 
     def _rename(self, path: str, suffix: str) -> str:

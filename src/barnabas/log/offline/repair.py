@@ -1,17 +1,13 @@
-"""Taking batches that nobody can read out of a log that is not in use: `barnabas log repair`.
+"""Replacing batches that can't be decoded, in a log that no broker has open: `barnabas log repair`.
 
-Such a batch (see `unreadable`) is copied into a directory beside the logs,
+Such a batch (see `unreadable_batch`) is copied to `set_aside`, and a batch without records takes
+its place, as compaction leaves them: offsets, leader epoch and producer stay, so that consumers
+pass over it, followers can copy it, and the producer's sequence continues. The result depends on
+the batch alone, so all replicas are the same again when each of them is repaired.
 
-    recovered/<topic>-<partition>/<first offset>-<last offset>.batch
-
-and a batch without records takes its place, as compaction leaves them: offsets, leader epoch and
-producer stay, so that consumers go past it, followers can copy it, and the producer's sequence goes
-on. What is left depends on the batch alone, so all replicas become the same again when each of them
-is repaired.
-
-A segment is written anew under another name, and renamed over the old one: a crash leaves the one
-or the other. Before, `log.state` is told not to vouch for it. Bytes that are no whole batch, or
-that have a wrong CRC, are copied as they are: they are a matter of recovery.
+A segment is written under another name, and renamed over the old one: a crash leaves the one or the
+other. Before, `log.state` is told not to trust it. Bytes that are no whole batch, or that have a
+wrong CRC, are copied as they are: recovery deals with them.
 """
 
 from collections.abc import Iterator
@@ -20,22 +16,23 @@ from typing import NamedTuple
 from barnabas.log.compaction.raw_records import Batch, emptied
 from barnabas.log.config import LogConfig
 from barnabas.log.errors import StorageError, storage_errors
+from barnabas.log.file_copy import copy_range
 from barnabas.log.segment.file_names import CLEANED_SUFFIX, LOG_SUFFIX, offset_in, segment_path
 from barnabas.log.segment.open_files import OpenFiles
 from barnabas.log.segment.scan import Flaw, ScannedBatch, scan_batches
 from barnabas.log.segment.segment import Segment
 from barnabas.log.segment.unreadable_batch import UnreadableBatch, readable_payload
+from barnabas.log.set_aside import SetAsideReason, set_aside_path, sync_set_aside
 from barnabas.log.state import SegmentState, read_state, write_state
 from barnabas.log.storage import Disk
 from barnabas.records.batch import BatchHeader
 from barnabas.records.errors import DecompressionBomb
 
-RECOVERED_DIRECTORY = "recovered"
 _COPIED_BYTES = 1024 * 1024
 
 
 class GarbageBatch(NamedTuple):
-    """A batch that nobody can read, and why; where a copy of it is once it was taken out."""
+    """A batch that can't be decoded, and why; where its copy is once it was replaced."""
 
     segment: str
     position: int
@@ -45,7 +42,7 @@ class GarbageBatch(NamedTuple):
 
 
 class DamagedBytes(NamedTuple):
-    """Bytes with a wrong CRC or no batch at all: nothing that is repaired here."""
+    """Bytes with a wrong CRC, or that are no batch: not repaired here."""
 
     segment: str
     position: int
@@ -53,32 +50,30 @@ class DamagedBytes(NamedTuple):
 
 
 def examine_log(disk: Disk, directory: str) -> Iterator[GarbageBatch | DamagedBytes]:
-    """What is wrong with a log. Only reads. Raises `StorageError`."""
+    """The batches and bytes of a log that can't be read. Changes nothing. Raises `StorageError`."""
     with storage_errors(f"can not read {directory}"):
         for base_offset in _base_offsets(disk, directory):
             yield from _examine(disk, segment_path(directory, base_offset))
 
 
-def repair_log(
-    disk: Disk, directory: str, recovered_directory: str
-) -> Iterator[GarbageBatch | DamagedBytes]:
-    """Take out what can't be read, segment by segment; what was done is told after each.
+def repair_log(disk: Disk, directory: str, now_ms: int) -> Iterator[GarbageBatch | DamagedBytes]:
+    """Replace batches that can't be decoded, segment by segment; yields what it found in each.
 
     The caller holds the lock of the data directory. Raises `StorageError`; then the segment at
     hand is as it was.
     """
     with storage_errors(f"can not repair {directory}"):
+        aside = set_aside_path(disk, directory, now_ms, SetAsideReason.UNREADABLE)
         for base_offset in _base_offsets(disk, directory):
             found = list(_examine(disk, segment_path(directory, base_offset)))
             copies = [
-                each._replace(copied_to=_copy_out(disk, each, recovered_directory))
+                each._replace(copied_to=_copy_out(disk, each, aside))
                 for each in found
                 if isinstance(each, GarbageBatch)
             ]
             if copies:
-                for parent in (recovered_directory, recovered_directory.rpartition("/")[0]):
-                    disk.sync_directory(parent.rpartition("/")[0])
-                _Rewriting(disk, directory, base_offset).run()
+                sync_set_aside(disk, aside)
+                _SegmentRewrite(disk, directory, base_offset).run()
             yield from copies
             yield from (each for each in found if isinstance(each, DamagedBytes))
 
@@ -114,23 +109,19 @@ def _reason(batch: ScannedBatch) -> str | None:
 
 
 def _copy_out(disk: Disk, batch: GarbageBatch, directory: str) -> str:
-    """Copy a batch as it is; a file that has something else is left alone."""
+    """Copy a batch as it is; returns the path of the copy."""
+    header = batch.header
+    disk.make_directory(directory)
+    path = f"{directory}/{header.base_offset:020d}-{header.last_offset:020d}.batch"
     file = disk.open(batch.segment)
     try:
-        data = file.read(batch.header.size, batch.position)
+        copy_range(disk, file, batch.position, batch.position + header.size, path)
     finally:
         file.close()
-    disk.make_directory(directory)
-    stem = f"{directory}/{batch.header.base_offset:020d}-{batch.header.last_offset:020d}"
-    path, number = f"{stem}.batch", 0
-    while disk.exists(path) and disk.read_file(path) != data:
-        number += 1
-        path = f"{stem}.{number}.batch"
-    disk.replace_file(path, data, sync=True)
     return path
 
 
-class _Rewriting:
+class _SegmentRewrite:
     """One segment, written anew."""
 
     def __init__(self, disk: Disk, directory: str, base_offset: int) -> None:

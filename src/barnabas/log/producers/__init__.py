@@ -1,5 +1,6 @@
 """The producers of one partition: sequences, epochs and transactions.
 
+state           the producers of an open log
 table           the last batches of each producer, by which duplicates are found
 transactions    ongoing transactions, and the first unstable offset
 snapshot        the table as bytes

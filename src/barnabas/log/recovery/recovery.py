@@ -28,7 +28,7 @@ from barnabas.log.lost_ranges import LostRange, LostRanges
 from barnabas.log.recovery.inventory import Inventory
 from barnabas.log.recovery.leftovers import remove_leftovers, usable_snapshots
 from barnabas.log.recovery.recovered import Recovered, RecoveryReport
-from barnabas.log.recovery.salvage import move_out
+from barnabas.log.recovery.salvage import salvage
 from barnabas.log.recovery.segment_loader import SegmentLoader
 from barnabas.log.segment.batch_search import find_batch
 from barnabas.log.segment.file_names import file_name
@@ -207,7 +207,9 @@ class Recovery:
         """Keep the batches behind a flaw as a segment, which is scanned next."""
         sizes = self._inventory.sizes
         size, file = sizes[segment.base_offset], segment.log.file()
-        behind = move_out(self._disk, self._directory, file, flaw, size, segment.next_offset)
+        behind = salvage(
+            self._disk, self._directory, self._now_ms, file, flaw, size, segment.next_offset
+        )
         self._cut(segment)
         if behind is not None and behind not in sizes:
             left.append(behind)

@@ -5,9 +5,9 @@ from itertools import islice
 from operator import attrgetter
 
 from barnabas.log.segment.deletion import DeleteJob, SegmentInfo, set_aside
+from barnabas.log.segment.file_names import segment_path
 from barnabas.log.segment.open_files import OpenFiles
 from barnabas.log.segment.segment import Segment
-from barnabas.log.segment.set_aside import keep_segment
 from barnabas.log.segment.transaction_index import AbortedTransaction
 
 _base_offset = attrgetter("base_offset")
@@ -58,22 +58,15 @@ class Segments(list[Segment]):
         """How many begin before `offset`; the very first counts in any case."""
         return max(bisect_left(self, offset, key=_base_offset), 1)
 
-    def remove_from(self, offset: int, files: OpenFiles, keep: str = "") -> None:
-        """Remove the segments that begin at or behind `offset`, all but the very first.
+    def remove_last(self, count: int, files: OpenFiles, set_aside: str = "") -> None:
+        """Remove segments, or move them to the directory `set_aside`. Raises OSError.
 
-        They are moved to the directory `keep`, if one is given.
+        The last one first, so that there is no gap if the disk fails after some of them.
         """
-        self._remove_last(len(self) - self.count_below(offset), files, keep)
-
-    def remove_all(self, files: OpenFiles, keep: str = "") -> None:
-        self._remove_last(len(self), files, keep)
-
-    def _remove_last(self, count: int, files: OpenFiles, keep: str) -> None:
-        """The last one first, so that there is no gap if the disk fails after some of them."""
         for _ in range(count):
             segment = self.pop()
             segment.close()
-            if keep and segment.size:
-                keep_segment(files.disk, segment, keep)
+            if set_aside and segment.size:
+                files.disk.rename(segment.log.path, segment_path(set_aside, segment.base_offset))
             for path in segment.paths():
                 files.disk.unlink(path)
