@@ -82,7 +82,12 @@ def segments(node: NodeProcess) -> list[Path]:
 
 
 def content(node: NodeProcess) -> bytes:
-    return b"".join(path.read_bytes() for path in segments(node))
+    """A running node may remove a segment after it was listed: then they are listed again."""
+    while True:
+        try:
+            return b"".join(path.read_bytes() for path in segments(node))
+        except FileNotFoundError:
+            continue
 
 
 def middle(node: NodeProcess) -> Path:
