@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from barnabas.broker.net.connection import MAX_PARKED_BYTES, Connection
+from barnabas.broker.net.foreign_protocol import ForeignClients
 from barnabas.broker.net.held_memory import HeldMemory
 from barnabas.wire.primitives import WireError
 
@@ -68,6 +69,7 @@ class ConnectionCount:
         self.inside: set[Connection] = set()
         self.arriving = HeldMemory("", "", self.now)
         self.unread = HeldMemory("", "", self.now)
+        self.foreign = ForeignClients()
         self.arriving.max_bytes = self.unread.max_bytes = 1 << 40
 
     def now(self) -> float:

@@ -3,6 +3,7 @@
 listeners                       addresses to listen on and to advertise
 connection, receive_buffer      one client's connection: frames in, answers out
 connection_limits, held_memory  bounds on connections and on the memory they hold
+foreign_protocol                HTTP or TLS on the Kafka port
 request_order                   which requests of a connection may overlap
 dispatcher                      from a frame to its handler and back
 startup_gate                    who is served before the node is ready

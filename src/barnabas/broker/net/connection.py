@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol, cast
 
+from barnabas.broker.net.foreign_protocol import ForeignClients, foreign_protocol
 from barnabas.broker.net.held_memory import HeldMemory
 from barnabas.broker.net.peer_proof import PeerIdentity, Verifier
 from barnabas.broker.net.receive_buffer import INITIAL_BYTES, FrameTooLargeError, ReceiveBuffer
@@ -75,6 +76,7 @@ class ConnectionCount(Protocol):
     """By requests that have not arrived whole."""
     unread: HeldMemory
     """By answers that clients have not taken."""
+    foreign: ForeignClients
 
     def enter(self, connection: "Connection") -> None:
         """Count it in, or put it on probation."""
@@ -242,6 +244,18 @@ class Connection(BufferedProtocol):
             logger.warning("connection from %s closed: %s", self.client_host, why)
             self.close()
 
+    def _refuse_size(self, size: int, max_bytes: int) -> None:
+        """End a connection that announces a request of `size` bytes, whatever it means by that."""
+        foreign = foreign_protocol(size)
+        if foreign is not None and self.probation is None and not self._closing:
+            self._connections.foreign.say(self.client_host, foreign, self._connections.now())
+            self.close()
+        else:
+            self.refuse(
+                self.probation
+                or f"a request of {size} bytes; socket.request.max.bytes is {max_bytes}"
+            )
+
     # -- frames ------------------------------------------------------------------------------------
 
     def _handle_frames(self) -> None:
@@ -278,10 +292,7 @@ class Connection(BufferedProtocol):
                 if is_on_probation and self.probation is None:
                     self._handle_frames()  # it has proved itself with what came before
                 else:
-                    self.refuse(
-                        self.probation
-                        or f"a request of {error} bytes; socket.request.max.bytes is {max_bytes}"
-                    )
+                    self._refuse_size(int(str(error)), max_bytes)
                 return
             except WireError as error:
                 self._write(written)

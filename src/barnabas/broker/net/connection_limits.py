@@ -10,6 +10,7 @@ from asyncio import AbstractEventLoop, TimerHandle
 from collections import Counter
 
 from barnabas.broker.net.connection import Connection
+from barnabas.broker.net.foreign_protocol import ForeignClients
 from barnabas.broker.net.held_memory import HeldMemory
 from barnabas.broker.settings.config import BrokerConfig
 
@@ -38,6 +39,7 @@ class ConnectionLimits:
             "requests that are still arriving", "queued.max.request.bytes", loop.time
         )
         self.unread = HeldMemory("unread answers", "queued.max.response.bytes", loop.time)
+        self.foreign = ForeignClients()
         self.configure(config)
 
     def configure(self, config: BrokerConfig) -> None:

@@ -1,0 +1,49 @@
+"""HTTP or TLS on the Kafka port, told from the first bytes.
+
+These stand where a request has its length, which is then absurdly large. The log names the protocol
+and what to do, once for each client in a while: health checks and browsers come again and again.
+"""
+
+import logging
+
+logger = logging.getLogger(__name__)
+
+_AGAIN_S = 60.0
+_MAX_HOSTS = 1000
+
+_HTTP = tuple(
+    method.ljust(4, b" ")[:4]
+    for method in (
+        *(b"GET", b"POST", b"PUT", b"HEAD", b"DELETE", b"OPTIONS", b"PATCH", b"CONNECT", b"TRACE"),
+        b"PRI",  # HTTP/2
+    )
+)
+_TLS = b"\x16\x03"
+_SPEAKS_HTTP = "it speaks HTTP; this port speaks the Kafka protocol"
+_SPEAKS_TLS = (
+    "it speaks TLS, which is not supported here; use security.protocol=PLAINTEXT in the client"
+)
+
+
+def foreign_protocol(size: int) -> str | None:
+    """What a client speaks whose request begins with `size` as its length; None if unknown."""
+    first = (size & 0xFFFFFFFF).to_bytes(4)
+    if first in _HTTP:
+        return _SPEAKS_HTTP
+    return _SPEAKS_TLS if first.startswith(_TLS) else None
+
+
+class ForeignClients:
+    """Who was named in the log, and when."""
+
+    def __init__(self) -> None:
+        self._said: dict[tuple[str, str], float] = {}
+
+    def say(self, host: str, what: str, now: float) -> None:
+        said = self._said.get((host, what))
+        if said is not None and now - said < _AGAIN_S:
+            return
+        if len(self._said) >= _MAX_HOSTS:
+            self._said.clear()
+        self._said[host, what] = now
+        logger.warning("connection from %s closed: %s", host, what)
