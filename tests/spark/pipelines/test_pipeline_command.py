@@ -91,7 +91,7 @@ def test_what_is_defined_is_listed_and_what_is_wrong_is_said(cli: Cli, tmp_path:
     assert refused.returncode == 1
     assert b"error: Spark does not start: " in refused.stderr
     assert b"Master must" in refused.stderr
-    assert b"topic page-views does not exist" in refused.stderr
+    assert b"topic page-views, read by pipeline views, does not exist" in refused.stderr
     assert "cannot reach a broker" in cli.fails(3, "pipeline", "run", path, "-b", "localhost:1")
     (second,) = cli.json("pipeline", "list", path, "--version", "v2")
     assert (second["pipeline"], second["sink"]) == ("views-v2", "topic out-v2")

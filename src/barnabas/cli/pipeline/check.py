@@ -1,7 +1,8 @@
-"""What can be seen to be wrong before Spark, which takes a while, is started."""
+"""Mistakes that can be found before Spark, which takes seconds, is started."""
 
 from collections.abc import Iterable
 
+from barnabas.cli.base.command import CommandError
 from barnabas.cli.base.output import say
 from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.spark.pipelines import Pipeline, PipelineError, RunFolder
@@ -10,10 +11,14 @@ from barnabas.spark.pipelines.run.dead_letters import dead_letter_pipelines
 from barnabas.sync.admin import Admin
 
 
-def check_before_start(pipelines: Iterable[Pipeline], bootstrap: str, folder: RunFolder) -> None:
-    """Raise if one runs already, may not write to its table, or if no broker answers.
+def check_before_start(
+    pipelines: Iterable[Pipeline], bootstrap: str, folder: RunFolder, *, once: bool
+) -> None:
+    """Raise if a pipeline is running already or may not write its output, or if no broker answers.
 
-    Tells of topics that do not exist.
+    A missing topic may be created later, and a pipeline waits for it. With `once` it does not wait:
+    then a missing topic that is read is an error. One that is written is created by the broker,
+    unless that is disabled.
     """
     known = [all_of for each in pipelines for all_of in (each, *dead_letter_pipelines(each))]
     errors: list[BarnabasError] = []
@@ -24,21 +29,34 @@ def check_before_start(pipelines: Iterable[Pipeline], bootstrap: str, folder: Ru
         except (InvalidArgument, PipelineError) as error:
             errors.append(error)
     raise_all(errors)
-    wanted = {
+    read = {
         topic: each.name
         for each in known
-        for end in (*each.sources.values(), each.sink)
-        for topic in end.required_topics
+        for source in each.sources.values()
+        for topic in source.required_topics
     }
-    if not wanted:
+    written = {topic: each.name for each in known for topic in each.sink.required_topics}
+    if not read and not written:
         return
     with Admin(bootstrap) as admin:
         there = admin.topics(internal=True).keys()
-    for topic in sorted(wanted.keys() - there):
-        say(
-            f"topic {topic} does not exist, and pipeline {wanted[topic]} needs it: "
-            f"barnabas topics create {topic}"
-        )
+    # A topic that one pipeline reads and another one writes comes with its first record.
+    uses = {topic: f"read by pipeline {name}" for topic, name in read.items()}
+    uses |= {topic: f"written by pipeline {name}" for topic, name in written.items()}
+    missing = {topic: uses[topic] for topic in sorted(uses.keys() - there)}
+    if once and any(topic not in written for topic in missing):
+        raise CommandError(_error(missing))
+    for topic, use in missing.items():
+        say(f"topic {topic}, {use}, does not exist: barnabas topics create {topic}")
+
+
+def _error(missing: dict[str, str]) -> str:
+    if len(missing) == 1:
+        ((topic, use),) = missing.items()
+        return f"topic {topic}, {use}, does not exist: barnabas topics create {topic}"
+    lines = [f"  {topic}, {use}" for topic, use in missing.items()]
+    heading = f"{len(missing)} topics do not exist:"
+    return "\n".join([heading, *lines, "create each: barnabas topics create NAME"])
 
 
 def _check_output(pipeline: Pipeline, folder: RunFolder) -> None:

@@ -52,7 +52,7 @@ class Interruption:
 
 def run_pipelines(pipelines: list[Pipeline], options: RunOptions) -> int:
     """Run until they are done or somebody says stop; returns the exit code."""
-    check_before_start(pipelines, options.bootstrap, options.spark.folder)
+    check_before_start(pipelines, options.bootstrap, options.spark.folder, once=options.once)
     needed = session_conf(pipelines)
     spark = start_spark(replace(options.spark, conf={**needed, **options.spark.conf}))
     interruption = Interruption()  # Spark has handlers of its own, which would end it in the middle
