@@ -10,14 +10,17 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 
 from barnabas.errors import InvalidArgument
-from barnabas.spark.pipelines.definition.pipeline import Pipeline
+from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError
 from barnabas.spark.pipelines.environment import Environment, applied
+from barnabas.spark.pipelines.errors.failure import reason_of
 from barnabas.spark.pipelines.run.dead_letters import dead_letter_pipelines
 from barnabas.spark.pipelines.run.pipeline_run import PipelineRun
 from barnabas.spark.pipelines.run.run_folder import RunFolder
+from barnabas.spark.pipelines.run.spark_log import silence_query_errors
 from barnabas.spark.pipelines.sources.feed import Fed
 from barnabas.spark.pipelines.sources.source import Source
 from barnabas.spark.sessions.tuned_session import session
@@ -101,9 +104,13 @@ class RunningPipeline:
         self._query.stop()
 
     def _start(self, pipeline: Pipeline) -> SteppedQuery:
-        with applied(self._spark, pipeline.conf):
-            rows = pipeline.rows(self._environment)
-            return SteppedQuery(self._spark, rows, pipeline.output_mode, self.now)
+        try:
+            with applied(self._spark, pipeline.conf):
+                rows = pipeline.rows(self._environment)
+                return SteppedQuery(self._spark, rows, pipeline.output_mode, self.now)
+        except PySparkException as error:
+            # Spark's message goes on with its plan, and its cause with a stack trace of the JVM.
+            raise PipelineError(f"pipeline {pipeline.name}: {reason_of(error)}") from None
 
     def _in_test(self, name: str, source: Source) -> Source:
         folder = self._folder / "files" / name
@@ -112,7 +119,8 @@ class RunningPipeline:
 
 
 def quick_session() -> SparkSession:
-    """A session on two cores that is ready soon and slow in the long run, or the one there is."""
+    """A session on two cores that starts fast and runs slowly, or the session there is."""
+    silence_query_errors()
     return session("tests", "local[2]", **_SHORT_LIVED)
 
 

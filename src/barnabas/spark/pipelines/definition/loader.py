@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError
 from barnabas.spark.pipelines.definition.sql_file import read_sql
+from barnabas.spark.pipelines.errors.failure import reason_of
 from barnabas.spark.pipelines.errors.user_code import user_code
 from barnabas.spark.sessions.tuned_session import session
 
@@ -89,7 +90,7 @@ def _read(file: Path, start_spark: Callable[[], object]) -> list[Pipeline]:
         if not _lacks_spark(error):
             if isinstance(error, PipelineError):
                 raise
-            raise PipelineError(f"{file}: {error}") from error
+            raise PipelineError(f"{file}: {reason_of(error)}") from error
         start_spark()
         module = _import(file.resolve())
     return [

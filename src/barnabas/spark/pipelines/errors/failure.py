@@ -23,6 +23,7 @@ _HINTS = {
         "give the source a watermark and count by windows of that time, or set output_mode to "
         '"update"'
     ),
+    "[ATTRIBUTE_NOT_SUPPORTED]": "the DataFrame has no column of that name",
 }
 _TRACEBACK = "Traceback (most recent call last)"
 # PySpark hides errors of a source that can't be made behind one of its own.

@@ -29,13 +29,18 @@ def log_to(log: Path) -> dict[str, str]:
     return {"spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={config.as_uri()}"'}
 
 
-def keep_errors_quiet() -> None:
-    """PySpark logs some errors that it raises, with whole stack traces, and so does py4j.
-
-    What else is logged and goes nowhere is shown, as Python does by itself.
-    """
+def silence_query_errors() -> None:
+    """Keep PySpark from logging the plan and the JVM's stack trace of an error that it raises."""
     for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def keep_errors_quiet() -> None:
+    """Keep PySpark and py4j from logging, with stack traces, errors that they raise too.
+
+    Other warnings are shown where nobody handles them, as Python does by default.
+    """
+    silence_query_errors()
     if not logging.root.handlers:
         shown = logging.StreamHandler()
         shown.setLevel(logging.WARNING)
