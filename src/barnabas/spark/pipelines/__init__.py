@@ -40,6 +40,9 @@ from barnabas.spark.pipelines.sources.files import from_files
 from barnabas.spark.pipelines.sources.source import Source
 from barnabas.spark.pipelines.sources.table import from_table, newest_per_key
 from barnabas.spark.pipelines.sources.topic import from_topic
+from barnabas.spark.sessions.early_udf import allow_early_udfs
+
+allow_early_udfs()
 
 __all__ = [
     "Pipeline",
