@@ -13,7 +13,8 @@ None, which as a value is a tombstone.
 
 import json
 from collections.abc import Callable
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from datetime import date, time
+from typing import Any, Literal, NoReturn, Protocol, TypeAlias, runtime_checkable
 
 from barnabas.errors import InvalidArgument
 
@@ -35,6 +36,19 @@ class Format(Protocol):
     def encode(self, value: Any, /) -> bytes: ...
 
     def decode(self, data: bytes, /) -> Any: ...
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__
+
+
+def _refuse_json(value: object) -> NoReturn:
+    hint = ""
+    if isinstance(value, date | time):  # a datetime is a date
+        hint = "; write it as isoformat()"
+    elif isinstance(value, set | frozenset):
+        hint = "; write it as a list"
+    raise TypeError(f"{_kind(value)} is not JSON serializable{hint}")
 
 
 class _Bytes:
@@ -85,7 +99,11 @@ class _Int:
 class _Json:
     def __init__(self) -> None:
         encoder = json.JSONEncoder(
-            ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+            ensure_ascii=False,
+            allow_nan=False,
+            sort_keys=True,
+            separators=(",", ":"),
+            default=_refuse_json,
         )
         self._encode = encoder.encode
 
@@ -132,7 +150,8 @@ def encoder(choice: FormatName | Format, argument: str) -> Callable[[Any], bytes
         try:
             data = encode_some(value)
         except TypeError as error:
-            raise TypeError(f"{argument}={chosen!r}: {error}{_hint(argument, value)}") from error
+            hint = _hint(argument, chosen, value)
+            raise TypeError(f"{argument}={chosen!r}: {error}{hint}") from error
         except ValueError as error:
             raise InvalidArgument(f"{argument}={chosen!r}: {error}") from error
         if not isinstance(data, bytes):
@@ -152,18 +171,14 @@ def decoder(choice: FormatName | Format, argument: str) -> Callable[[bytes | Non
     return decode
 
 
-def _kind(value: object) -> str:
-    return type(value).__name__
-
-
-def _hint(argument: str, value: object) -> str:
-    """Which format would take it."""
+def _hint(argument: str, chosen: Format, value: object) -> str:
+    """Which other format takes the value."""
     if isinstance(value, str):
         return f'; {argument}="str" would'
     if isinstance(value, bytes):
         return f'; {argument}="bytes" would'
     if isinstance(value, int):
         return f'; {argument}="int" would, or "json"'
-    if isinstance(value, dict | list | float):
+    if isinstance(value, dict | list | float) and chosen is not JSON:
         return f'; {argument}="json" would'
     return ""

@@ -163,6 +163,20 @@ def test_a_group_that_has_committed_nothing_has_everything_before_it(
         assert admin.describe_group(group).lag == 2
 
 
+def test_lag_counts_partitions_that_the_group_never_committed(
+    bootstrap: str, admin: Admin, topic: str
+) -> None:
+    group = f"group-{uuid4()}"
+    first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    with barnabas.Producer(bootstrap) as producer:
+        for number in range(35):
+            producer.send(topic, b"%d" % number, partition=0 if number < 5 else 1)
+    admin.set_group_offsets(group, {first: 0})
+    described = admin.describe_group(group)
+    assert described.offsets[second].committed is None
+    assert (described.offsets[second].lag, described.lag) == (30, 35)
+
+
 def test_a_group_with_members_is_described(bootstrap: str, admin: Admin, topic: str) -> None:
     group = f"group-{uuid4()}"
     fill(bootstrap, topic, [0, 1, 2])

@@ -16,7 +16,7 @@ import pytest
 import barnabas
 from barnabas import Message, TopicPartition
 from barnabas.errors import InvalidArgument
-from tests.api.conftest import Fill
+from tests.api.conftest import Fill, fill
 from tests.api.faces import Face
 from tests.support.wait import wait_until
 
@@ -167,6 +167,26 @@ def test_by_hand_all_that_was_handed_out(face: Face, servers: str, topic_with: F
         assert consumer.committed() == {partition: 2}
         next(messages)
     assert committed(servers, topic, topic) == {0: 2}
+
+
+@pytest.mark.parametrize("mode", ["auto", "done", "manual"])
+def test_who_starts_at_the_end_misses_nothing_that_comes_while_it_is_gone(
+    face: Face, servers: str, topic_with: Fill, mode: str
+) -> None:
+    """A partition without new messages is committed too, where the consumer stood in it."""
+    topic = topic_with(3, partitions=2)
+    options = {"group": topic, "start": "latest", "commit": mode}
+    with face.consumer(servers, topic, **options) as consumer:
+        assert consumer.poll(0.5) == []
+        if mode == "manual":
+            consumer.commit()
+    assert committed(servers, topic, topic) == {0: 2, 1: 1}
+    fill(servers, topic, range(3, 6), partitions=2)
+    with face.consumer(servers, topic, **options) as consumer:
+        messages = consumer.poll(30)
+        while len(messages) < 3:
+            messages += consumer.poll(30)
+    assert sorted(int(message.value) for message in messages) == [3, 4, 5]
 
 
 def test_a_transaction_takes_the_offsets_along(servers: str, topic_with: Fill) -> None:

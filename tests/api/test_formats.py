@@ -2,6 +2,7 @@
 
 import json
 import struct
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 
 from barnabas.errors import InvalidArgument
 from barnabas.formats import BYTES, INT, JSON, STR, Format, decoder, encoder, format_of
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 JSON_VALUES = st.recursive(
     st.none()
@@ -70,14 +73,18 @@ def test_nothing_stays_nothing(name: Any) -> None:
         ("bytes", object(), "takes bytes, not object"),
         ("str", b"raw", 'value_format="str": takes str, not bytes; value_format="bytes" would'),
         ("int", "1", "takes int, not str"),
-        ("json", {1, 2}, "set is not JSON serializable"),
+        ("json", {1, 2}, "set is not JSON serializable; write it as a list"),
         ("json", b"raw", 'value_format="bytes" would'),
+        ("json", {"at": NOON}, "datetime is not JSON serializable; write it as isoformat()"),
+        ("json", NOON, "datetime is not JSON serializable; write it as isoformat()"),
+        ("json", {"at": [{1}]}, "set is not JSON serializable; write it as a list"),
     ],
 )
 def test_a_value_of_the_wrong_type_is_a_type_error(name: Any, value: Any, said: str) -> None:
     with pytest.raises(TypeError) as caught:
         encoder(name, "value_format")(value)
     assert said in str(caught.value)
+    assert f'value_format="{name}" would' not in str(caught.value)
 
 
 @pytest.mark.parametrize(

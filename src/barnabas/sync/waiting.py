@@ -8,8 +8,9 @@ such a thread.
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from barnabas.client.connect.option_hints import check_options
 from barnabas.client.engine import Core, register
 from barnabas.errors import BarnabasError
 
@@ -18,6 +19,12 @@ T = TypeVar("T")
 
 class Client:
     """The base of Producer, Consumer and Admin."""
+
+    if not TYPE_CHECKING:  # which knows the options by `__init__`
+
+        def __new__(cls, *arguments: object, **options: object) -> Self:
+            check_options(cls, arguments, options)
+            return super().__new__(cls)
 
     def __init__(self, core: Core, on_fork: Callable[[], object] = lambda: None) -> None:
         self._registration = register(core, type(self).__name__, on_fork)

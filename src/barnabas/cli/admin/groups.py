@@ -10,7 +10,6 @@ from barnabas.cli.base.output import Cell, print_json, print_line, print_table, 
 if TYPE_CHECKING:
     from barnabas.client.admin.groups import GroupMembers
     from barnabas.client.connect.cluster_client import ClusterClient
-    from barnabas.client.connect.cluster_metadata import TopicPartition
 
 app = typer.Typer(no_args_is_help=True, help="List, describe, rewind and delete consumer groups.")
 
@@ -55,28 +54,19 @@ async def describe(session: Session, groups: Groups) -> None:
 
 
 async def _describe(cluster: "ClusterClient", group: "GroupMembers") -> dict[str, object]:
-    from barnabas.client.admin.descriptions import GroupOffset
-    from barnabas.client.group.committed_offsets import fetch_committed
+    from barnabas.client.admin.group_offsets import describe_offsets
 
-    committed = await fetch_committed(cluster, group.group_id)
-    readers = {partition: member for member in group.members for partition in member.partitions}
-    bounds = await _bounds(cluster, {partition.topic for partition in (*committed, *readers)})
-    offsets: list[dict[str, object]] = []
-    for partition in sorted({*committed, *readers}):
-        beginning, end = bounds.get(partition, (None, None))
-        reader = readers.get(partition)
-        member_id = None if reader is None else reader.member_id
-        reached = GroupOffset(committed.get(partition), end, member_id, beginning)
-        offsets.append(
-            {
-                "topic": partition.topic,
-                "partition": partition.partition,
-                "committed_offset": reached.committed,
-                "end_offset": end,
-                "lag": reached.lag,
-                "member_id": member_id,
-            }
-        )
+    offsets = [
+        {
+            "topic": partition.topic,
+            "partition": partition.partition,
+            "committed_offset": offset.committed,
+            "end_offset": offset.end,
+            "lag": offset.lag,
+            "member_id": offset.member_id,
+        }
+        for partition, offset in (await describe_offsets(cluster, group)).items()
+    ]
     return {
         "group": group.group_id,
         "state": group.state,
@@ -93,22 +83,6 @@ async def _describe(cluster: "ClusterClient", group: "GroupMembers") -> dict[str
         ],
         "offsets": offsets,
     }
-
-
-async def _bounds(
-    cluster: "ClusterClient", topics: set[str]
-) -> "dict[TopicPartition, tuple[int, int]]":
-    """First and end offsets of all partitions of the topics that still exist."""
-    from barnabas.client.connect.cluster_metadata import NO_LEADER, TopicPartition
-    from barnabas.client.offsets.list_offsets import beginning_and_end
-
-    partitions = [
-        TopicPartition(name, each.partition)
-        for name, topic in (await cluster.refresh(topics)).items()
-        for each in topic.partitions
-        if each.leader != NO_LEADER
-    ]
-    return await beginning_and_end(cluster, partitions)
 
 
 def _print_group(group: dict[str, object]) -> None:

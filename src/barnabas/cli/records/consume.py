@@ -88,7 +88,7 @@ async def consume(
     isolation: Annotated[
         Isolation,
         typer.Option(help="Show all records, or only those of transactions that were committed."),
-    ] = Isolation.UNCOMMITTED,
+    ] = Isolation.COMMITTED,
     print_fields: Annotated[
         str,
         typer.Option(

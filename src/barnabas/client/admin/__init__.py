@@ -5,6 +5,7 @@ topics            created, grown, emptied, deleted; their size on disk
 configs           of topics and brokers
 brokers           those that are registered, live or not
 groups            consumer groups from outside: listed, described, deleted
+group_offsets     committed offsets and lag of a group
 descriptions      what `Admin` returns of topics and groups
 transactions      listed and described, their producers fenced
 active_producers  producers as partition leaders know them, hanging transactions

@@ -12,10 +12,10 @@ from barnabas.client.admin.brokers import ClusterDescription, describe_cluster
 from barnabas.client.admin.configs import ConfigEntry, ResourceType, alter_configs, describe_configs
 from barnabas.client.admin.descriptions import (
     GroupDescription,
-    GroupOffset,
     TopicDescription,
     topic_description,
 )
+from barnabas.client.admin.group_offsets import describe_offsets
 from barnabas.client.admin.groups import GroupListing, delete_groups, describe_group, list_groups
 from barnabas.client.admin.topics import (
     BROKER_DEFAULT,
@@ -32,7 +32,7 @@ from barnabas.client.connect.cluster_metadata import NO_LEADER, TopicPartition
 from barnabas.client.connect.option_checks import check_at_least
 from barnabas.client.group.committed_offsets import commit_offsets, fetch_committed
 from barnabas.client.offsets.isolation import IsolationLevel
-from barnabas.client.offsets.list_offsets import LATEST, beginning_and_end
+from barnabas.client.offsets.list_offsets import LATEST
 from barnabas.client.offsets.offset_spec import offsets_at
 from barnabas.errors import (
     InvalidArgument,
@@ -182,31 +182,10 @@ class AdminCore:
     async def describe_group(self, group_id: str) -> GroupDescription:
         cluster = await self._connected()
         group = await describe_group(cluster, group_id)
-        committed = await fetch_committed(cluster, group_id)
-        readers = {each: member.member_id for member in group.members for each in member.partitions}
-        named = sorted({*committed, *readers})
-        bounds = await self._bounds(named)
-        offsets = {}
-        for each in named:
-            beginning, end = bounds.get(each, (None, None))
-            offsets[each] = GroupOffset(committed.get(each), end, readers.get(each), beginning)
+        offsets = await describe_offsets(cluster, group)
         return GroupDescription(
             group_id, group.state, group.protocol_type, group.assignor, group.members, offsets
         )
-
-    async def _bounds(
-        self, partitions: Iterable[TopicPartition]
-    ) -> dict[TopicPartition, tuple[int, int]]:
-        """Where the logs begin and end of those partitions that exist and are led."""
-        wanted = set(partitions)
-        topics = await self._cluster.refresh({each.topic for each in wanted})
-        led = [
-            TopicPartition(name, each.partition)
-            for name, topic in topics.items()
-            for each in topic.partitions
-            if each.leader != NO_LEADER and (name, each.partition) in wanted
-        ]
-        return await beginning_and_end(self._cluster, led)
 
     async def delete_groups(self, group_ids: Iterable[str], *, missing_ok: bool) -> None:
         results = await delete_groups(await self._connected(), list(group_ids))

@@ -12,4 +12,5 @@ backoff            the pauses between attempts
 retry_log          retries in the log
 background_tasks   tasks whose failure must not go unnoticed
 option_checks      numbers among the options of a client
+option_hints       options under the names of other libraries
 """

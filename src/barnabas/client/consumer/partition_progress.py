@@ -17,6 +17,8 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
 
+NOTHING_COMMITTED = -1
+
 
 class PartitionProgress:
     """Of one partition, from an assignment or a seek backwards on until the next one.
@@ -41,12 +43,13 @@ class PartitionProgress:
         "topic_uncertain",
     )
 
-    def __init__(self, position: int) -> None:
+    def __init__(self, position: int, committed: int | None = None) -> None:
+        """`committed`: what the group has; by default `position`, so that it is not committed."""
         self.reach = (position, position)
         self.finished = position
         self.spans: deque[Sequence[int]] = deque()
         self.done: set[int] = set()
-        self.committed = position
+        self.committed = position if committed is None else committed
         """What the group knows, or is about to learn from a transaction."""
         self.revoked = False
         """Whether the partition was given up, or is read again from further back."""

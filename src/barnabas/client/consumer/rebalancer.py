@@ -22,9 +22,10 @@ from barnabas.client.consumer.committer import Committer
 from barnabas.client.consumer.delivery_queue import DeliveryQueue
 from barnabas.client.consumer.fetcher import Fetcher
 from barnabas.client.consumer.new_topics import NewTopics, retry_until_known
-from barnabas.client.consumer.partition_progress import PartitionProgress
+from barnabas.client.consumer.partition_progress import NOTHING_COMMITTED, PartitionProgress
 from barnabas.client.group.committed_offsets import fetch_committed
 from barnabas.client.group.group_member import GroupMember
+from barnabas.client.offsets.list_offsets import LATEST
 from barnabas.errors import BarnabasError
 
 _PATIENCE = 0.8  # of the rebalance timeout
@@ -197,9 +198,7 @@ class Rebalancer:
             self._delivery_queue.drop(progress)
         is_new = self._committer.membership != self.member.membership
         self._committer.membership = self.member.membership
-        self._fetcher.assign(
-            {**kept, **{name: PartitionProgress(offset) for name, offset in fresh.items()}}
-        )
+        self._fetcher.assign({**kept, **fresh})
         if is_new or self._told:
             self._report(held, kept)
             self._told = False
@@ -230,7 +229,14 @@ class Rebalancer:
                 self._events.append(RebalanceEvent(PartitionChange.LOST, lost))
         self._events.append(RebalanceEvent(PartitionChange.ASSIGNED, list(gained)))
 
-    async def _places(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+    async def _places(
+        self, partitions: Sequence[TopicPartition]
+    ) -> dict[TopicPartition, PartitionProgress]:
+        """Where to read from: what is committed, or the start.
+
+        A start at the end of the log is committed, even if nothing is delivered: what is written
+        while this member is away would be skipped by the next start.
+        """
         if not partitions:
             return {}
         group_id = self.member.group_id
@@ -238,4 +244,8 @@ class Rebalancer:
         fresh = [each for each in partitions if each not in committed]
         isolation = self._fetcher.isolation
         found = await retry_until_known(lambda: self._topics.places(fresh, self._start, isolation))
-        return {**committed, **found}
+        unknown = NOTHING_COMMITTED if self._start == LATEST else None
+        return {
+            **{name: PartitionProgress(offset) for name, offset in committed.items()},
+            **{name: PartitionProgress(offset, unknown) for name, offset in found.items()},
+        }
