@@ -58,3 +58,27 @@ def test_a_node_that_was_let_in_after_the_loss_counts() -> None:
     assert not guarantee.waiting
     assert guarantee.may_lose(2)
     assert not guarantee.may_lose(1)
+
+
+class _Flipped:
+    is_there = True
+
+
+def test_while_something_has_rotted_nobody_may_lose_anything() -> None:
+    guarantee = Guarantee({KEY}.__contains__)
+    guarantee.learn(_node(1, 1, "a", [1, 2, 3], {1: "a", 2: "b", 3: "c"}))
+    assert guarantee.may_rot(1, KEY)
+    rot: Any = _Flipped()
+    guarantee.rots(1, KEY, rot)
+    assert guarantee.is_rotten(1, KEY)
+    assert not guarantee.is_rotten(2, KEY)
+    assert not any(map(guarantee.may_lose, (1, 2, 3)))
+    assert not guarantee.may_rot(2, KEY)
+    rot.is_there = False
+    assert all(map(guarantee.may_lose, (1, 2, 3)))
+
+
+def test_the_only_intact_replica_does_not_rot() -> None:
+    guarantee = Guarantee({KEY}.__contains__)
+    guarantee.learn(_node(1, 1, "a", [1], {1: "a", 2: "b"}))
+    assert not guarantee.may_rot(1, KEY)

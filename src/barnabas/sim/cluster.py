@@ -98,6 +98,15 @@ class Cluster:
             if partition.is_leader
         ]
 
+    def partition_keys(self) -> dict[str, tuple[bytes, int]]:
+        """Topic id and index of each partition that some node knows, by its directory's name."""
+        return {
+            f"{topic.name}-{partition.index}": (topic.topic_id, partition.index)
+            for node in self.nodes()
+            for topic in node.image.topics.values()
+            for partition in topic.partitions
+        }
+
     def voters_agree(self, node_id: int) -> bool:
         """Whether all nodes know the same voters, this one among them, and enough of them."""
         sets = {node.quorum.voters.keys for node in self.nodes()}

@@ -2,7 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 
-from barnabas.records.decode import decode_records
+from barnabas.records.batch import compute_crc
+from barnabas.records.decode import decode_records, iter_batches
 from barnabas.sim.client import Client, TryAgain
 from barnabas.sim.history import Place, Violation
 from barnabas.wire.errors import ErrorCode
@@ -34,6 +35,8 @@ class Consumer:
     """Reads every record in order; a gap, a change or a step back is a violation."""
 
     isolation_level = 0
+    may_meet_rot = True
+    """It reads while some replica may have rotted."""
 
     def __init__(self, client: Client, name: str, places: list[Place], *, rack: str = "") -> None:
         """With a `rack` it reads from the replica there, if the leader says that there is one."""
@@ -90,9 +93,23 @@ class Consumer:
             raise TryAgain("the follower is behind")
         if answer.preferred_read_replica >= 0:
             self._nearest[place] = answer.preferred_read_replica
+        if answer.error_code == ErrorCode.CORRUPT_MESSAGE and self._meets_rot(place):
+            raise TryAgain("the leader has lost it")
         _check(ErrorCode(answer.error_code), f"a fetch of {place}@{position} from {host}")
+        self._check_sums(place, host, answer)
         self._take(place, host, answer)
         return self.positions[place] - position
+
+    def _meets_rot(self, place: Place) -> bool:
+        return self.may_meet_rot and place in self._client.history.rotten
+
+    def _check_sums(self, place: Place, host: str, answer: PartitionData) -> None:
+        """Every batch is as it was sent, unless it has rotted: then readers notice."""
+        for header, batch in iter_batches(answer.records or b""):
+            if compute_crc(batch) != header.crc:
+                if self._meets_rot(place):
+                    raise TryAgain(f"{host} has sent a rotten batch")
+                raise Violation(f"{place}: {host} has sent a damaged batch at {header.base_offset}")
 
     def _take(self, place: Place, host: str, answer: PartitionData) -> None:
         start = self.positions[place]

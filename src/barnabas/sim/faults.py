@@ -9,7 +9,9 @@ from barnabas.sim.cluster import Cluster
 from barnabas.sim.damage import lose_directory, make_hole
 from barnabas.sim.disk import SimulatedDisk
 from barnabas.sim.forger import Forger
+from barnabas.sim.history import Place
 from barnabas.sim.machine import Machine
+from barnabas.sim.rot import flip_bit
 
 
 class Faults:
@@ -223,6 +225,26 @@ class Faults:
         if what is not None:
             self._simulator.say(f"{machine.host} {what}")
             guarantee.loses(machine.node_id)
+
+    def rot(self) -> None:
+        """A bit of a committed batch flips on the disk of a machine, running or not."""
+        machine = self.random.choice(list(self._cluster.machines.values()))
+        watch = self._cluster.watch
+        keys = self._cluster.partition_keys()
+
+        def may_rot(directory: str, base_offset: int, crc: int) -> bool:
+            key = keys.get(directory)
+            if key is None or not watch.guarantee.may_rot(machine.node_id, key):
+                return False
+            batch = watch.truths[key].by_base.get(base_offset)
+            return batch is not None and batch.crc == crc
+
+        rot = flip_bit(machine.disk, self.random, may_rot)
+        if rot is not None:
+            self._simulator.say(f"{machine.host} has a flipped bit in {rot}")
+            topic, _, index = rot.directory.rpartition("-")
+            self._cluster.history.rotten.add(Place(topic, int(index)))
+            watch.guarantee.rots(machine.node_id, keys[rot.directory], rot)
 
     def full_disk(self) -> None:
         machine = self._anybody()

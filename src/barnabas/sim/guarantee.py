@@ -22,6 +22,7 @@ from collections.abc import Callable
 
 from barnabas.broker.node import Node
 from barnabas.sim.history import Violation
+from barnabas.sim.rot import Rot
 
 Key = tuple[bytes, int]
 
@@ -48,6 +49,8 @@ class Guarantee:
         """and of those whose data was lost since."""
         self.waiting: set[Key] = set()
         """Partitions that may wait for an operator."""
+        self._rot: tuple[int, Key, Rot] | None = None
+        """The replica in which a bit has flipped, by node and partition."""
 
     def learn(self, node: Node) -> None:
         """Take over a node's metadata if it is the newest so far."""
@@ -109,14 +112,35 @@ class Guarantee:
 
     def may_lose(self, node_id: int) -> bool:
         """Whether everything committed is safe even if this node's data is gone."""
-        return all(
-            any(other != node_id and self._is_intact(other) for other in isr)
+        return not self.has_rot and all(
+            self._has_intact_besides(node_id, isr)
             for key in self._isr
             for isr in self._sets(key)
             if node_id in isr
         )
 
+    def _has_intact_besides(self, node_id: int, isr: tuple[int, ...]) -> bool:
+        return any(other != node_id and self._is_intact(other) for other in isr)
+
     def loses(self, node_id: int) -> None:
         for incarnations in (self._newest, self._let_in):
             if node_id in incarnations:
                 self._before_a_loss[node_id].add(incarnations[node_id])
+
+    # -- rot ---------------------------------------------------------------------------------------
+
+    def may_rot(self, node_id: int, key: Key) -> bool:
+        """Whether what is committed in a partition is safe if some of it rots on this node."""
+        return not self.has_rot and all(
+            self._has_intact_besides(node_id, isr) for isr in self._sets(key)
+        )
+
+    def rots(self, node_id: int, key: Key, rot: Rot) -> None:
+        self._rot = (node_id, key, rot)
+
+    @property
+    def has_rot(self) -> bool:
+        return self._rot is not None and self._rot[2].is_there
+
+    def is_rotten(self, node_id: int, key: Key) -> bool:
+        return self.has_rot and self._rot is not None and self._rot[:2] == (node_id, key)

@@ -49,6 +49,8 @@ class History:
         """By isolation level: of the partition, and of what is committed in it."""
         self.commits: dict[tuple[str, Place], int] = {}
         """What was last acknowledged to somebody who commits offsets."""
+        self.rotten: set[Place] = set()
+        """Where a bit has flipped on some disk: readers may get a batch with a wrong checksum."""
         self._generations: dict[tuple[str, int, Place], str] = {}
         self.reads = 0
 

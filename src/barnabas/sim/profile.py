@@ -64,6 +64,9 @@ NOTICED = {
 }
 """Logs have more than one segment, and a replica soon knows how far it is committed."""
 
+SCRUBBED = {"log.segment.bytes": "1024", "log.scrub.interval.ms": "500"}
+"""What has rotted is found within a run."""
+
 
 @dataclass(frozen=True)
 class Profile:
@@ -136,6 +139,8 @@ def _with_rare_faults(random: Random, profile: Profile) -> Profile:
         faults, settings = ["blackout"], FLUSHED
     elif draw < 0.35:
         faults, settings = ["lose_directory", "make_hole"], NOTICED
+    elif draw < 0.45 and not profile.faults.get("clock_jump"):  # it would put scrubbing off
+        faults, settings = ["rot"], SCRUBBED
     else:
         return profile
     weight = max(1, sum(profile.faults.values()) // 12)
@@ -197,9 +202,15 @@ def _draw(random: Random, emphasis: str) -> Profile:
             return replace(
                 profile,
                 replication_factor=3,
-                faults={"lose_directory": 4, "make_hole": 6, "kill": 3, "kill_leader": 3},
+                faults={
+                    "lose_directory": 4,
+                    "make_hole": 6,
+                    "rot": 4,
+                    "kill": 3,
+                    "kill_leader": 3,
+                },
                 restarts_ms=(1, 50, 400, 2_000),
-                settings=NOTICED,
+                settings=NOTICED | SCRUBBED,
             )
         case "blackout":
             return replace(

@@ -104,6 +104,8 @@ class Run:
             "min.insync.replicas": str(self.profile.min_insync_replicas),
             "segment.bytes": str(self.cluster.random.choice((2_000, 100_000, 1 << 30))),
         }
+        if "log.segment.bytes" in self.profile.settings:
+            del configs["segment.bytes"]
         ready = self.cluster.machines.values()
         self.simulator.run_until_true(
             lambda: all(machine.is_ready for machine in ready), _START_US, "all nodes are ready"
@@ -152,6 +154,10 @@ class Run:
     def _judge(self) -> None:
         for client in self.cluster.clients:
             client.is_stopping = True
+        guarantee = self.cluster.watch.guarantee
+        self.simulator.run_until_true(
+            lambda: not guarantee.has_rot, _RECOVERY_US, "what has rotted is repaired"
+        )
         judge = self.cluster.client("judge")
         for place in self._places("t"):
             judge.run(self._judge_place(judge, place))
@@ -175,6 +181,7 @@ class Run:
         while not producer.acknowledged:
             await producer.produce(place)
         consumer = Consumer(judge, f"judge-{place}", [place])
+        consumer.may_meet_rot = False
         acknowledged = self.cluster.history.acknowledged[place]
         while consumer.positions[place] <= max(acknowledged):
             try:

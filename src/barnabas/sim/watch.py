@@ -25,7 +25,7 @@ from barnabas.broker.node import Node
 from barnabas.broker.replica.partition import Partition
 from barnabas.log import StorageError
 from barnabas.metadata.image import INTERNAL_TOPICS, TRANSACTION_STATE
-from barnabas.records.batch import BatchHeader
+from barnabas.records.batch import BatchHeader, compute_crc
 from barnabas.records.decode import iter_batches
 from barnabas.sim.decisions import Decisions
 from barnabas.sim.guarantee import Guarantee
@@ -253,6 +253,8 @@ class Watch:
         truth = self.truths[partition.topic_id, partition.index]
         if "compact" in partition.log.config.cleanup_policy:
             return
+        if self.guarantee.is_rotten(node.node_id, (partition.topic_id, partition.index)):
+            return
         expected: int | None = None
         for batch in _batches(partition, max(start, partition.log.log_start_offset), end):
             known = truth.by_base.get(batch.base_offset)
@@ -278,6 +280,11 @@ class Watch:
                 f"{truth.end_offset} are committed"
             )
         self._compare(node, partition, 0, truth.end_offset)
+        for header, view in _stored(partition, partition.log.log_start_offset, truth.end_offset):
+            if compute_crc(view) != header.crc:
+                raise Violation(
+                    f"{place}: node {node.node_id} has a damaged batch at {header.base_offset}"
+                )
 
 
 def _is_internal(directory: str) -> bool:

@@ -1,0 +1,94 @@
+"""Bit rot: a bit of a committed batch flips on a disk, and nothing says so.
+
+A restart does not find it in a segment that is known to be whole. Whoever reads the batch finds it
+by its checksum: a follower, a consumer, or the scrubber. As the newest segment is cut at the first
+batch that is not whole when a log is recovered, rot is in an older one.
+
+One bit at a time is rotten. Until the replica is repaired no machine loses anything, as a replica
+that is not in sync any more may have the only copy.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from random import Random
+from typing import NamedTuple
+
+from barnabas.records.decode import iter_batches
+from barnabas.records.errors import CorruptBatch
+from barnabas.sim.disk import Directory, Node, SimulatedDisk
+
+_CHECKED_FROM = 21
+"""The checksum of a batch covers what follows it."""
+
+
+class Rot(NamedTuple):
+    """A bit that has flipped, and where."""
+
+    disk: SimulatedDisk
+    directory: str
+    log: str
+    position: int
+    value: int
+    """Of the byte, as it is since."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether nobody has repaired the replica yet."""
+        directory = _partitions(self.disk).get(self.directory)
+        node = None if directory is None else directory.entries.get(self.log)
+        return (
+            isinstance(node, Node)
+            and len(node.data) > self.position
+            and node.data[self.position] == self.value
+        )
+
+    def __str__(self) -> str:
+        return f"{self.directory}/{self.log} at position {self.position}"
+
+
+def flip_bit(
+    disk: SimulatedDisk, random: Random, may_rot: Callable[[str, int, int], bool]
+) -> Rot | None:
+    """Flip a bit of a batch that `may_rot`, given its directory, base offset and checksum."""
+    found = [
+        each for each in _old_batches(disk) if may_rot(each.directory, each.base_offset, each.crc)
+    ]
+    if not found:
+        return None
+    batch = random.choice(found)
+    position = random.randrange(batch.position + _CHECKED_FROM, batch.position + batch.size)
+    batch.node.data[position] ^= 1 << random.randrange(8)
+    return Rot(disk, batch.directory, batch.log, position, batch.node.data[position])
+
+
+class _Batch(NamedTuple):
+    directory: str
+    log: str
+    node: Node
+    position: int
+    size: int
+    base_offset: int
+    crc: int
+
+
+def _old_batches(disk: SimulatedDisk) -> Iterator[_Batch]:
+    """All batches of topics that people use, but for those of each partition's last segment."""
+    for name, directory in sorted(_partitions(disk).items()):
+        if name.startswith("__"):
+            continue
+        for log in sorted(each for each in directory.entries if each.endswith(".log"))[:-1]:
+            node = directory.entries[log]
+            assert isinstance(node, Node)
+            position = 0
+            # A log that was not recovered since a loss of power may end in anything.
+            with suppress(CorruptBatch):
+                for header, _ in iter_batches(bytes(node.data)):
+                    size, crc = header.size, header.crc
+                    yield _Batch(name, log, node, position, size, header.base_offset, crc)
+                    position += size
+
+
+def _partitions(disk: SimulatedDisk) -> dict[str, Directory]:
+    data = disk.root.entries.get("data")
+    entries = data.entries if isinstance(data, Directory) else {}
+    return {name: entry for name, entry in entries.items() if isinstance(entry, Directory)}
