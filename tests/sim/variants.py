@@ -18,16 +18,18 @@ from barnabas.broker.quorum.writer import Writer
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.replica_doubt import ReplicaDoubt
 from barnabas.controller import liveness, lost_replicas, partition_changes, registrations
+from barnabas.log import fetch_validation
 from barnabas.log.directory import data_directory
 from barnabas.log.log import Log
 from barnabas.log.producers.state import ProducerState
 from barnabas.log.recovery.recovery import Recovery
 from barnabas.metadata.image import MetadataImage, PartitionImage
 from barnabas.raft import Write, election
+from barnabas.records.batch import Buffer, parse_header
 from barnabas.replication import LeaderState
 from barnabas.replication.progress import FollowerProgress
 from barnabas.sim import run
-from barnabas.sim.profile import Profile, draw_profile
+from barnabas.sim.profile import SCRUBBED, Profile, draw_profile
 from barnabas.wire.errors import ErrorCode
 from tests.sim import replay_variants, transaction_variants
 from tests.sim.variant import Variant
@@ -104,6 +106,22 @@ def _slow_moves(random: Random, emphasis: str | None) -> Profile:
         restarts_ms=(1, 50),
         pace_ms=(0, 20),
     )
+
+
+def _rot_and_moves(random: Random, emphasis: str | None) -> Profile:
+    """Replicas that rot for a while, and new ones that fetch everything from them."""
+    return replace(
+        draw_profile(random, emphasis),
+        nodes=4,
+        replication_factor=3,
+        fault_every_ms=200,
+        faults={"rot": 6, "move_replicas": 4},
+        settings=SCRUBBED | {"log.scrub.interval.ms": "3000"},
+    )
+
+
+def _as_it_says(batch: Buffer) -> int:
+    return parse_header(batch).crc
 
 
 def _sent_is_had(
@@ -286,6 +304,13 @@ VARIANTS: dict[str, Variant] = {
     "trust every directory": Variant(
         [patch("barnabas.broker.replica.partitions.examine", lambda *_, **__: ReplicaDoubt())],
         "damage",
+    ),
+    "store what a leader has sent with a wrong checksum": Variant(
+        [
+            patch.object(fetch_validation, "compute_crc", _as_it_says),
+            patch.object(run, "draw_profile", _rot_and_moves),
+        ],
+        "moves",
     ),
     "believe a log after a loss of power that was not flushed": Variant(
         [patch.object(Log, "is_flush_marked", _Always())], "power"
