@@ -21,8 +21,9 @@ from barnabas.spark.pipelines import (
     read_state,
     state_tables,
 )
-from barnabas.spark.testing import START
-from barnabas.spark.testing.fed_records import FedRecords, Record
+from barnabas.spark.pipelines.operations import state_tables as tables_of_state
+from barnabas.spark.testing import START, Record
+from barnabas.spark.testing.fed_records import FedRecords
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -73,11 +74,13 @@ def rows(found: DataFrame) -> list[tuple[object, ...]]:
     return sorted(tuple(each) for each in found.collect())
 
 
-def test_state_is_read_while_pipelines_run(spark: SparkSession, tmp_path: Path) -> None:
-    records, folder = FedRecords(tmp_path / "topics"), RunFolder(tmp_path / "runs")
+def test_state_is_read_while_pipelines_run(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records, folder = FedRecords(tmp_path / "topics", START), RunFolder(tmp_path / "runs")
     views = [("ada", "/"), ("bob", "/x"), ("ada", "/x")]
     values = [{"user": user, "page": page, "at": START.isoformat()} for user, page in views]
-    records.add("views", [Record(json.dumps(each).encode()) for each in values], START)
+    records.add_records("views", [Record(json.dumps(each).encode()) for each in values])
     pipelines = [averages, joined, counted, forgetful]
     with PipelineRun(spark, pipelines, "", folder, records=records, max_restarts=0) as run:
         run.wait(lambda: all(each.progress.batches > 0 for each in run.queries))
@@ -109,6 +112,13 @@ def test_state_is_read_while_pipelines_run(spark: SparkSession, tmp_path: Path) 
             read_state(spark, folder.checkpoint_of("forgetful"))
         run.look_after()
         assert {each.state for each in run.queries} == {"running"}, "undisturbed"
+
+    for each in pipelines:
+        checkpoint = folder.checkpoint_of(each.name)
+        without_spark = state_tables(None, checkpoint)
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setattr(tables_of_state, "local_path", lambda _: None)
+            assert without_spark == state_tables(spark, checkpoint), "what Spark says of it"
 
     checkpointed = tmp_path / "runs" / "averages" / "checkpoint"
     conf = json.loads((checkpointed / "offsets" / "0").read_text().splitlines()[1])["conf"]

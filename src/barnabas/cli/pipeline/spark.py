@@ -21,6 +21,7 @@ from barnabas.spark.pipelines.run.spark_log import keep_errors_quiet, log_to
 
 _STDERR = 2
 _WITHOUT_A_PAGE = {"spark.ui.enabled": "false"}
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,11 @@ def start_spark(options: SparkOptions) -> SparkSession:
         say(f"starting Spark on {options.master} (its log: {options.log})")
     if not options.verbose:
         keep_errors_quiet()
-    conf = {**log_to(options.log), **options.conf}
+    log = log_to(options.log)
+    conf = {**log, **options.conf}
+    conf[_JAVA_OPTIONS] = " ".join(
+        each[_JAVA_OPTIONS] for each in (log, options.conf) if _JAVA_OPTIONS in each
+    )
     said_before = len(options.said_by_spark())
     try:
         with options.errors_in_file():  # of the processes that are started, while they live

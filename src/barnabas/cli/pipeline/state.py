@@ -14,8 +14,19 @@ from pyspark.sql import Row
 from barnabas.cli.base.command import CommandError, UsageError
 from barnabas.cli.base.output import print_json, print_table, say
 from barnabas.cli.pipeline.spark import SparkOptions, start_spark
-from barnabas.spark.pipelines import RunFolder, read_state
+from barnabas.spark.pipelines import RunFolder, read_state, state_tables
 from barnabas.spark.pipelines.errors.failure import reason_of
+from barnabas.spark.pipelines.operations.state_tables import local_path, table_named
+
+# Starting Spark takes most of the time. A query of some rows is over before compiling it, by the
+# JVM's second compiler or by Spark's code generation, has paid off.
+_SHORT_LIVED = {
+    "spark.ui.enabled": "false",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
 
 
 @dataclass(frozen=True)
@@ -35,11 +46,14 @@ class StateOptions:
 def print_state(options: StateOptions) -> None:
     """Print rows of it, as a table or as JSON."""
     checkpoint = _checkpoint(options)
+    if local_path(checkpoint) is not None:  # a wrong name is found before Spark starts
+        table_named(state_tables(None, checkpoint), checkpoint, options.table)
     spark_options = SparkOptions(
         options.path,
         "state",
         checkpoints=options.checkpoints,
         master="local[2]",
+        conf=_SHORT_LIVED,
         verbose=options.verbose,
     )
     spark = start_spark(spark_options)

@@ -24,7 +24,8 @@ from barnabas.spark.pipelines.dataframes.topic_writer import write_topic
 from barnabas.spark.pipelines.definition.loader import load
 from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError, pipeline
 from barnabas.spark.pipelines.operations.replay import replay_dead_letters
-from barnabas.spark.pipelines.operations.state import read_state, state_tables
+from barnabas.spark.pipelines.operations.state import read_state
+from barnabas.spark.pipelines.operations.state_tables import state_tables
 from barnabas.spark.pipelines.operations.versions import as_version, make_topics
 from barnabas.spark.pipelines.parquet.compaction import compact_parquet
 from barnabas.spark.pipelines.run.pipeline_run import PipelineRun

@@ -1,7 +1,8 @@
 """What is done to pipelines apart from running them.
 
-versions  a second version of a pipeline, beside the first
-reset     delete checkpoints, so that pipelines start from the beginning
-state     rows of the state that a pipeline keeps in its checkpoint
-replay    dead letters sent back to their topics
+versions      a second version of a pipeline, which runs alongside the original
+reset         delete checkpoints, so that pipelines start from the beginning
+state_tables  which state a pipeline keeps in its checkpoint
+state         rows of that state
+replay        dead letters sent back to their topics
 """
