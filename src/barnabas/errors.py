@@ -49,7 +49,7 @@ __all__ = [
 
 
 class BarnabasError(Exception):
-    """The root of the tree."""
+    """The base class of all errors."""
 
     retriable = False
 
@@ -67,7 +67,7 @@ def _restored(
 
 
 class BrokerUnreachable(BarnabasError):
-    """No connection could be made to the address the user gave, or to one that a broker gave."""
+    """No connection to the bootstrap servers, or to the address that a broker advertises."""
 
     retriable = True
 
@@ -122,11 +122,11 @@ class BrokerUnreachable(BarnabasError):
 
 
 class HostUnknown(BrokerUnreachable):
-    """None of the addresses has a host that means something here."""
+    """No host name of the bootstrap servers can be resolved."""
 
 
 class NobodyListens(BrokerUnreachable):
-    """The connection is refused at all addresses: no broker is up, or not yet."""
+    """All addresses refuse the connection: no broker is running there yet."""
 
 
 def _in_common(
@@ -140,34 +140,34 @@ def _in_common(
 
 
 class AdvertisedAddressUnreachable(BrokerUnreachable):
-    """The cluster was reached, but a broker is not where it says it is.
+    """The cluster was reached, but a broker is not reachable at its advertised address.
 
-    Kafka's best-known trap: brokers tell clients their own addresses, and from where the client
-    stands, such as another host or outside a container, these may lead nowhere. The broker has to
-    advertise an address that its clients can reach.
+    Brokers tell clients their own addresses, which may be wrong for the client, for instance on
+    another host or outside a container. The broker has to advertise an address that its clients can
+    reach.
     """
 
 
 class ConnectionLost(BarnabasError):
-    """The connection broke while a request was under way; it may have been carried out."""
+    """The connection broke during a request, which may have been carried out."""
 
     retriable = True
 
 
 class RequestTimedOut(BarnabasError):
-    """A broker accepted a request and did not answer in time (request_timeout_ms)."""
+    """A broker did not answer a request in time (request_timeout_ms)."""
 
     retriable = True
 
 
 class DeliveryTimedOut(BarnabasError):
-    """A record could not be delivered in the time it was given (delivery_timeout_ms)."""
+    """A record was not delivered in time (delivery_timeout_ms)."""
 
 
 class DeliveryFailed(BarnabasError):
-    """Records were given up, and nobody had asked what became of them.
+    """Records were not delivered, and the application has not asked for their results.
 
-    `count` says how many, `first` why the first of them was given up; it is the cause as well.
+    `count` is their number, `first` the error of the first one, which is also the cause.
     """
 
     def __init__(self, count: int, first: BarnabasError) -> None:
@@ -180,7 +180,7 @@ class DeliveryFailed(BarnabasError):
 
 
 class ProducerBroken(BarnabasError):
-    """A mistake in the producer itself, or in what it was given; it sends no more."""
+    """An internal error of the producer, or in a function it was given; it can't be used again."""
 
     @classmethod
     def by(cls, cause: BaseException) -> "ProducerBroken":
@@ -193,7 +193,7 @@ class ProducerBroken(BarnabasError):
 
 
 class ConsumerBroken(BarnabasError):
-    """A mistake in the consumer itself; it reads no more."""
+    """An internal error of the consumer; it can't be used again."""
 
     @classmethod
     def by(cls, cause: BaseException) -> "ConsumerBroken":
@@ -206,18 +206,18 @@ class ConsumerBroken(BarnabasError):
 
 
 class ProtocolMismatch(BarnabasError):
-    """The other side does not speak Kafka, or no version of a request that both sides know."""
+    """The server does not speak Kafka, or has no version of a request in common with the client."""
 
 
 class CorruptRecords(BarnabasError):
-    """Fetched records that cannot be decoded."""
+    """A fetched batch is corrupt."""
 
 
 class UndecodableRecord(BarnabasError):
-    """A record's key or value is not what key_format or value_format expects.
+    """A record's key or value does not match key_format or value_format.
 
-    `message` is the record as it is, with bytes for its key and value. It is raised again and again
-    until the application seeks past the record, to `error.message.offset + 1`.
+    `message` is the record with its key and value as bytes. The error is raised every time, until
+    the application seeks past the record, to `error.message.offset + 1`.
     """
 
     def __init__(self, message: Any, what: str, reason: BaseException) -> None:
@@ -233,28 +233,28 @@ class UndecodableRecord(BarnabasError):
 class DataLost(BarnabasError):
     """A consumer's position is no longer in the log: records were deleted before it read them.
 
-    Retention or a topic made anew does that. on_data_loss says what to do instead of raising.
+    The cause is retention, or a topic that was recreated. Set on_data_loss to continue instead.
     """
 
 
 class InvalidArgument(BarnabasError, ValueError):
-    """Something that no broker needs to be asked about: it cannot be right."""
+    """An argument is invalid; no broker was asked."""
 
 
 class RecordTooLarge(InvalidArgument):
-    """A record that is larger than a request may be, or than the topic's max.message.bytes."""
+    """A record is larger than a request may be, or than the topic's max.message.bytes."""
 
 
 class ClientClosed(BarnabasError):
-    """A client that was closed is used again, or was closed by somebody else meanwhile."""
+    """The client is closed, or was closed during the call."""
 
 
 class UsedAfterFork(BarnabasError):
-    """A client is used in a child process that did not make it."""
+    """The client was created by the parent process; create a new one in the child."""
 
 
 class WaitsForItself(BarnabasError):
-    """A callback called something that can only go on when the callback is over."""
+    """A callback called a method that waits for the callback itself."""
 
 
 class BrokerError(BarnabasError):
@@ -267,39 +267,39 @@ class BrokerError(BarnabasError):
 
 
 class UnknownTopic(BrokerError):
-    """There is no such topic, or it has no such partition."""
+    """The topic or partition does not exist."""
 
 
 class TopicExists(BrokerError):
-    """There is such a topic already."""
+    """The topic exists already."""
 
 
 class UnknownGroup(BrokerError):
-    """There is no such group."""
+    """The group does not exist."""
 
 
 class GroupNotEmpty(BrokerError):
-    """What only a group without members allows, was asked of one that has some."""
+    """The group has members; the operation needs a group without any."""
 
 
 class OffsetOutOfRange(BrokerError):
-    """The log holds no such offset."""
+    """The offset is not in the log."""
 
 
 class NotEnoughReplicas(BrokerError):
-    """Too few replicas are in sync for acks="all", by min.insync.replicas."""
+    """Fewer replicas are in sync than min.insync.replicas, which acks="all" needs."""
 
 
 class NotAuthorized(BrokerError):
-    """The broker does not allow it."""
+    """The broker denied access."""
 
 
 class RefusedAsTooLarge(BrokerError, RecordTooLarge):
-    """The broker refused a batch because of its size; see `RecordTooLarge`."""
+    """The broker refused a batch because of its size."""
 
 
 class ProducerFenced(BarnabasError):
-    """This producer's transactional id is another's now; nothing it does counts any more."""
+    """Another producer has taken over the transactional id; this one is fenced."""
 
     @classmethod
     def of(cls, transactional_id: str) -> "ProducerFenced":
@@ -311,9 +311,9 @@ class ProducerFenced(BarnabasError):
 
 
 class TransactionAborted(BarnabasError):
-    """A transaction that had to be rolled back; nothing of it will be seen.
+    """The transaction was rolled back; nothing of it is visible.
 
-    `retriable` says whether another one with the same records may succeed.
+    `retriable` says whether another transaction with the same records may succeed.
     """
 
     retriable = True
@@ -327,10 +327,10 @@ class TransactionAborted(BarnabasError):
 
 
 class CommitUncertain(BarnabasError):
-    """A commit that nobody confirmed in time: it may have happened, as a whole, or not at all.
+    """A commit was not confirmed in time: all of it has happened, or nothing.
 
-    A new producer with the same transactional id settles it: once it is ready, either all is there
-    to be read or nothing is.
+    A new producer with the same transactional id settles it: once it is ready, either the whole
+    transaction is visible or nothing of it.
     """
 
 

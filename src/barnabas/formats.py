@@ -1,4 +1,4 @@
-"""How keys and values become bytes and come back: `key_format` and `value_format` of the clients.
+"""Conversion of keys and values: `key_format` and `value_format` of the clients.
 
 | name | values | bytes |
 |---|---|---|
@@ -7,8 +7,8 @@
 | `"int"` | int | 8 bytes, big-endian and signed, as Java's Long |
 | `"json"` | what `json` knows | JSON without spaces, names in order: equal objects, equal bytes |
 
-Anything with the two methods of `Format` is a format too. None never comes to a format: it stays
-None, which as a value is a tombstone.
+Any object with the two methods of `Format` is a format. None is not converted: as a value it is a
+tombstone.
 """
 
 import json
@@ -27,10 +27,10 @@ _INT_BYTES = 8
 
 @runtime_checkable
 class Format(Protocol):
-    """Turns values into bytes and back.
+    """Converts values to bytes and back.
 
-    `encode` raises TypeError or ValueError for what it does not take; what `decode` raises becomes
-    an `UndecodableRecord`. Both may be called by several threads at once.
+    `encode` raises TypeError or ValueError for an invalid value; what `decode` raises becomes an
+    `UndecodableRecord`. Both may be called by several threads at once.
     """
 
     def encode(self, value: Any, /) -> bytes: ...

@@ -15,7 +15,7 @@ class WaitForMessages(Protocol):
 
 
 class Stream:
-    """One of the iterators that `Consumer.streams` gives, for one task.
+    """One of the iterators that `Consumer.streams` returns, for one task.
 
     It waits for new messages, and ends when the consumer is closed.
     """

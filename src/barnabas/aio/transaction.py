@@ -1,4 +1,4 @@
-"""Records that are seen together, or never."""
+"""Records that become visible together, or not at all."""
 
 from types import TracebackType
 from typing import Self
@@ -10,7 +10,7 @@ from barnabas.errors import ClientClosed
 
 
 class Transaction:
-    """Made by `Producer.transaction`, to be used as a context manager, once."""
+    """A transaction of `Producer.transaction`: a context manager, to be used once."""
 
     def __init__(
         self, client: Client, core: ProducerCore, transaction: ProducerTransaction
@@ -37,5 +37,5 @@ class Transaction:
             error.add_note(f"The transaction was not ended: {closed}")
 
     async def roll_back(self) -> None:
-        """End it now, and let nobody see anything of it; leaving the block does no more then."""
+        """Roll the transaction back now; leaving the block then does nothing."""
         await self._client._wait(self._transaction.abort())

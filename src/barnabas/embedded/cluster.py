@@ -40,10 +40,10 @@ _HEALING_TIMEOUT_S = 60.0
 
 
 class Cluster:
-    """So many nodes, all of them brokers and voters.
+    """A cluster of real nodes for tests; each is a broker and a voter.
 
-    `settings` are those of `barnabas server` (docs/configuration.md), for all nodes. `network=True`
-    sends all traffic through a forwarder, which `isolate` needs and which costs some speed.
+    `settings` are broker settings (docs/configuration.md) for all nodes. `network=True` sends all
+    traffic through a forwarder, which `isolate` needs, at some cost of speed.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Cluster:
         if nodes < 1:
             raise ValueError(f"nodes={nodes}: a cluster has at least one node")
         self.nodes: tuple[int, ...] = tuple(range(1, nodes + 1))
-        """Their numbers."""
+        """The ids of all nodes."""
         self._properties = properties_of(settings or {})
         self._has_network = network
         self._by_id: dict[int, Node] = {}
@@ -104,7 +104,7 @@ class Cluster:
         await asyncio.to_thread(self.close)
 
     def start(self, timeout_s: float = _START_TIMEOUT_S) -> None:
-        """Start all nodes and wait until they form a cluster. `with` does it."""
+        """Start all nodes and wait until they form a cluster. `with` does this."""
         if self._nursery is not None:
             raise ClusterError("this cluster runs already: make another Cluster for a second one")
         self._nursery = Nursery.borrow()
@@ -140,7 +140,7 @@ class Cluster:
             self._by_id[node_id] = Node(nursery, node_id, port, self._directory, properties)
 
     def close(self) -> None:
-        """End all nodes and remove all that they have left. What they held is gone.
+        """Stop all nodes and delete their data.
 
         In a fork of the test it does nothing.
         """
@@ -163,13 +163,13 @@ class Cluster:
 
     @property
     def bootstrap_servers(self) -> str:
-        """For any Kafka client: `host:port` of each node, with commas between."""
+        """Bootstrap servers for any Kafka client: `host:port` of each node, separated by commas."""
         self._node(1)
         return ",".join(f"{HOST}:{port}" for port in self._fronts)
 
     @property
     def is_started(self) -> bool:
-        """Whether it has been started and not closed."""
+        """Whether the cluster is started and not closed."""
         return self._nursery is not None
 
     @property
@@ -179,7 +179,7 @@ class Cluster:
 
     @property
     def is_hurt(self) -> bool:
-        """Whether a node of a cluster that runs is down, paused, cut off or without room."""
+        """Whether a node of the running cluster is down, paused, isolated or has a full disk."""
         return self.is_started and (
             len(self._awake()) < len(self.nodes)
             or any(node.is_full for node in self._by_id.values())
@@ -187,23 +187,23 @@ class Cluster:
         )
 
     def address_of(self, node: int) -> str:
-        """Where clients reach this node, `host:port`."""
+        """The address of a node, `host:port`."""
         return f"{HOST}:{self._fronts[self._node(node).node_id - 1]}"
 
     def pid_of(self, node: int) -> int | None:
-        """The number of its process, None if it is down."""
+        """The process id of a node, or None if it is down."""
         found = self._node(node)
         return found.pid if found.is_running else None
 
     def log_of(self, node: int) -> str:
-        """What it has logged since the cluster was started."""
+        """The log of a node since the cluster was started."""
         return self._node(node).log_text()
 
     def leader_of(
         self, topic: str, partition: int = 0, *, timeout_s: float = _ELECTION_TIMEOUT_S
     ) -> int:
-        """The node that leads a partition. Waits while there is none that runs and is not paused
-        or cut off, for instance just after the leader was killed."""
+        """The leader of a partition. Waits for one that is neither down, paused nor isolated, for
+        instance just after the leader was killed."""
 
         def leader() -> int | None:
             state = self._view.partitions(topic).get((topic, partition))
@@ -225,7 +225,7 @@ class Cluster:
         return {partition: state for (_, partition), state in sorted(found.items())}
 
     def controller(self, *, timeout_s: float = _ELECTION_TIMEOUT_S) -> int:
-        """The node that decides for all, the leader of the metadata log."""
+        """The controller: the leader of the metadata log."""
 
         def found() -> int | None:
             quorum = self._view.quorum()
@@ -242,7 +242,7 @@ class Cluster:
         configs: Mapping[str, Setting] | None = None,
         timeout_s: float = _ELECTION_TIMEOUT_S,
     ) -> None:
-        """Create it and wait until every node knows it. Without a number it has 3 replicas, or as
+        """Create a topic and wait until every node knows it. By default it has 3 replicas, or as
         many as there are nodes."""
         factor = -1 if replication_factor is None else replication_factor
         if factor > len(self.nodes):
@@ -252,12 +252,12 @@ class Cluster:
     # -- faults ----------------------------------------------------------------------------------
 
     def kill(self, node: int, *more: int) -> None:
-        """End nodes at once, as a crash does (SIGKILL). `restart` brings them back."""
+        """Kill nodes, as a crash does (SIGKILL). `restart` brings them back."""
         for each in self._nodes((node, *more)):
             each.kill()
 
     def stop(self, node: int, *more: int) -> None:
-        """End nodes in order (SIGTERM): they hand over what they lead."""
+        """Stop nodes cleanly (SIGTERM): they hand over their leadership."""
         nodes = [each for each in self._nodes((node, *more)) if each.is_running]
         for each in nodes:
             each.ask_to_stop()
@@ -265,9 +265,9 @@ class Cluster:
             each.wait_until_stopped()
 
     def restart(self, *nodes: int, timeout_s: float = _START_TIMEOUT_S) -> None:
-        """Start nodes again, by default those that are down; what runs is stopped in order first.
+        """Restart nodes, by default those that are down; running ones are stopped cleanly first.
 
-        Waits until they are ready, if a majority of all nodes is up: without one, none can be.
+        Waits until they are ready, if a majority of all nodes is up.
         """
         chosen = nodes or tuple(n for n, node in self._by_id.items() if not node.is_running)
         if not chosen:
@@ -282,21 +282,21 @@ class Cluster:
                 node.limit_disk()
 
     def pause(self, node: int, *more: int) -> None:
-        """Freeze nodes where they stand (SIGSTOP), as a long pause of a machine does. Connections
-        stay open, and nobody answers."""
+        """Freeze nodes (SIGSTOP), as a long pause of a machine does. Connections stay open, and
+        requests are not answered."""
         for each in self._nodes((node, *more)):
             each.pause()
 
     def resume(self, *nodes: int) -> None:
-        """Let paused nodes go on, by default all."""
+        """Resume paused nodes, by default all."""
         for each in self._nodes(nodes or self.nodes):
             each.resume()
 
     def isolate(self, node: int, *more: int, from_clients: bool = True) -> None:
-        """Cut nodes off from the others and from all clients; among each other they stay connected.
+        """Cut nodes off from the other nodes and from all clients; they still reach each other.
 
-        Connections stay open and carry nothing. With `from_clients=False` clients still reach them,
-        and may be told what is no longer true. Needs `Cluster(..., network=True)`.
+        Connections stay open and carry nothing. With `from_clients=False`, clients still reach the
+        nodes, and may get outdated answers. Needs `Cluster(..., network=True)`.
         """
         chosen = (node, *more)
         self._nodes(chosen)
@@ -308,13 +308,13 @@ class Cluster:
         self._network.isolate(chosen, from_clients=from_clients)
 
     def heal(self, *nodes: int) -> None:
-        """Mend the links of nodes, by default of all."""
+        """Undo `isolate` for nodes, by default for all."""
         self._nodes(nodes)
         if self._network is not None:
             self._network.heal(nodes or self.nodes)
 
     def fill_disk(self, node: int, *more: int) -> None:
-        """Leave nodes no room: the kernel refuses to let any of their files grow. Linux only."""
+        """Make the disks of nodes full: the kernel refuses to let any file grow. Linux only."""
         if sys.platform != "linux":
             raise ClusterError("fill_disk needs Linux: elsewhere, skip the test")
         for each in self._nodes((node, *more)):
@@ -322,7 +322,7 @@ class Cluster:
             each.limit_disk()
 
     def free_disk(self, *nodes: int) -> None:
-        """Give nodes room again, by default all."""
+        """Undo `fill_disk` for nodes, by default for all."""
         for each in self._nodes(nodes or self.nodes):
             each.is_full = False
             each.limit_disk()
@@ -330,7 +330,7 @@ class Cluster:
     # -- healing ---------------------------------------------------------------------------------
 
     def repair(self, *, timeout_s: float = _HEALING_TIMEOUT_S) -> None:
-        """Undo all faults and wait until nothing of them is left."""
+        """Undo all faults and wait until the cluster has recovered."""
         self.resume()
         self.heal()
         self.free_disk()
@@ -338,7 +338,7 @@ class Cluster:
         self.wait_until_healed(timeout_s=timeout_s)
 
     def wait_until_healed(self, *, timeout_s: float = _HEALING_TIMEOUT_S) -> None:
-        """Wait until all nodes are back among the others and have all that they missed.
+        """Wait until all nodes are back in the cluster and in sync.
 
         Undo the faults first, or call `repair`, which does both.
         """

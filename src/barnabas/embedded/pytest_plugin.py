@@ -165,7 +165,7 @@ def _marks(node: pytest.Item | Any) -> list[pytest.Mark]:
 
 @pytest.fixture(scope="session")
 def barnabas_cluster(request: pytest.FixtureRequest) -> "Cluster":
-    """A running `barnabas.Cluster`, shared by all tests that ask for one like it."""
+    """A running `barnabas.Cluster`, shared by all tests with the same options."""
     options: ClusterOptions = getattr(request, "param", None) or ClusterOptions()
     return request.config.stash[_CLUSTERS].get(options)
 
@@ -189,9 +189,9 @@ def barnabas_topic(request: pytest.FixtureRequest, barnabas_cluster: "Cluster") 
 def barnabas_fault(
     request: pytest.FixtureRequest, barnabas_cluster: "Cluster", barnabas_topic: str
 ) -> Callable[..., int]:
-    """Call it to hurt the leader of a partition of `barnabas_topic`, by default of the first one.
+    """Call it to cause a fault at the leader of a partition of `barnabas_topic`, by default of 0.
 
-    It returns the node that was hurt. The test is run once for each of the marker's `faults`.
+    It returns that node. The test runs once for each of the marker's `faults`.
     """
     fault = getattr(request, "param", None)
     if fault is None:

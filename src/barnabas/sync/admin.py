@@ -1,4 +1,4 @@
-"""Looking after a cluster: its topics, configurations, groups and offsets."""
+"""Administration of a cluster: topics, settings, groups and offsets."""
 
 # Made from ../aio/admin.py by `make sync`: change it there.
 
@@ -18,19 +18,18 @@ from barnabas.sync.waiting import Client
 
 
 class Admin(Client):
-    """Looks after a cluster.
+    """Administers a cluster.
 
         with barnabas.Admin("localhost:9092") as admin:
             admin.create_topic("orders", partitions=3)
             for name, topic in admin.topics().items():
                 print(name, len(topic.partitions))
 
-    One Admin may be used by many threads and tasks at once. Nothing is connected before it is first
-    used. If no broker answers then, that raises `BrokerUnreachable` at once: whoever waits for one
-    that is still starting asks again. Later, brokers that are away for a moment are waited for, 30
-    seconds at most.
+    Many threads and tasks may share an Admin. It connects when it is first used, and raises
+    `BrokerUnreachable` at once if no broker answers; to wait for a broker that is still starting,
+    retry. Later outages are waited for, up to 30 seconds.
 
-    `bootstrap_servers` is HOST:PORT of one broker or more, with commas between them or as a list.
+    `bootstrap_servers` is HOST:PORT of one or more brokers, separated by commas or as a list.
     """
 
     def __init__(
@@ -46,13 +45,13 @@ class Admin(Client):
         super().__init__(self._core)
 
     def cluster(self) -> ClusterDescription:
-        """The brokers of the cluster, those included that are down, and its controller."""
+        """The brokers of the cluster, including those that are down, and its controller."""
         return self._wait(self._core.cluster())
 
     # -- topics --------------------------------------------------------------------------------
 
     def topics(self, *, internal: bool = False) -> dict[str, TopicDescription]:
-        """All topics by name; with `internal` also those that brokers keep for themselves."""
+        """All topics by name; with `internal`, including internal topics."""
         return self._wait(self._core.topics(internal=internal))
 
     def describe_topic(self, name: str) -> TopicDescription:
@@ -68,10 +67,10 @@ class Admin(Client):
         configs: Mapping[str, ConfigValue] | None = None,
         exist_ok: bool = False,
     ) -> bool:
-        """Make a topic that can be used at once; None leaves a number to the broker.
+        """Create a topic that can be used at once; None leaves a number to the broker.
 
-        Raises `TopicExists` if there is one of that name; with `exist_ok` it is left as it is, and
-        False returned.
+        Raises `TopicExists` if the topic exists; with `exist_ok` it stays unchanged, and False is
+        returned.
         """
         settings = settings_of(configs or {})
         return self._wait(
@@ -81,14 +80,14 @@ class Admin(Client):
         )
 
     def delete_topic(self, *names: str, missing_ok: bool = False) -> None:
-        """Delete topics with all they hold."""
+        """Delete topics with all their records."""
         self._wait(self._core.delete_topics(names, missing_ok=missing_ok))
 
     def add_partitions(self, name: str, total: int) -> None:
-        """Let a topic grow to a total number of partitions.
+        """Grow a topic to `total` partitions.
 
-        From then on many keys go to other partitions than before, so order by key is only kept
-        among records that were sent afterwards.
+        Many keys then go to other partitions than before, so only records sent afterwards are in
+        order by key.
         """
         self._wait(self._core.add_partitions(name, total))
 
@@ -97,7 +96,7 @@ class Admin(Client):
     def configs(
         self, *, topic: str | None = None, broker: int | None = None
     ) -> dict[str, ConfigEntry]:
-        """The configurations of a topic or a broker by name, each with its value and source."""
+        """The settings of a topic or a broker by name, each with its value and source."""
         return self._wait(self._core.configs(*resource_of(topic, broker)))
 
     def set_configs(
@@ -107,7 +106,7 @@ class Admin(Client):
         topic: str | None = None,
         broker: int | None = None,
     ) -> None:
-        """Change some configurations of a topic or a broker; None sets one back to its default.
+        """Change settings of a topic or a broker; None restores the default.
 
         admin.set_configs({"retention.ms": 60_000}, topic="orders")
         """
@@ -119,10 +118,10 @@ class Admin(Client):
     def offsets(
         self, topic: str, at: Where = "latest", *, isolation: Isolation = "read_uncommitted"
     ) -> dict[TopicPartition, int]:
-        """Where each partition's log begins, ends, or was at a time.
+        """The offset of the beginning, the end, or a time in each partition.
 
-        "latest" is the offset that the next record will get; for a datetime it is that of the first
-        record which is not older, or the end if there is none.
+        "latest" is the offset of the next record. For a datetime it is the offset of the first
+        record that is not older, or the end if there is none.
         """
         level = isolation_level(isolation)
         return self._wait(self._core.offsets(topic, timestamp_of(at, "at"), level))
@@ -130,9 +129,9 @@ class Admin(Client):
     def delete_records(
         self, before: str | Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, int]:
-        """Delete all before an offset in each partition; returns where the logs now begin.
+        """Delete the records before an offset in each partition; returns where the logs now begin.
 
-        The name of a topic stands for all that it holds now.
+        The name of a topic stands for all its records.
         """
         if isinstance(before, str):
             return self._wait(self._core.delete_all_records(before))
@@ -152,11 +151,11 @@ class Admin(Client):
         return self._wait(self._core.describe_group(group))
 
     def delete_group(self, *groups: str, missing_ok: bool = False) -> None:
-        """Delete groups and what they committed. Raises `GroupNotEmpty` if one has members."""
+        """Delete groups and their committed offsets. Raises `GroupNotEmpty` if one has members."""
         self._wait(self._core.delete_groups(groups, missing_ok=missing_ok))
 
     def group_offsets(self, group: str) -> dict[TopicPartition, int]:
-        """What a group has committed: the offset to be read next, for each partition."""
+        """The committed offsets of a group: the next offset to read, for each partition."""
         return self._wait(self._core.group_offsets(group))
 
     def set_group_offsets(
@@ -166,14 +165,14 @@ class Admin(Client):
         *,
         topics: str | Iterable[str] | None = None,
     ) -> dict[TopicPartition, int]:
-        """Let a group read on from elsewhere; returns what is committed now.
+        """Move the committed offsets of a group; returns the new ones.
 
             admin.set_group_offsets("billing", {TopicPartition("orders", 0): 42})
             admin.set_group_offsets("billing", "earliest", topics="orders")
             admin.set_group_offsets("billing", datetime.now(UTC) - timedelta(hours=1))
 
-        Without topics it is about all that the group has committed. Raises `GroupNotEmpty` while
-        the group has members: stop its consumers first; and `OffsetOutOfRange` for an offset beyond
+        Without `topics`, all topics with committed offsets are moved. Raises `GroupNotEmpty` while
+        the group has members (stop its consumers first), and `OffsetOutOfRange` for an offset after
         the end of the log.
         """
         if isinstance(to, Mapping):

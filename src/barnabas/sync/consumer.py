@@ -44,21 +44,20 @@ class Consumer(PositionsAndOffsets):
                 print(message.key, message.value)
 
     The loop waits for new messages and never ends by itself. A group shares the partitions among
-    its members, and keeps in committed offsets what is done:
+    its members, and stores its progress in committed offsets:
 
-    - `commit="auto"`: a message is done when the next one is asked for, a list of them when the
-      next list is, and all when the block is left without an exception. A message whose handler
+    - `commit="auto"`: a message is done when you ask for the next one, a list when you ask for the
+      next list, and all when you leave the block without an exception. A message whose handler
       raised is read again.
-    - `commit="done"`: a message is done when `done(message)` was called, in any order, by any
-      thread. What is committed is the smallest offset that is not done.
-    - `commit="manual"`: nothing is committed but by `commit()`, or by a producer's transaction.
+    - `commit="done"`: a message is done when you call `done(message)`, in any order, from any
+      thread. The smallest offset that is not done is committed.
+    - `commit="manual"`: only `commit()`, or a producer's transaction, commits.
 
-    Whatever happens, a crash leads to messages being read again, never to their being passed over.
-    Without a group, all partitions are read from `start` on and nothing is committed.
+    After a crash messages are read again; none is skipped. Without a group, all partitions are read
+    from `start` on and nothing is committed.
 
-    A handler may take as long as it likes, and may block: membership is kept in another thread.
-    When the group rebalances meanwhile, that waits for the handler, and is done without it shortly
-    before `rebalance_timeout_ms` is over.
+    A handler may take long, and may block: another thread sends heartbeats. A rebalance waits for
+    the handler, and continues without it shortly before `rebalance_timeout_ms`.
 
     One thread uses a consumer at a time, except for `done`; `streams` serves several.
     """
@@ -90,23 +89,23 @@ class Consumer(PositionsAndOffsets):
         close_timeout_s: float = CLOSE_TIMEOUT_S,
         client_id: str = "barnabas",
     ) -> None:
-        """Nothing is connected before the first use.
+        """The client connects when it is first used.
 
-        - `start`: where to begin where nothing is committed: "earliest", "latest" or a datetime.
-        - `on_data_loss`: what to do when what comes next was deleted before it was read.
-        - `isolation`: "read_uncommitted" also shows what open and aborted transactions wrote.
-        - `instance_id` makes a static member: one that comes back in time under the same name gets
-          its partitions back, and nobody is disturbed.
-        - `on_revoked`: partitions are about to go, and may be committed; `on_assigned`: these are
-          here now; `on_lost`: these went without notice, and others may read them. They are called
-          while the application waits for messages, with a list of `TopicPartition`.
-        - `max_wait_ms`, `min_bytes`: a broker answers when it has so many bytes, or the time is
-          over. `max_bytes`, `partition_max_bytes`: how much it sends at most.
-        - `close_timeout_s`: how long the last commit may take when brokers do not answer. Then
-          closing raises, and what was done last is read again.
+        - `start`: where to start without a committed offset: "earliest", "latest" or a datetime.
+        - `on_data_loss`: what to do if the next records were deleted before they were read.
+        - `isolation`: "read_uncommitted" also returns records of open and aborted transactions.
+        - `instance_id`: static membership. A member that returns in time with the same id keeps its
+          partitions, without a rebalance.
+        - `on_assigned`: partitions were assigned; `on_revoked`: they are about to be revoked, and
+          can still be committed; `on_lost`: they were lost, and others may read them. Called with a
+          list of `TopicPartition`, while the application waits for messages.
+        - `max_wait_ms`, `min_bytes`: a broker answers a fetch when it has this many bytes, or after
+          this time. `max_bytes`, `partition_max_bytes`: maximum size of the response.
+        - `close_timeout_s`: how long closing retries the last commit if no broker answers. Then it
+          raises, and the last messages are read again.
 
-        A consumer makes no topics. It waits for those that are not there, and names them in the log
-        after three seconds; what is in them by then is read from its beginning.
+        A consumer does not create topics. It waits for missing ones, logs their names after three
+        seconds, and reads them from the beginning.
         """
         core = core_of(
             bootstrap_servers,
@@ -136,10 +135,10 @@ class Consumer(PositionsAndOffsets):
         super().__init__(core)
 
     def close(self) -> None:
-        """Commit what is done, leave the group, and leave nothing behind.
+        """Commit what is done, leave the group, and close all connections.
 
-        With `commit="auto"`, the message or list that came last is not done by this: it may be that
-        its handler failed. Only leaving the block without an exception says that it did not.
+        With `commit="auto"`, this does not count the last message or list as done, because its
+        handler may have failed. Leaving the block without an exception does.
         """
         on_revoked = self._callbacks[PartitionChange.REVOKED]
         try:
@@ -163,7 +162,7 @@ class Consumer(PositionsAndOffsets):
     # -- reading -------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Message]:
-        """Message after message; ends only when somebody closes the consumer."""
+        """Yield messages; ends only when the consumer is closed."""
         delivery_queue = self._begin_reading()
         while True:
             for message in delivery_queue.rest:
@@ -178,9 +177,9 @@ class Consumer(PositionsAndOffsets):
                     return
 
     def poll(self, timeout_s: float = 1.0, max_records: int | None = None) -> list[Message]:
-        """Messages as soon as there are any; an empty list if there are none in that time.
+        """Return messages as soon as there are any, or an empty list after `timeout_s`.
 
-        Those beyond `max_records` come next time.
+        Messages beyond `max_records` are returned next time.
         """
         check_number("timeout_s", timeout_s)
         delivery_queue = self._begin_reading()
@@ -199,13 +198,13 @@ class Consumer(PositionsAndOffsets):
     def poll_table(
         self, timeout_s: float = 1.0, columns: Collection[str] | None = None
     ) -> "pa.Table":
-        """What `poll` would give, as an Arrow table: much faster, if there is much.
+        """Like `poll`, but returns an Arrow table: much faster for many messages.
 
             table = consumer.poll_table(columns=["key", "value"])
 
-        There are key, value, headers, topic, partition, offset, timestamp and timestampType, as
-        Spark has them; keys and values are binary, formats do not apply. A table counts as one
-        list of messages does: it is done when the next one is asked for. Not for commit="done".
+        The columns are key, value, headers, topic, partition, offset, timestamp and timestampType,
+        as in Spark; keys and values are binary, and formats do not apply. A table is done when you
+        ask for the next one, like a list of messages. Not with commit="done".
         Needs pyarrow: pip install 'barnabas[arrow]'.
         """
         from barnabas.client.consumer.table_poll import TablePoll
@@ -226,20 +225,20 @@ class Consumer(PositionsAndOffsets):
         return polling.finish()
 
     def batches(self, max_records: int | None = None) -> Iterator[list[Message]]:
-        """List after list, none of them empty; waits for new messages and never ends by itself."""
+        """Yield non-empty lists; waits for new messages and never ends by itself."""
         while True:
             messages = self.poll(3600.0, max_records)
             if messages:
                 yield messages
 
     def streams(self, count: int, *, by: By = "key") -> list[Stream]:
-        """Share the messages out to so many iterators, each for a thread or task of its own.
+        """Split the messages into `count` iterators, each for one thread or task.
 
             for stream in consumer.streams(8):
                 start(work, stream)
 
-        By key, messages with the same key come in one stream, in order, and there may be more
-        streams than partitions. By partition, each partition comes in one stream. With
+        By key, messages with the same key come from one stream, in order, and there may be more
+        streams than partitions. By partition, each partition comes from one stream. With
         `commit="auto"`, a message is done when its stream is asked for the next one.
         """
         self._begin_reading()

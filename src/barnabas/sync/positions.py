@@ -35,54 +35,54 @@ class PositionsAndOffsets(Client):
         self._wait(self._core.assign(offsets))
 
     def position(self, partition: TopicPartition) -> int:
-        """The offset from which on a partition's messages come next."""
+        """The offset of the next message of a partition."""
         return self._core.position(partition)
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Go on reading a partition at an offset."""
+        """Continue reading a partition at an offset."""
         self._wait(self._core.seek({partition: offset}))
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        """Go back to the oldest message of these partitions, of all if none are named."""
+        """Continue at the oldest message of these partitions, or of all if none are named."""
         self._wait(self._core.seek_to_time(EARLIEST, partitions))
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """Pass over everything that is there now."""
+        """Skip everything that is there now."""
         self._wait(self._core.seek_to_time(LATEST, partitions))
 
     def seek_to_time(self, when: datetime, *partitions: TopicPartition) -> None:
-        """Go to the first message that is not older; to the end if there is none."""
+        """Continue at the first message that is not older, or at the end if there is none."""
         self._wait(self._core.seek_to_time(timestamp_of(when, "when"), partitions))
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Hand out nothing of these partitions, of all if none are named, until `resume`."""
+        """Return no messages of these partitions, or of all if none are named, until `resume`."""
         self._wait(self._core.pause(partitions))
 
     def resume(self, *partitions: TopicPartition) -> None:
-        """Go on with partitions that were paused."""
+        """Continue with paused partitions."""
         self._wait(self._core.resume(partitions))
 
     def lag(self) -> dict[TopicPartition, int]:
-        """How far each partition's position is behind its end."""
+        """The number of offsets between the position and the end of each partition."""
         return self._wait(self._core.lag())
 
     # -- committing ----------------------------------------------------------------------------
 
     def commit(self, offsets: Mapping[TopicPartition, int] | None = None) -> None:
-        """Commit what is done, with `commit="manual"` all that was handed out; or these offsets.
+        """Commit what is done (with `commit="manual"`, all messages returned), or these offsets.
 
-        An offset is that of the message to read next.
+        A committed offset is that of the next message to read.
         """
         self._wait(self._core.commit(offsets))
 
     def committed(
         self, partitions: Iterable[TopicPartition] | None = None
     ) -> dict[TopicPartition, int]:
-        """What the group has committed; partitions without anything are left out."""
+        """The committed offsets of the group; partitions without one are left out."""
         return self._wait(self._core.committed(partitions))
 
     def done(self, message: Message) -> None:
-        """This message is done, with `commit="done"`. Never waits; for any thread."""
+        """Mark a message as done, with `commit="done"`. Never waits; for any thread."""
         self._core.done(message)
 
     @property

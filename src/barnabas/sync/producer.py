@@ -34,7 +34,7 @@ class Producer(Client):
             producer.send("greetings", b"hello", key=b"en")
 
     Records are sent in the background, in batches; leaving the block waits until all of them are
-    delivered. One producer may be used by many threads or tasks at once, and is faster than many.
+    delivered. Many threads or tasks may share a producer, which is faster than one for each.
     """
 
     def __init__(
@@ -58,29 +58,28 @@ class Producer(Client):
         auto_create: bool = True,
         client_id: str = "barnabas",
     ) -> None:
-        """Nothing is connected before the first use, or the beginning of the block.
+        """The client connects when it is first used, or when the block is entered.
 
-        - `bootstrap_servers`: HOST:PORT of one broker or more, with commas between them or as a
-          list. One that answers is enough; it knows the others.
-        - `acks`: who must have stored a record before it counts as delivered: "all" replicas that
-          are in sync, the leader (1), or nobody (0).
-        - `compression` of batches.
-        - `linger_ms`: how long a batch waits for more records. One that somebody waits for, or that
-          is full, by `batch_bytes` (before compression) or `batch_records`, leaves at once.
-        - `buffer_bytes`: when so much is on its way, `send` waits.
-        - `delivery_timeout_ms`: how long a record is tried before it is given up.
-        - `request_timeout_ms`: how long one attempt waits for a broker's answer.
+        - `bootstrap_servers`: HOST:PORT of one or more brokers, separated by commas or as a list.
+          One reachable broker is enough.
+        - `acks`: which replicas must have a record before it is delivered: "all" in-sync replicas,
+          the leader (1), or none (0).
+        - `compression`: codec of the batches.
+        - `linger_ms`: how long a batch waits for more records. A batch that the application waits
+          for, or that is full (`batch_bytes` before compression, or `batch_records`), is sent at
+          once.
+        - `buffer_bytes`: `send` waits while this many bytes are queued or in flight.
+        - `delivery_timeout_ms`: how long a record is retried.
+        - `request_timeout_ms`: how long one attempt waits for the response.
         - `partitioner`: a function of topic, key, value (both encoded) and the number of
-          partitions, which returns one of them. By default records with a key go where all other
-          clients of Kafka send them too (murmur2), those without one to one partition after the
-          other, batch by batch.
-        - `idempotent`: whether brokers recognise a batch that is sent again, and store it once.
-          Default: yes with acks="all".
-        - `transactional_id`: send in transactions, see `transaction`. The name says who this is:
-          another producer with the same one takes over from it.
+          partitions that returns a partition. By default the key decides by Kafka's own hash
+          (murmur2); records without a key are spread over the partitions, batch by batch.
+        - `idempotent`: store a batch that is sent again only once. Default: true with acks="all".
+        - `transactional_id`: send in transactions, see `transaction`. A new producer with the same
+          id fences this one.
         - `transaction_timeout_ms`: a transaction that is open for longer is rolled back.
         - `key_format`, `value_format`: how keys and values become bytes; see `barnabas.formats`.
-        - `auto_create`: whether brokers may make a topic that is not there, if they do such things.
+        - `auto_create`: allow brokers to create a missing topic.
         """
         self._encode_key = None if key_format == "bytes" else encoder(key_format, "key_format")
         self._encode_value = (
@@ -118,15 +117,15 @@ class Producer(Client):
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> Sent:
-        """Queue a record, and return what stands for it until it is delivered.
+        """Queue a record, and return an object to wait for its delivery.
 
             sent = producer.send("greetings", b"hello")
             delivery = sent.result()
             print(delivery.offset)
 
-        It waits only while the buffer is full, and for a topic's first record until the topic is
-        known. A key or value of None is Kafka's null. Raises at once for what can never be
-        delivered. A failure later on is raised by `sent.result()`, or else by `flush` and the end.
+        It waits only while the buffer is full and, for the first record of a topic, for the
+        topic's metadata. A key or value of None is Kafka's null. An invalid record raises at once.
+        Later failures are raised by `sent.result()`, or else by `flush` and the end of the block.
         """
         if self._encode_value is not None:
             value = self._encode_value(value)
@@ -154,17 +153,16 @@ class Producer(Client):
         return self._wait(self._core.send(topic, value, key, headers, partition, timestamp_ms))
 
     def send_table(self, table: Any, *, topic: str | None = None) -> int:
-        """Queue all rows of an Arrow table as records; returns how many they are.
+        """Queue all rows of an Arrow table as records, and return their number.
 
             table = pyarrow.table({"key": ["de", "en"], "value": ["hallo", "hello"]})
             producer.send_table(table, topic="greetings")
 
-        The columns are key, value, headers, timestamp, topic and partition, each of which may be
-        missing or null in places. `topic` replaces the column topic, and with it the column
-        partition, which is about that topic; a partition without a topic beside it counts. Rows
-        without a partition go where they would go if they were sent one by one. Keys and values are
-        binary or strings: formats do not apply. It returns when everything is queued, and waits
-        meanwhile for room in the buffer; ask `flush` whether it was delivered. Needs pyarrow:
+        The columns are key, value, headers, timestamp, topic and partition; each is optional and
+        may contain nulls. `topic` replaces the columns topic and partition; in a table without a
+        column topic, partition is used. Rows without a partition go where `send` would put them.
+        Keys and values are binary or strings; formats do not apply. It returns when all rows are
+        queued, and waits for room in the buffer; `flush` waits for their delivery. Needs pyarrow:
         pip install 'barnabas[arrow]'.
         """
         from barnabas.client.producer.table_sender import TableSender
@@ -181,29 +179,29 @@ class Producer(Client):
         return sending.rows
 
     def flush(self, timeout_s: float | None = None) -> None:
-        """Send all that is queued now, and wait until it is delivered or given up.
+        """Send all queued records, and wait until they are delivered or have failed.
 
-        Raises `DeliveryFailed` if something was given up and nobody has asked for it, and
-        TimeoutError if it takes longer than `timeout_s`; then it goes on in the background.
+        Raises `DeliveryFailed` for failures that the application has not asked for, and
+        TimeoutError after `timeout_s`; then sending continues in the background.
         """
         check_at_least(0, timeout_s=timeout_s)
         self._wait(self._core.flush(timeout_s))
 
     def transaction(self, consumer: "Consumer | None" = None) -> Transaction:
-        """All that is sent in a block is seen as a whole, or never.
+        """Make all records sent in a block visible together, or not at all.
 
             with producer.transaction():
                 producer.send("invoices", b"...")
                 producer.send("stock", b"...")
 
-        Leaving the block commits; leaving it with an exception rolls back. What can't be committed
-        is rolled back and raises `TransactionAborted`; try again if that is `retriable`.
+        Leaving the block commits; an exception rolls back. If the commit fails, the transaction is
+        rolled back and `TransactionAborted` is raised; retry if it is `retriable`.
 
-        With the consumer whose messages are worked on, the offsets of all messages that it has
-        handed out are committed with the transaction: each is worked on exactly once. It has to be
-        made with commit="manual", and reads the messages again if the transaction is rolled back.
+        With a `consumer`, the transaction includes the offsets of all messages that the consumer
+        has returned, so each message is processed exactly once. The consumer needs
+        commit="manual", and reads the messages again after a rollback.
 
-        The producer needs a `transactional_id`; one transaction at a time.
+        The producer needs a `transactional_id`, and has one transaction at a time.
         """
         marking = None if consumer is None else consumer._offsets_source
         return Transaction(self, self._core, self._producer.transaction(marking))

@@ -17,7 +17,7 @@ class WaitForMessages(Protocol):
 
 
 class Stream:
-    """One of the iterators that `Consumer.streams` gives, for one thread.
+    """One of the iterators that `Consumer.streams` returns, for one thread.
 
     It waits for new messages, and ends when the consumer is closed.
     """

@@ -1,4 +1,4 @@
-"""Records that are seen together, or never."""
+"""Records that become visible together, or not at all."""
 
 # Made from ../aio/transaction.py by `make sync`: change it there.
 
@@ -12,7 +12,7 @@ from barnabas.sync.waiting import Client
 
 
 class Transaction:
-    """Made by `Producer.transaction`, to be used as a context manager, once."""
+    """A transaction of `Producer.transaction`: a context manager, to be used once."""
 
     def __init__(
         self, client: Client, core: ProducerCore, transaction: ProducerTransaction
@@ -39,5 +39,5 @@ class Transaction:
             error.add_note(f"The transaction was not ended: {closed}")
 
     def roll_back(self) -> None:
-        """End it now, and let nobody see anything of it; leaving the block does no more then."""
+        """Roll the transaction back now; leaving the block then does nothing."""
         self._client._wait(self._transaction.abort())

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Delivery(NamedTuple):
-    """Where a record went. The offset is -1 if nobody was asked to acknowledge it (acks=0)."""
+    """Where a record was stored. The offset is -1 with acks=0."""
 
     topic: str
     partition: int
@@ -34,10 +34,10 @@ class Delivery(NamedTuple):
 
 
 class Sent(Receipt):
-    """A record on its way. Wait for it with `result()` or `await`, in any thread or loop.
+    """A record that was sent. Wait for it with `result()` or `await`, in any thread or loop.
 
-    Whoever waits makes the record leave at once, without lingering for others. A failure that
-    nobody asks for here is raised by `flush` and `close`.
+    Waiting sends the record at once, without lingering. A failure that you do not ask for here is
+    raised by `flush` and `close`.
     """
 
     __slots__ = ()
@@ -46,23 +46,23 @@ class Sent(Receipt):
         batch: SentBatch
 
     def done(self) -> bool:
-        """Whether it has arrived or is given up."""
+        """Whether it is delivered or has failed."""
         return self.batch.result.done
 
     def result(self, timeout_s: float | None = None) -> Delivery:
-        """Wait until it is delivered; raises why it is not, or TimeoutError."""
+        """Wait for the delivery; raises the error if it failed, or TimeoutError."""
         self.batch.wait(timeout_s)
         return self._delivery()
 
     def exception(self, timeout_s: float | None = None) -> BarnabasError | None:
-        """Wait, and return why it could not be delivered; None if it was."""
+        """Wait, and return the error, or None if it is delivered."""
         self.batch.wait(timeout_s)
         return self._outcome().error
 
     def add_done_callback(self, callback: "Callable[[Sent], object]") -> None:
-        """Have `callback(sent)` called when it is done; at once if it is.
+        """Call `callback(sent)` when it is done, or at once if it is.
 
-        It is called in the thread that sends, so it must be quick and never wait.
+        The callback runs in the thread that sends, so it must be quick and never wait.
         """
         self.batch.result.call_when_done(self._tell, callback)
 
