@@ -11,6 +11,7 @@ from barnabas.wire.messages.create_partitions import CreatePartitionsRequest, Cr
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from barnabas.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
+from barnabas.wire.messages.fetch import FetchPartition, FetchTopic
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -18,8 +19,8 @@ from barnabas.wire.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from tests.broker.raw_client import RawClient
-from tests.broker.verbs import create_topic
+from tests.broker.raw_client import RawClient, batch
+from tests.broker.verbs import BY_NAME, create_topic, fetch_request, partitions_of, produced
 from tests.conftest import MakeBroker
 from tests.hostile.onlooker import Onlooker
 from tests.support.broker import BrokerProcess
@@ -48,6 +49,9 @@ def _large(count: int) -> list[Request[Any]]:
         ListOffsetsRequest(
             topics=[ListOffsetsTopic("t", [ListOffsetsPartition(0, -1, -1)] * (count - 1))]
         ),
+        fetch_request(
+            FetchTopic("t", partitions=[FetchPartition(number) for number in range(count - 1)])
+        ),
     ]
 
 
@@ -69,7 +73,31 @@ def test_large_requests_are_answered_and_nobody_waits_for_it(
         assert onlooker.longest_s < 2.0, type(request).__name__
 
 
-@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("session", [(0, -1), (0, 0)])
+def test_a_large_fetch_answers_as_a_small_one(client: RawClient, session: tuple[int, int]) -> None:
+    create_topic(client, "wide", 1500)
+    for index in (0, 700, 1499):
+        produced(client, "wide", batch(b"%d" % index), partition=index)
+    asked = FetchTopic(
+        "wide",
+        partitions=[
+            FetchPartition(number, fetch_offset=0, partition_max_bytes=1000)
+            for number in range(2500)
+        ],
+    )
+    answer = client.ask(fetch_request(asked, session=session, max_wait_ms=100), BY_NAME)
+    told = partitions_of(answer)
+    assert [index for (_, index), data in told.items() if data.records] == [0, 700, 1499]
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    errors = [told["wide", index].error_code for index in range(2500)]
+    assert errors == [0] * 1500 + [unknown] * 1000
+    if session != (0, -1):
+        again = fetch_request(session=(answer.session_id, 1), max_wait_ms=100)
+        told = partitions_of(client.ask(again, BY_NAME))
+        assert {index for (_, index), data in told.items() if data.records} == {0, 700, 1499}
+
+
+@pytest.mark.parametrize("number", range(6))
 def test_larger_ones_end_the_connection(
     broker: BrokerProcess, client: RawClient, number: int
 ) -> None:

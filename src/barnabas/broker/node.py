@@ -2,7 +2,7 @@
 
 import logging
 from asyncio import sleep
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from barnabas.broker.control.active_controller import ActiveController
 from barnabas.broker.control.broker_lifecycle import BrokerLifecycle
@@ -363,9 +363,9 @@ class Node:
         self.topic_metadata.changed(topic.name)
         self.partitions.apply(topic, indexes)
 
-    def _topic_removed(self, topic: TopicImage) -> None:
+    def _topic_removed(self, topic: TopicImage) -> Iterator[int]:
         self.topic_metadata.changed(topic.name)
-        self.partitions.delete_topic(topic.name, topic.topic_id)
+        yield from self.partitions.delete_topic(topic.name, topic.topic_id)
         self.groups.topics_deleted({topic.name})
         self.transactions.topics_deleted({topic.name})
 

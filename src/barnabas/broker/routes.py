@@ -128,7 +128,7 @@ def routes() -> list[Route]:
         Route(
             FetchRequest,
             fetch.handle,
-            max_elements=_OF_MANY_PARTITIONS,
+            max_peer_elements=_OF_MANY_PARTITIONS,
             peers_only=peers_only.FETCH,
         ),
         Route(ListOffsetsRequest, list_offsets.handle),
@@ -181,7 +181,7 @@ def routes() -> list[Route]:
         Route(
             WriteTxnMarkersRequest,
             write_txn_markers.handle,
-            max_elements=_OF_MANY_PARTITIONS,
+            max_peer_elements=_OF_MANY_PARTITIONS,
             peers_only=peers_only.MARKERS,
         ),
         Route(SaslHandshakeRequest, sasl_handshake.handle),
@@ -191,7 +191,7 @@ def routes() -> list[Route]:
         Route(
             AlterPartitionRequest,
             for_controller.handle,
-            max_elements=_OF_MANY_PARTITIONS,
+            max_peer_elements=_OF_MANY_PARTITIONS,
             peers_only=peers_only.BROKER,
         ),
         Route(BrokerRegistrationRequest, for_controller.handle, peers_only=peers_only.BROKER),

@@ -1,7 +1,7 @@
 """What follows from what is agreed: in its order, a slice at a time, and nothing too early."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +35,7 @@ class Followed:
     def __init__(self, *, held: bool = False) -> None:
         self.done: list[Any] = []
         self.failures: list[str] = []
+        self.removals = 0
         self.image = MetadataImage()
         self.broken: Exception | None = None
         self.follower = MetadataFollower(
@@ -42,7 +43,7 @@ class Followed:
             self.image,
             Followers(
                 self.topic_changed,
-                lambda topic: self.done.append(("removed", topic.name)),
+                self.topic_removed,
                 lambda name: self.done.append(("reconfigured", name)),
                 lambda: self.done.append("broker reconfigured"),
                 lambda: self.done.append("brokers"),
@@ -56,6 +57,12 @@ class Followed:
         if self.broken is not None:
             raise self.broken
         self.done.append((topic.name, list(indexes)))
+
+    def topic_removed(self, topic: TopicImage) -> Iterator[int]:
+        self.done.append(("removed", topic.name))
+        for _ in topic.partitions[1:]:
+            self.removals += 1
+            yield 1
 
     def commit(self, *records: MetadataRecord) -> None:
         self.follower.commit(list(records), self.follower.end_offset + len(records))
@@ -91,6 +98,25 @@ def test_only_what_has_changed_is_looked_at() -> None:
         followed.done.clear()
         followed.commit(*(PartitionChangeRecord(n, A, leader=2) for n in (7, 3, 7)))
         assert followed.done == [("a", [3, 7])]
+
+    play(scenario)
+
+
+def test_a_large_topic_is_removed_in_slices() -> None:
+    async def scenario() -> None:
+        followed = Followed()
+        followed.commit(*created("a", A, 1000))
+        await followed.follower.in_step()
+        followed.done.clear()
+        followed.commit(RemoveTopicRecord(A), *created("a", B))
+        assert followed.removals == 50
+        seen: list[int] = []
+        asyncio.get_running_loop().call_soon(lambda: seen.append(followed.removals))
+        await followed.follower.in_step()
+        assert seen[0] <= 100, "somebody else has waited"
+        assert followed.removals == 999
+        # A new topic of that name comes after it.
+        assert followed.done == [("removed", "a"), ("a", [0])]
 
     play(scenario)
 

@@ -2,6 +2,10 @@
 
 from random import Random
 
+import pytest
+
+from barnabas.broker.fetch import fetch_sessions
+from barnabas.broker.fetch.fetch_entry import Entry
 from barnabas.broker.fetch.fetch_session import FetchSession
 from barnabas.broker.fetch.fetch_sessions import FetchSessions
 from barnabas.wire.errors import ErrorCode
@@ -66,3 +70,27 @@ def test_a_follower_has_one_session_that_nobody_takes_away() -> None:
     sessions.close(second.session_id, 5)
     assert sessions.use(second.session_id, 3, 5) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     assert sessions.use(other.session_id, 1, 6) is other
+
+
+def test_large_sessions_make_room_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch_sessions, "MAX_PARTITIONS", 10)
+    sessions = FetchSessions(10, Random(1))
+    first, second, third = (opened(sessions) for _ in range(3))
+
+    def grow(session: FetchSession, count: int) -> None:
+        for index in range(count):
+            missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            session.entries["t", index] = Entry(("t", index), missing, leader_only=False)
+        sessions.make_room(session)
+
+    def is_kept(session: FetchSession) -> bool:
+        return sessions.use(session.session_id, session.epoch, -1) is session
+
+    grow(first, 4)
+    grow(second, 6)
+    assert is_kept(second)
+    assert is_kept(first)
+    grow(third, 3)
+    assert [is_kept(each) for each in (first, second, third)] == [True, False, True]
+    grow(third, 11)
+    assert not is_kept(third)

@@ -36,7 +36,8 @@ class Followers:
 
     topic_changed: Callable[[TopicImage, Sequence[int]], None]
     """In the partitions with these indexes."""
-    topic_removed: Callable[[TopicImage], None]
+    topic_removed: Callable[[TopicImage], Iterator[int]]
+    """A step at a time; each says how many partitions it was about."""
     topic_reconfigured: Callable[[str], None]
     broker_reconfigured: Callable[[], None]
     brokers_changed: Callable[[], None]
@@ -147,9 +148,14 @@ class MetadataFollower:
         return 0
 
     def _removed(self, topic: TopicImage) -> None:
+        steps = self._followers.topic_removed(topic)
+
         def remove() -> int:
-            self._followers.topic_removed(topic)
-            return len(topic.partitions)
+            for done in steps:
+                # Before anything else: what follows may be a new topic of that name.
+                self._todo.appendleft(remove)
+                return done
+            return 0
 
         self._todo.append(remove)
 

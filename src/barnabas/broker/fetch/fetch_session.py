@@ -129,10 +129,20 @@ class FetchSession:
                 return True
         return False
 
+    def to_read(self, *, everything: bool) -> tuple[Entry, ...]:
+        """The partitions that an answer looks at, in that order."""
+        return tuple(self.entries.values() if everything else self._news)
+
     def read(
-        self, max_bytes: int, *, everything: bool, min_one: bool = True
+        self,
+        max_bytes: int,
+        *,
+        everything: bool,
+        min_one: bool = True,
+        entries: Iterable[Entry] | None = None,
     ) -> list[tuple[Entry, PartitionData]]:
-        """The answer: `everything`, or only partitions with something to tell.
+        """The answer: `everything`, or only partitions with something to tell; of `entries` only,
+        if they are given.
 
         With `min_one`, the first batch is given though it is larger than `max_bytes`.
 
@@ -143,7 +153,7 @@ class FetchSession:
         left = max_bytes
         got_records = False
         served: list[Entry] = []
-        for entry in tuple(self.entries.values() if everything else self._news):
+        for entry in self.to_read(everything=everything) if entries is None else entries:
             data = entry.read(left, min_one=min_one and not got_records)
             if data.records:
                 left -= len(data.records)

@@ -17,6 +17,9 @@ FINAL_EPOCH = -1
 
 _MAX_EPOCH = 2**31 - 1
 
+MAX_PARTITIONS = 500_000
+"""Partitions in all sessions of consumers, as far as these are large."""
+
 
 class FetchSessions:
     """All sessions; those of consumers with the least recently used first."""
@@ -70,6 +73,16 @@ class FetchSessions:
         if replica_id == NO_REPLICA_ID:
             self._sessions.move_to_end(session_id)
         return session
+
+    def make_room(self, session: FetchSession) -> None:
+        """A large session has grown: drop others that were not used for long, or it if need be."""
+        total = sum(len(each.entries) for each in self._sessions.values())
+        for other in tuple(self._sessions.values()):
+            if total <= MAX_PARTITIONS:
+                return
+            if other is not session or len(session.entries) > MAX_PARTITIONS:
+                total -= len(other.entries)
+                self.close(other.session_id)
 
     def close(self, session_id: int, replica_id: int = NO_REPLICA_ID) -> None:
         if replica_id == NO_REPLICA_ID:

@@ -12,7 +12,10 @@ A node that is cut off from the controller says so to consumers that have read a
 may go on without it, and a client that is told nothing would not look for them for minutes.
 """
 
+from asyncio import sleep
+from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import TypeVar
 
 from barnabas.broker.fetch.fetch_entry import Entry, Key
 from barnabas.broker.fetch.fetch_session import NO_REPLICA_ID, FetchSession
@@ -23,6 +26,7 @@ from barnabas.broker.net.dispatcher import DelayedResponse, Outcome, RequestCont
 from barnabas.broker.node import Node
 from barnabas.broker.quorum.metadata_topic import is_metadata_fetch
 from barnabas.broker.replica.leadership import TELLS_LEADER, partition_image
+from barnabas.broker.runtime.slices import Slicer
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import (
     FetchableTopicResponse,
@@ -33,12 +37,17 @@ from barnabas.wire.messages.fetch import (
     ForgottenTopic,
     LeaderIdAndEpoch,
     NodeEndpoint,
+    PartitionData,
 )
 
 _FROM_FOLLOWER = 11
 _BY_ID = 13
 _READ_COMMITTED = 1
 _LEADER_SELECTOR = "LeaderSelector"
+_SLICE = 250
+"""Partitions that are looked at in one go, at some ten microseconds each."""
+
+ItemT = TypeVar("ItemT")
 
 
 def handle(node: Node, request: FetchRequest, context: RequestContext) -> Outcome:
@@ -50,6 +59,8 @@ def handle(node: Node, request: FetchRequest, context: RequestContext) -> Outcom
         return FetchResponse(error_code=found)
     session, everything = found
     session.isolate(committed_only=request.isolation_level == _READ_COMMITTED)
+    if len(session.entries) > _SLICE or any(len(t.partitions) > _SLICE for t in request.topics):
+        return _in_slices(node, session, request, context, everything=everything)
     _update(node, session, request, context.version)
     if request.max_wait_ms <= 0 or session.is_satisfied(max(0, request.min_bytes)):
         return _answer(node, session, request, context, everything=everything)
@@ -59,6 +70,57 @@ def handle(node: Node, request: FetchRequest, context: RequestContext) -> Outcom
     return DelayedResponse(
         wait, lambda: _answer(node, session, request, context, everything=everything)
     )
+
+
+async def _in_slices(
+    node: Node,
+    session: FetchSession,
+    request: FetchRequest,
+    context: RequestContext,
+    *,
+    everything: bool,
+) -> FetchResponse:
+    """A fetch of very many partitions, between whose slices others are served."""
+    try:
+        for topic in request.topics:
+            for few in _batched(topic.partitions, _SLICE):
+                part = FetchTopic(topic.topic, topic.topic_id, few)
+                _take_in(node, session, request, part, context.version)
+                await sleep(0)
+        _forget(session, request, context.version)
+        if session.session_id and session.replica_id == NO_REPLICA_ID:
+            node.fetch_sessions.make_room(session)
+        min_bytes = max(0, request.min_bytes)
+        if request.max_wait_ms > 0 and not session.is_satisfied(min_bytes):
+            await session.wait(node.loop, min_bytes, request.max_wait_ms)
+        answers = []
+        max_bytes, min_one = _room(node, session, request)
+        cut_off = session.replica_id == NO_REPLICA_ID and node.lifecycle.is_cut_off
+        everything = everything or cut_off
+        for some in _batched(session.lost(), _SLICE):
+            for entry in some:
+                session.found(entry, node.partitions.find(*entry.key))
+            await sleep(0)
+        for entries in _batched(session.to_read(everything=everything), _SLICE):
+            read = session.read(max_bytes, everything=everything, min_one=min_one, entries=entries)
+            answers += read
+            sizes = [len(data.records) for _, data in read if data.records]
+            max_bytes -= sum(sizes)
+            min_one = min_one and not sizes
+            await sleep(0)
+        response = _respond(node, session, context, answers, cut_off=cut_off)
+        slicer = Slicer(context.version)
+        for answered in response.responses:
+            parts = answered.partitions
+            for at, data in enumerate(parts):
+                if not data.records:  # those are sent as they are, without a copy
+                    parts[at] = slicer.part(data)
+                if slicer.is_due():
+                    await sleep(0)
+        return response
+    finally:
+        if not session.session_id:
+            session.close()
 
 
 def _replica_id(request: FetchRequest) -> int:
@@ -83,20 +145,29 @@ def _session(
 
 
 def _update(node: Node, session: FetchSession, request: FetchRequest, version: int) -> None:
-    by_id = version >= _BY_ID
     _find_lost(node, session)
     for topic in request.topics:
-        name = _topic_key(topic, by_id=by_id)
-        for asked in topic.partitions:
-            key = (name, asked.partition)
-            entry = session.entries.get(key)
-            if entry is None:
-                entry = _new_entry(node, session.replica_id, request, key, version)
-            session.add(entry, asked)
-            if request.rack_id:
-                _prefer(node, entry, asked, request.rack_id)
+        _take_in(node, session, request, topic, version)
+    _forget(session, request, version)
+
+
+def _take_in(
+    node: Node, session: FetchSession, request: FetchRequest, topic: FetchTopic, version: int
+) -> None:
+    name = _topic_key(topic, by_id=version >= _BY_ID)
+    for asked in topic.partitions:
+        key = (name, asked.partition)
+        entry = session.entries.get(key)
+        if entry is None:
+            entry = _new_entry(node, session.replica_id, request, key, version)
+        session.add(entry, asked)
+        if request.rack_id:
+            _prefer(node, entry, asked, request.rack_id)
+
+
+def _forget(session: FetchSession, request: FetchRequest, version: int) -> None:
     for forgotten in request.forgotten_topics_data:
-        name = _topic_key(forgotten, by_id=by_id)
+        name = _topic_key(forgotten, by_id=version >= _BY_ID)
         session.forget((name, index) for index in forgotten.partitions)
 
 
@@ -123,6 +194,11 @@ def _find_lost(node: Node, session: FetchSession) -> None:
         session.found(entry, node.partitions.find(*entry.key))
 
 
+def _batched(items: Sequence[ItemT], size: int) -> Iterator[list[ItemT]]:
+    for first in range(0, len(items), size):
+        yield list(items[first : first + size])
+
+
 def _topic_key(topic: FetchTopic | ForgottenTopic, *, by_id: bool) -> str | bytes:
     return topic.topic_id if by_id else topic.topic
 
@@ -135,15 +211,30 @@ def _answer(
     *,
     everything: bool,
 ) -> FetchResponse:
+    max_bytes, min_one = _room(node, session, request)
+    _find_lost(node, session)
+    cut_off = session.replica_id == NO_REPLICA_ID and node.lifecycle.is_cut_off
+    answers = session.read(max_bytes, everything=everything or cut_off, min_one=min_one)
+    return _respond(node, session, context, answers, cut_off=cut_off)
+
+
+def _room(node: Node, session: FetchSession, request: FetchRequest) -> tuple[int, bool]:
+    """How much an answer may hold, and whether one batch may be larger than that."""
     unread = node.connections.unread
     max_bytes = min(request.max_bytes, unread.room())
     if session.replica_id == NO_REPLICA_ID:
         max_bytes = min(max_bytes, node.config.number("fetch.max.bytes"))
-    _find_lost(node, session)
-    cut_off = session.replica_id == NO_REPLICA_ID and node.lifecycle.is_cut_off
-    answers = session.read(
-        max_bytes, everything=everything or cut_off, min_one=not unread.is_exceeded
-    )
+    return max_bytes, not unread.is_exceeded
+
+
+def _respond(
+    node: Node,
+    session: FetchSession,
+    context: RequestContext,
+    answers: list[tuple[Entry, PartitionData]],
+    *,
+    cut_off: bool,
+) -> FetchResponse:
     response = FetchResponse(session_id=session.session_id)
     failed = False
     for topic, together in groupby(answers, key=lambda answer: answer[0].key[0]):

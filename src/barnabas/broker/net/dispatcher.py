@@ -99,6 +99,8 @@ class Route:
     returns None, with nothing done, to have it handled the ordinary way."""
     max_bytes: int = MAX_BYTES
     max_elements: int = MAX_ELEMENTS
+    max_peer_elements: int = MAX_ELEMENTS
+    """Of requests of nodes, which tell of all partitions that they have."""
     peers_only: PeerAuthorization | None = None
     """Which requests of this API only nodes of the cluster may send."""
 
@@ -131,6 +133,7 @@ class Dispatcher(Generic[NodeT]):
                 route.max_version,
                 route.max_bytes,
                 route.max_elements,
+                route.max_peer_elements,
                 route.peers_only,
             )
             for route in routes
@@ -165,9 +168,11 @@ class Dispatcher(Generic[NodeT]):
             min_version,
             max_version,
             max_bytes,
-            r.elements_left,
+            max_elements,
+            max_peer_elements,
             peers_only,
         ) = route
+        r.elements_left = max_elements if connection.peer is None else max_peer_elements
         if not min_version <= version <= max_version:
             return self._unsupported_version(header, request_type)
         if r.end > max_bytes:
