@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Progress:
-    """Part of `log.state`. A lower offset than the true one costs time and nothing else."""
+    """Part of `log.state`. An offset that is too low only costs time."""
 
     compacted_offset: int = 0
     """Below, no key occurs twice."""
     last_horizon_ms: int = -1
-    """When all tombstones and markers that were left may go; -1 if none was."""
+    """When all tombstones and markers that are left may be removed; -1 if there is none."""
     truncations: int = 0
-    """How often the log was cut since it was opened: a job from before is void."""
+    """How often the log was truncated since it was opened: earlier jobs are void."""
 
     def cut_at(self, offset: int) -> None:
         """The log ends there."""

@@ -1,8 +1,7 @@
-"""Offsets that a log has had and has no more, because its files are damaged.
+"""Offsets whose records a log has lost, because its files are damaged.
 
-They are remembered in `log.state` until the log is cut before them, or somebody accepts the loss.
-A reader is told of them: what follows a lost record must not be taken for what followed the one
-before.
+`log.state` keeps them until the log is truncated before them, or an operator accepts the loss. A
+read there fails: the record behind a lost one must not look like the next one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,7 +20,7 @@ class LostRange(NamedTuple):
 
 
 class LostRanges:
-    """Ranges in the order of their offsets, which neither overlap nor touch. Few, mostly none."""
+    """Ranges by offset, which neither overlap nor touch. Usually there are none."""
 
     __slots__ = ("_ranges",)
 
@@ -71,11 +70,11 @@ class LostRanges:
         return None
 
     def cut_at(self, offset: int) -> None:
-        """The log ends there now."""
+        """The log was truncated to `offset`."""
         self._keep(0, offset)
 
     def start_at(self, offset: int) -> None:
-        """The log starts there now."""
+        """`offset` is the log start offset now."""
         self._keep(offset, None)
 
     def _keep(self, start: int, end: int | None) -> None:

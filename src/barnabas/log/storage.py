@@ -232,11 +232,11 @@ class OsDisk:
         fds = [os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)]
         try:
             _lock_directory(fds[0])
-            # For people to read, and for earlier versions, which lock nothing else.
+            # For people to read, and for earlier releases, which lock nothing else.
             name = f"{directory}/.lock"
             fds.append(os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
             fcntl.flock(fds[1], fcntl.LOCK_EX | fcntl.LOCK_NB)
-            with suppress(OSError):  # a full disk is no reason to stay down
+            with suppress(OSError):  # a full disk must not prevent a start
                 os.ftruncate(fds[1], 0)
                 os.pwrite(fds[1], f"{os.getpid()}\n".encode(), 0)
         except OSError as error:
@@ -249,7 +249,7 @@ class OsDisk:
 
 
 def _lock_directory(fd: int) -> None:
-    """Lock what nobody can delete while it holds data: whoever removes `.lock` admits nobody."""
+    """Lock the directory itself: unlike `.lock` it can't be deleted while it holds data."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

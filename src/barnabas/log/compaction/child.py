@@ -1,9 +1,8 @@
 """The process that compacts: `python -m barnabas.log.compaction.child IDLE_SECONDS`.
 
 It reads (function, arguments, keyword arguments) from its standard input and writes what the
-function returns to its standard output, both pickled, one after the other. It makes way for
-everything else on the machine, and ends when its input does, in the middle of its work too, or
-when it was idle for so long.
+function returns to its standard output, both pickled. It runs at the lowest priority, and exits
+when its input ends, even in the middle of its work, or after IDLE_SECONDS without work.
 """
 
 import os

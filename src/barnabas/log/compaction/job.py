@@ -1,8 +1,8 @@
-"""One pass of compaction, from what is asked for to what has come of it.
+"""One pass of compaction: the job, its result, and the pass itself.
 
-Both are plain values, since the pass runs in another process, or at least on another thread. It
-reads the sources twice: the part that has not been compacted yet, for the last offset of every key,
-and then all of them, to write what stays.
+Job and result are plain values, since the pass runs in another process, or at least on another
+thread. It reads the sources twice: the part that has not been compacted yet, for the last offset of
+every key, and then all of them, to write the retained batches.
 """
 
 from collections.abc import Iterator
@@ -29,50 +29,50 @@ _MOST_UNREADABLE = 100
 
 @dataclass(frozen=True, slots=True)
 class CompactionLimits:
-    """What a pass may use."""
+    """The resources of a pass."""
 
     key_map_bytes: int = 128 * 1024 * 1024
     bytes_per_second: int = UNLIMITED
     label: str = ""
-    """Part of the outputs' names, so that two processes never write to the same."""
+    """Part of the outputs' names, so that two processes never write to the same file."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionJob:
-    """What to compact, and all there is to know for it."""
+    """What to compact."""
 
     directory: str
     sources: list[Source]
     dirty_offset: int
-    """Below, no key occurs twice: an earlier pass has seen to that."""
+    """Below, no key occurs twice: earlier passes have compacted it."""
     config: LogConfig
     now_ms: int
     truncations: int
     producers: dict[int, LastOfProducer]
     aborted: list[AbortedTransaction]
-    """All that reach into the sources."""
+    """The aborted transactions that have records in the sources."""
     limits: CompactionLimits
 
 
 @dataclass(slots=True)
 class CompactionResult:
-    """What came of a job; `outputs` stand in the order of their offsets."""
+    """The result of a job; `outputs` are in the order of their offsets."""
 
     outputs: list[Output] = field(default_factory=list)
     end_offset: int = 0
     """Below, no key occurs twice once the outputs are in place."""
     last_horizon_ms: int = -1
-    """From then on, every tombstone and marker of now may go; -1 if there is none."""
+    """When every tombstone and marker that is left may be removed; -1 if there is none."""
     keys: int = 0
     moved_bytes: int = 0
     """Read and written."""
     unreadable: list[tuple[int, str]] = field(default_factory=list)
-    """The first offsets of batches that stay as they are, since nobody can read them; and why."""
+    """Base offsets of batches that stay as they are since they can't be decoded, and why."""
     error: str | None = None
 
     @property
     def freed_bytes(self) -> int:
-        """By how much the outputs are smaller than what they take the place of."""
+        """How many bytes smaller the outputs are than what they replace."""
         return sum(
             sum(source.size for source in output.sources) - output.state.size
             for output in self.outputs
@@ -80,7 +80,7 @@ class CompactionResult:
 
 
 def compact(job: CompactionJob, disk: Disk) -> CompactionResult:
-    """Run a job, anywhere. It never raises: what went wrong stands in the result."""
+    """Run a job, on any thread or process. Never raises: the result has the error."""
     run = _Pass(job, disk)
     try:
         return run.run()
@@ -129,14 +129,14 @@ class _Pass:
                 self._disk.unlink(path)
 
     def _remove_leftovers(self) -> None:
-        """Of a pass before that was ended in its middle."""
+        """Files of an earlier pass that was interrupted."""
         directory = self._job.directory
         for name in self._disk.list_files(directory):
             if name.endswith(output_suffix(self._job.limits.label)):
                 self._disk.unlink(f"{directory}/{name}")
 
     def _sync_sources(self) -> None:
-        """Before one of them is replaced they are all on the disk, the newest included."""
+        """All of them have to be on stable storage before one of them is replaced."""
         for source in self._job.sources:
             file = self._disk.open(source.path)
             try:
@@ -146,7 +146,7 @@ class _Pass:
         self._disk.sync_directory(self._job.directory)
 
     def _latest_offsets(self) -> tuple[KeyMap, int]:
-        """The map, and how far it reaches: to the end of a batch, if there is not room for all."""
+        """The map, and the offset it reaches: a batch boundary, if there is no room for all."""
         job = self._job
         dirty = [source for source in job.sources if source.next_offset > job.dirty_offset]
         most = sum(source.next_offset - source.base_offset for source in dirty)

@@ -1,11 +1,11 @@
-"""Writing what stays: `.cleaned` segments, each in the place of one or several of the sources.
+"""Writing the retained batches: `.cleaned` segments, each replacing one or several sources.
 
-An output ends where its last source ends: if the last batch is one that goes, a batch without
-records keeps its offsets. So the log has no gaps between its segments, by which recovery knows a
-loss, and its end can be copied by a follower and read by a consumer.
+An output ends where its last source ends: if the last batch is removed, a batch without records
+keeps its offsets. So there are no gaps between segments, which recovery would take for a loss, and
+a follower can copy the log's end and a consumer read it.
 
-A source that nothing goes from is left as it is, and not even copied: writing begins with the first
-change. What is written reaches the disk in small portions, so that one large flush stalls nobody.
+A source that nothing is removed from is not even copied: writing begins with the first change.
+Writes are synced in small portions, so that no large flush stalls other work.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,23 +31,23 @@ _SYNC_BYTES = 16 * 1024 * 1024
 
 
 class Output(NamedTuple):
-    """A synced `.cleaned` segment, and the sources that it takes the place of."""
+    """A synced `.cleaned` segment, and the sources that it replaces."""
 
     state: SegmentState
     sources: list[Source]
     suffix: str
-    """What its files' names have behind those that they are to get."""
+    """Of its files, until they are renamed."""
     paths: tuple[str, ...]
-    """Its files; not all of them need be there."""
+    """Its files; some may not exist."""
 
 
 def output_suffix(label: str) -> str:
-    """What the names of a job's outputs end with until they get their own."""
+    """The suffix of a job's output files until they are renamed."""
     return f"{label}{CLEANED_SUFFIX}"
 
 
 class OutputWriter:
-    """One output in the making."""
+    """One output while it is written."""
 
     def __init__(self, disk: Disk, job: "CompactionJob", throttle: Throttle) -> None:
         self._disk = disk
@@ -58,14 +58,14 @@ class OutputWriter:
         self._segment: Segment | None = None
         self._sources: list[Source] = []
         self._left_out: BatchHeader | None = None
-        """The last batch so far, if it is one that goes."""
+        """The last batch so far, if it is removed."""
         self._is_changed = False
         self._buffer = bytearray()
         self._written = 0
         self._synced = 0
 
     def has_room_for(self, source: Source) -> bool:
-        """Whether a further source may go into the same segment, whatever is left of it."""
+        """Whether another source fits into the same segment even if all of it is retained."""
         segment = self._segment
         return segment is not None and (
             segment.size + source.size <= self._config.segment_bytes
@@ -73,7 +73,7 @@ class OutputWriter:
         )
 
     def begin(self, source: Source) -> None:
-        """What comes next is of this source."""
+        """The following batches are from this source."""
         if self._segment is None:
             self._segment = Segment(
                 OpenFiles(self._disk),
@@ -88,7 +88,7 @@ class OutputWriter:
         self._sources.append(source)
 
     def leave_out(self, header: BatchHeader) -> None:
-        """This batch goes."""
+        """Remove this batch."""
         if not is_placeholder(header):
             self._change()
         self._left_out = header
@@ -108,7 +108,7 @@ class OutputWriter:
                 self._write()
 
     def _change(self) -> None:
-        """From here on the output differs from its source, which so far it was the same as."""
+        """From here on the output differs from its source."""
         if self._is_changed:
             return
         self._is_changed = True
@@ -143,7 +143,7 @@ class OutputWriter:
             self._synced = self._written
 
     def finish(self) -> Output | None:
-        """Bring it to the disk; None if nothing has changed, and there is nothing to bring."""
+        """Complete and sync the output; None if it is the same as its source."""
         segment = self._segment
         assert segment is not None
         if not self._is_changed:

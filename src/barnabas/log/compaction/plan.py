@@ -1,14 +1,14 @@
 """Whether a log is due for compaction, and which of its segments take part.
 
-Only finished segments do, below the high watermark and the first transaction that is open (a record
-that may go again must not have taken an older one along), and only those whose records are older
-than `min.compaction.lag.ms`. What earlier passes have been over is the clean part; behind it the
-dirty one begins. A log is due
+Only finished segments do, below the high watermark and the first open transaction (a record that
+may still be cut off or aborted must not replace an older one), and only those whose records are
+older than `min.compaction.lag.ms`. The part that earlier passes have compacted is clean; behind it
+the dirty part begins. A log is due
 
 - when its dirty part is more than `min.cleanable.dirty.ratio` of both, or
 - when its oldest dirty record is older than `max.compaction.lag.ms`, or
-- when the time of all tombstones and markers that the last pass left behind is over: they go even
-  if nothing is written any more.
+- when all tombstones and markers that the last pass left may be removed: they are, even if
+  nothing is appended any longer.
 """
 
 from typing import NamedTuple
@@ -20,20 +20,20 @@ from barnabas.log.segment.segment import Segment
 from barnabas.log.segment.segments import Segments
 
 OVERDUE = 2.0
-"""The urgency of what must be compacted whatever its ratio is."""
+"""The urgency of a log that must be compacted whatever its dirty ratio is."""
 
 
 class Plan(NamedTuple):
     sources: list[Source]
     dirty_offset: int
     urgency: float
-    """The dirty part of the whole, or OVERDUE."""
+    """The dirty share of the log, or OVERDUE."""
 
 
 def plan(
     segments: Segments, config: LogConfig, progress: Progress, now_ms: int, upto_offset: int
 ) -> Plan | None:
-    """What is to be done now; None if nothing is. May raise OSError."""
+    """The segments to compact now; None if the log is not due. Raises OSError."""
     if "compact" not in config.cleanup_policy:
         return None
     eligible = _eligible(segments, config, now_ms, upto_offset)
@@ -55,7 +55,7 @@ def plan(
 
 
 def must_roll(active: Segment, config: LogConfig, now_ms: int) -> bool:
-    """Whether the segment that is written to has records which must not wait any longer."""
+    """Whether the active segment has records older than `max.compaction.lag.ms`."""
     if "compact" not in config.cleanup_policy or active.size == 0:
         return False
     return now_ms - _oldest_ms(active) > config.max_compaction_lag_ms
@@ -80,5 +80,5 @@ def _is_overdue(eligible: list[Segment], config: LogConfig, dirty_offset: int, n
 
 
 def _oldest_ms(segment: Segment) -> int:
-    """The time of its first batch; without one, that of its being made."""
+    """The timestamp of its first batch; without one, when the segment was made."""
     return segment.first_timestamp if segment.first_timestamp > 0 else segment.created_ms

@@ -1,4 +1,4 @@
-"""By what a partition's producers are known, should the table of them be lost."""
+"""The batches from which a lost producer table could be restored."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from barnabas.log.producers.table import ProducerTable
 
 
 class LastOfProducer(NamedTuple):
-    """The last batch of a producer, or else, if all that is there is a marker, its epoch."""
+    """The last batch of a producer, and its epoch."""
 
     last_offset: int
     """Of its last batch; -1 if it has stored none in its epoch."""
@@ -14,7 +14,7 @@ class LastOfProducer(NamedTuple):
 
 
 def last_of_producers(producers: ProducerTable) -> dict[int, LastOfProducer]:
-    """Of every producer that is remembered."""
+    """For every producer in the table."""
     return {
         producer_id: LastOfProducer(
             entry.batches[-1].last_offset if entry.batches else -1, entry.epoch

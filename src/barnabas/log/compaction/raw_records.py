@@ -1,4 +1,9 @@
-"""Records as bytes: found, left out, put together again, and never decoded further than needed."""
+"""Records as bytes: located in a batch, filtered, and put into a new batch.
+
+Only what decides about a record is decoded. The walk over the records is apart from those of
+`records.decode` and `records.check`: a shared generator was measured, and costs half as much again
+here and a sixth there.
+"""
 
 from collections.abc import Sequence
 
@@ -26,7 +31,7 @@ RawRecord = tuple[int, int, int, int, bytes | None, bool]
 """Start and end in the payload, timestamp delta, offset delta, key, whether it is a tombstone."""
 
 Batch = tuple[BatchHeader, bytes | memoryview]
-"""A header and the whole batch that it stands in front of."""
+"""A header, and the whole batch including that header."""
 
 
 def read_records(batch: ScannedBatch) -> tuple[bytes, list[RawRecord]]:
@@ -43,9 +48,9 @@ def read_records(batch: ScannedBatch) -> tuple[bytes, list[RawRecord]]:
 
 
 def _walk(count: int, payload: bytes) -> list[RawRecord]:
-    """Every record's place, and what decides about it; all are known to be well-formed.
+    """The position of every record, and what decides about it; all are well-formed.
 
-    A varint of one byte or two, the usual case, is unfolded on the spot: a call costs more.
+    Varints of one or two bytes, the usual case, are decoded inline: a call costs more.
     """
     records: list[RawRecord] = []
     at = 0
@@ -97,7 +102,7 @@ def _walk(count: int, payload: bytes) -> list[RawRecord]:
 
 
 def filtered(header: BatchHeader, payload: bytes, kept: Sequence[RawRecord]) -> Batch:
-    """The batch with these records alone; their bytes, deltas included, stay as they are."""
+    """The batch with only these records; their bytes, deltas included, stay as they are."""
     records = b"".join([payload[start:end] for start, end, *_ in kept])
     return _with_records(header, records, kept)
 
@@ -107,8 +112,8 @@ def with_horizon(
 ) -> Batch:
     """The batch with these records, and a mark when their tombstones may go.
 
-    The mark takes the place of the base timestamp, so every record gets another delta: whoever adds
-    the two has the record's own timestamp as ever.
+    The mark takes the place of the base timestamp, so every record gets another delta: the sum of
+    the two is still the record's own timestamp.
     """
     shift = header.base_timestamp - horizon_ms
     parts: list[bytes] = []
@@ -137,7 +142,7 @@ def _with_records(header: BatchHeader, records: bytes, kept: Sequence[RawRecord]
 
 
 def emptied(header: BatchHeader) -> Batch:
-    """The batch without records: it keeps its offsets, and what its producer is known by."""
+    """The batch without records: it keeps its offsets, and its producer's epoch and sequence."""
     gone = COMPRESSION_MASK | DELETE_HORIZON
     return rebuilt(
         header._replace(
@@ -167,7 +172,7 @@ def is_placeholder(header: BatchHeader) -> bool:
 
 
 def rebuilt(header: BatchHeader, records: bytes | memoryview) -> Batch:
-    """A batch of this header, with length and CRC made right, and these records as they are."""
+    """A batch with this header, its length and CRC corrected, and these records as they are."""
     length = HEADER_SIZE - LENGTH_PREFIX + len(records)
     header = header._replace(batch_length=length, crc=0)
     header = header._replace(crc=compute_crc(memoryview(pack_header(header) + records)))

@@ -1,19 +1,18 @@
-"""What stays of a batch.
+"""What compaction retains of a batch.
 
-Of the records: those that are the last of their key, as far as the key map reaches, and that no
-aborted transaction wrote. Records without a key go. A tombstone stays until the time that the first
-pass over it has set, `delete.retention.ms` later, so that whoever reads the topic from its start in
-that time hears of the deletion.
+Records are retained if they are the last ones of their key, as far as the key map reaches, and no
+aborted transaction wrote them. Records without a key are removed. The first pass over a tombstone
+sets the time of its removal, `delete.retention.ms` later, so that a consumer that reads the topic
+from its start within that time sees the deletion.
 
-A marker stays as long as anything of its transaction does, and then for the same time: who has read
-a part of a transaction must find its end.
+A marker is retained as long as anything of its transaction is, and then for the same time: a
+consumer that has read a part of a transaction must find its end.
 
-The last batch of a producer that is still remembered stays, without its records if need be. It has
-the sequence that the producer goes on from, should the rest of the memory be lost, or another
-replica know nothing but what it has copied. If all that is there is a marker, it has the epoch, and
-stays for that.
+The last batch of a producer in the producer table is retained, if necessary without its records. It
+has the sequence that the producer continues from, in case the snapshots are lost, or for a replica
+that has nothing but its copy. If only a marker is left, it has the epoch, and is retained for that.
 
-A batch whose records can't be read stays as it is: `barnabas log repair` is for that.
+A batch that can't be decoded is retained as it is: `barnabas log repair` is for that.
 """
 
 from typing import TYPE_CHECKING
@@ -36,12 +35,12 @@ if TYPE_CHECKING:
 
 
 class Retained:
-    """Decides about batches, which it has to be shown in their order, from the log's start on."""
+    """Decides about batches, which have to be passed in order, from the log's start on."""
 
     def __init__(
         self, job: "CompactionJob", latest: KeyMap, end_offset: int, aborted: AbortedRanges
     ) -> None:
-        """The map knows the keys of all records below `end_offset` that were not compacted yet."""
+        """`latest` has the keys of all records below `end_offset` that were not compacted yet."""
         self._producers = job.producers
         self._now_ms = job.now_ms
         self._horizon_ms = job.now_ms + job.config.delete_retention_ms
@@ -49,12 +48,12 @@ class Retained:
         self._end_offset = end_offset
         self._aborted = aborted
         self._unended: set[int] = set()
-        """Producers of whose transaction at hand something stays."""
+        """Producers with retained records of the transaction that is open at this point."""
         self.last_horizon_ms = -1
-        """Of all that stays until then."""
+        """The latest time at which a retained tombstone or marker may be removed."""
 
     def of(self, batch: ScannedBatch) -> Batch | None:
-        """What is left of a batch, with its `data` itself if that is all; None if nothing is."""
+        """What is retained of a batch: its own `data` if that is all; None if it is nothing."""
         header = batch.header
         if header.is_control:
             return self._of_control(batch)

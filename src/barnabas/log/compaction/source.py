@@ -1,4 +1,4 @@
-"""A finished segment, as a job may know it."""
+"""A finished segment as a value, for a compaction job."""
 
 from typing import NamedTuple
 

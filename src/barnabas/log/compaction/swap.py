@@ -1,14 +1,14 @@
-"""Putting the outputs in the place of the segments that they replace, step by step.
+"""Replacing segments by the outputs of a compaction, step by step.
 
 `step`, on the log's own thread, renames one output over the first segment that it replaces, which
-is one atomic operation, and sets the others that it replaces aside. `settle`, on any other, makes
-that last, and gives the disk back what is not needed; both take the file system a while. The next
-output follows after that: it may lack the tombstone that hides a record in the segments before.
+is one atomic operation, and renames the others that it replaces to `.deleted`. `settle`, on any
+other thread, syncs that and frees the blocks of the replaced file; both are slow. The next output
+follows after that: it may lack the tombstone that hides a record in the segments before.
 
-A crash leaves at every moment, for every output, the old segments or the new one: before the rename
-the `.cleaned` file is a leftover, and after it a replaced segment that still stands there is known
-by its base offset lying inside its predecessor. A segment of outputs has no aborted records and
-needs no `.txnindex`; the old one goes after the rename, when nothing is left for it to tell.
+At every moment a crash leaves, for every output, the old segments or the new one: before the rename
+the `.cleaned` file is a leftover; after it a replaced segment that still exists has a base offset
+inside its predecessor. An output has no aborted records and needs no `.txnindex`; the old one is
+removed after the rename.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from barnabas.log.compaction.job import CompactionJob, CompactionResult
 from barnabas.log.compaction.output import Output
 from barnabas.log.compaction.source import Source
 from barnabas.log.compaction_progress import Progress
-from barnabas.log.segment.deletion import DeleteJob, SegmentInfo, set_aside
+from barnabas.log.segment.deletion import DeleteJob, SegmentInfo, rename_deleted
 from barnabas.log.segment.open_files import OpenFiles
 from barnabas.log.segment.segment import Segment
 from barnabas.log.segment.segments import Segments
@@ -25,7 +25,7 @@ from barnabas.log.storage import File
 
 
 class Swap:
-    """The way of the outputs of one job into the log."""
+    """Puts the outputs of one job in place."""
 
     def __init__(
         self,
@@ -34,25 +34,25 @@ class Swap:
         progress: Progress,
         job: CompactionJob,
         result: CompactionResult,
-        unvouch: Callable[[list[Source]], None],
+        distrust: Callable[[list[Source]], None],
     ) -> None:
-        """`unvouch` sees to it that recovery takes no new segment for the old one of that name."""
+        """`distrust` makes recovery scan these sources: a new segment may have the old size."""
         self._files = files
         self._segments = segments
         self._progress = progress
         self._job = job
         self._result = result
         self._left = list(result.outputs)
-        self._unvouch = unvouch
+        self._distrust = distrust
         self._unsettled = False
         self._replaced: list[File] = []
         self._merged: list[SegmentInfo] = []
         self._paths: list[str] = []
 
     def step(self) -> bool:
-        """Put the next output in its place. False if there was none left, or it fits no more.
+        """Put the next output in place. False if there is none left, or the log has changed.
 
-        OSError leaves the log whole: with some outputs in place and the others not.
+        OSError leaves the log consistent, with some outputs in place and the others not.
         """
         assert not self._unsettled
         if not self._left:
@@ -61,13 +61,13 @@ class Swap:
         replaced = self._find(output)
         if replaced is None or self._progress.truncations != self._job.truncations:
             return False
-        self._unvouch([source for left in self._left for source in left.sources])
+        self._distrust([source for left in self._left for source in left.sources])
         self._rename(output, replaced)
         del self._left[0]
         return True
 
     def _find(self, output: Output) -> list[Segment] | None:
-        """The segments that it replaces, if they are all still there, one behind the other."""
+        """The segments that it replaces, if the log still has all of them, in sequence."""
         bases = [segment.base_offset for segment in self._segments[:-1]]
         first = output.sources[0].base_offset
         if first not in bases:
@@ -79,7 +79,7 @@ class Swap:
     def _rename(self, output: Output, replaced: list[Segment]) -> None:
         disk, directory = self._files.disk, self._job.directory
         old = replaced[0]
-        # While this is open, the rename frees no blocks of it: that would take a while.
+        # While this is open, the rename frees no blocks of the old file, which is slow.
         kept_open = old.log.duplicate()
         old.close()
         interval = self._job.config.index_interval_bytes
@@ -100,16 +100,16 @@ class Swap:
                 self._take_index(path, output.suffix)
         except OSError:
             segment.rebuild_indexes()
-        self._set_aside(replaced[1:])
+        self._remove_merged(replaced[1:])
 
-    def _set_aside(self, merged: list[Segment]) -> None:
-        """They are no part of the log any more, whether or not the disk lets their names go now."""
+    def _remove_merged(self, merged: list[Segment]) -> None:
+        """Remove segments from the log, even if their files can't be renamed."""
         failure: OSError | None = None
         for segment in merged:
             self._segments.remove(segment)
             self._merged.append(SegmentInfo.of(segment))
             try:
-                self._paths += set_aside(self._files.disk, segment)
+                self._paths += rename_deleted(self._files.disk, segment)
             except OSError as error:
                 failure = error
                 self._paths += segment.paths()
@@ -123,7 +123,7 @@ class Swap:
             self._files.disk.unlink(path)
 
     def settle(self) -> None:
-        """On any thread, after every step. OSError if the disk fails to."""
+        """Sync the last step; on any thread. Raises OSError."""
         try:
             self._files.disk.sync_directory(self._job.directory)
         finally:
@@ -137,7 +137,7 @@ class Swap:
         self._paths += paths
 
     def end(self) -> DeleteJob | None:
-        """The files that are to be removed, those of outputs that found no place included."""
+        """The job that removes replaced files, and outputs that were not put in place."""
         if (
             self._result.error is None
             and not self._left

@@ -8,7 +8,7 @@ _LONGEST_BURST_S = 0.1
 
 
 class Throttle:
-    """Sleeps as long as more was done than the rate allows."""
+    """Sleeps when more bytes were moved than the rate allows."""
 
     __slots__ = ("_ahead_bytes", "_at_s", "_clock", "_rate", "_sleep", "total_bytes")
 
@@ -23,11 +23,11 @@ class Throttle:
         self._sleep = sleep
         self._at_s = clock() if bytes_per_second else 0.0
         self._ahead_bytes = 0.0
-        """What was done and is not yet paid for with time."""
+        """Bytes moved beyond what the rate allowed so far."""
         self.total_bytes = 0
 
     def spent(self, size_bytes: int) -> None:
-        """So many bytes were read or written; returns when more may be."""
+        """`size_bytes` were read or written; sleeps until more may be."""
         self.total_bytes += size_bytes
         if not self._rate:
             return

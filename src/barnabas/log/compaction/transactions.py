@@ -1,4 +1,4 @@
-"""Which batches belong to aborted transactions, by what the transaction index says."""
+"""Which batches belong to aborted transactions, according to the transaction index."""
 
 from bisect import bisect_right
 from collections.abc import Iterable

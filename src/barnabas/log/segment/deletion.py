@@ -1,8 +1,8 @@
-"""Removing files in two steps: a rename now, the unlink later and elsewhere.
+"""Removing files in two steps: a rename now, the unlink later on another thread.
 
-The rename to `.deleted` takes a file out of the log at once. Unlinking a large file can take the
-file system many milliseconds, so that is a job for another thread. What a crash leaves between the
-two, the next start removes.
+The rename to `.deleted` removes a file from the log at once. Unlinking a large file can take many
+milliseconds, so that is a job for another thread. What a crash leaves in between, the next start
+removes.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from barnabas.log.storage import Disk
 
 
 class SegmentInfo(NamedTuple):
-    """What there is to know about a segment from outside."""
+    """Offsets, size and timestamp of a segment."""
 
     base_offset: int
     next_offset: int
@@ -26,7 +26,7 @@ class SegmentInfo(NamedTuple):
 
 
 class DeleteJob:
-    """Files, and then perhaps directories, that wait for their unlinking."""
+    """Unlinks files, and removes directories with the files in them."""
 
     __slots__ = ("_directories", "_disk", "error", "paths", "segments")
 
@@ -44,7 +44,7 @@ class DeleteJob:
         self.error: OSError | None = None
 
     def run(self) -> None:
-        """On any thread. It never raises; what it could not remove, the next start will."""
+        """On any thread. Never raises, but sets `error`; the next start removes the rest."""
         try:
             for directory in self._directories:
                 for name in self._disk.list_files(directory):
@@ -56,11 +56,11 @@ class DeleteJob:
             self.error = error
 
 
-def set_aside(disk: Disk, segment: Segment) -> list[str]:
-    """Take a segment's files out of the directory's names; returns the names they have now.
+def rename_deleted(disk: Disk, segment: Segment) -> list[str]:
+    """Rename a segment's files to `.deleted`; returns their paths. Raises OSError.
 
-    The log file is the last to go: if OSError stops this, the segment is still there, and it makes
-    new indexes when it misses them.
+    The log file is the last one: if OSError interrupts this, the segment is still there, and
+    builds its indexes again when it misses them.
     """
     segment.close()
     deleted = []

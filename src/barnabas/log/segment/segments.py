@@ -1,10 +1,10 @@
-"""The segments of a log, oldest first; the last one is written to."""
+"""The segments of a log, oldest first; appends go to the last one."""
 
 from bisect import bisect_left, bisect_right
 from itertools import islice
 from operator import attrgetter
 
-from barnabas.log.segment.deletion import DeleteJob, SegmentInfo, set_aside
+from barnabas.log.segment.deletion import DeleteJob, SegmentInfo, rename_deleted
 from barnabas.log.segment.file_names import segment_path
 from barnabas.log.segment.open_files import OpenFiles
 from barnabas.log.segment.segment import Segment
@@ -14,7 +14,7 @@ _base_offset = attrgetter("base_offset")
 
 
 class Segments(list[Segment]):
-    """A list of segments, which never overlap, and what concerns several of them."""
+    """A list of segments that do not overlap, and operations on several of them."""
 
     __slots__ = ()
 
@@ -36,7 +36,7 @@ class Segments(list[Segment]):
         return total
 
     def aborted_transactions(self, offset: int, end_offset: int) -> list[AbortedTransaction]:
-        """See `Log.aborted_transactions`. OSError if an index can not be read."""
+        """See `ProducerState.aborted_transactions`. Raises OSError."""
         found: list[AbortedTransaction] = []
         # Nothing before `offset` is in a segment that ends before it.
         start = max(bisect_right(self, offset, key=_base_offset) - 1, 0)
@@ -46,16 +46,16 @@ class Segments(list[Segment]):
         return found
 
     def remove_oldest(self, count: int, files: OpenFiles) -> DeleteJob:
-        """Take segments out of the log and of the directory. OSError after any number of them."""
+        """Remove the first `count` segments. OSError may leave some of them removed."""
         removed: list[SegmentInfo] = []
         paths: list[str] = []
         for _ in range(count):
-            paths += set_aside(files.disk, self[0])
+            paths += rename_deleted(files.disk, self[0])
             removed.append(SegmentInfo.of(self.pop(0)))
         return DeleteJob(files.disk, paths, removed)
 
     def count_below(self, offset: int) -> int:
-        """How many begin before `offset`; the very first counts in any case."""
+        """How many begin before `offset`; the first one always counts."""
         return max(bisect_left(self, offset, key=_base_offset), 1)
 
     def remove_last(self, count: int, files: OpenFiles, set_aside: str = "") -> None:
