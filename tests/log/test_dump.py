@@ -67,7 +67,7 @@ def test_a_cut_batch(segment: Path) -> None:
     segment.write_bytes(data[:-1])
     problem = dump(segment)[-1]
     assert isinstance(problem, DumpedProblem)
-    assert "wants" in problem.reason
+    assert "the batch has" in problem.reason
 
 
 def test_a_missing_file(tmp_path: Path) -> None:

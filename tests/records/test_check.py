@@ -108,7 +108,7 @@ def test_malformed_records(payload: bytes) -> None:
         (record(0, b"\x80\x80\x80\x80\x80\x00", -1, -1, 0), 1, "a varint has more than 32 bits"),
         (record(0, b"\x80\x80\x80\x80\x10", -1, -1, 0), 1, "a varint has more than 32 bits"),
         (record(0, 0, 1, b"k", 4, b"va", 0), 1, "a value of 4 bytes, 3 are left"),
-        (b"\x00" + PLAIN, 2, "it says that it has 0 bytes"),
+        (b"\x00" + PLAIN, 2, "its length is 0 bytes"),
     ],
 )
 def test_it_says_what_is_wrong_with_which_record(payload: bytes, count: int, why: str) -> None:

@@ -61,7 +61,7 @@ class Appender:
             segment.log.file().write(buffer, position)
         except OSError as error:
             log.cut_back(segment)
-            raise StorageError(f"can not append to {segment.log.path}: {error}") from error
+            raise StorageError(f"cannot append to {segment.log.path}: {error}") from error
 
         if leader_epoch > log.epochs.latest:
             log.epochs.assign(leader_epoch, base_offset)
@@ -126,7 +126,7 @@ class Appender:
             segment.log.file().write(buffer, position)
         except OSError as error:
             log.cut_back(segment)
-            raise StorageError(f"can not append to {segment.log.path}: {error}") from error
+            raise StorageError(f"cannot append to {segment.log.path}: {error}") from error
         if log.log_end_offset == self._flusher.prepared_offset:
             self._flusher.oldest_unflushed_ms = now_ms
         for at, header in batches:

@@ -10,7 +10,7 @@ _DAY_MS = 24 * 3600 * 1000
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """Only what `log/` itself obeys; sizes of requests and timing of jobs are the broker's."""
+    """The settings that `log/` uses; limits of requests and timing of jobs are the broker's."""
 
     segment_bytes: int = 2**30
     segment_ms: int = 7 * _DAY_MS
@@ -27,7 +27,7 @@ class LogConfig:
     min_cleanable_dirty_ratio: float = 0.5
     producer_id_expiration_ms: int = _DAY_MS
     skip_lost_records: bool = False
-    """Readers go on behind records that damage has taken away, and are not told."""
+    """Reads continue behind lost records instead of failing."""
 
     @property
     def flushes_by_count(self) -> bool:

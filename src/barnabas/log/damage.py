@@ -46,7 +46,7 @@ class LogDamage:
             # An empty segment would be taken for the one that keeps the log's end.
             emptied = log.segments.pop()
             log.active = None
-            with storage_errors(f"can not remove {emptied.log.path}"):
+            with storage_errors(f"cannot remove {emptied.log.path}"):
                 emptied.close()
                 for path in emptied.paths():
                     log.files.disk.unlink(path)
@@ -68,7 +68,7 @@ class LogDamage:
                     f"{log.directory}: {lost} are in the middle of a segment; restart the broker, "
                     "which takes the damage out of the segment, and try again"
                 )
-        with storage_errors(f"can not write to {log.directory}"):
+        with storage_errors(f"cannot write to {log.directory}"):
             for lost in accepted:
                 self._fill(lost)
             log.files.disk.sync_directory(log.directory)
@@ -110,7 +110,7 @@ class LogDamage:
         return segment
 
     def _write_state(self) -> None:
-        with storage_errors(f"can not write the state of {self._log.directory}"):
+        with storage_errors(f"cannot write the state of {self._log.directory}"):
             self._state_file.write(sync=True)
         self._state_file.invalidate()
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a partition on disk."""
+"""Errors of a partition on disk."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,14 +18,14 @@ def storage_errors(what: str) -> Iterator[None]:
 
 
 class RecordsLost(StorageError):  # noqa: N818 - reads as the fact it states
-    """The record at an offset was there, and damage to the disk has taken it away."""
+    """The record at an offset is lost because the disk is damaged."""
 
 
 class OffsetOutOfRange(Exception):  # noqa: N818 - Kafka's own name of this outcome
-    """An offset outside of [log_start_offset, log_end_offset]."""
+    """An offset outside [log_start_offset, log_end_offset]."""
 
     def __init__(self, offset: int, log_start_offset: int, log_end_offset: int) -> None:
-        super().__init__(f"offset {offset} is outside of {log_start_offset} to {log_end_offset}")
+        super().__init__(f"offset {offset} is outside {log_start_offset} to {log_end_offset}")
         self.offset = offset
         self.log_start_offset = log_start_offset
         self.log_end_offset = log_end_offset

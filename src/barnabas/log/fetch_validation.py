@@ -1,4 +1,4 @@
-"""What a follower makes sure of before it stores what it has fetched."""
+"""The checks of a follower before it stores fetched batches."""
 
 from barnabas.log.offset_assignment import Batches
 from barnabas.records.batch import BatchHeader, compute_crc
@@ -7,10 +7,10 @@ from barnabas.records.errors import CorruptBatch
 
 
 def checked_batches(records: memoryview, log_end_offset: int) -> tuple[memoryview, Batches]:
-    """The part of `records` that a log which ends at `log_end_offset` lacks, and its batches.
+    """The part of `records` that continues a log which ends at `log_end_offset`, and its batches.
 
-    Whole batches with a right CRC, their offsets growing. A last batch that is cut off is left out,
-    and so are batches that are there already. Raises `CorruptBatch`.
+    Whole batches with a valid CRC and growing offsets. An incomplete last batch is left out, and
+    so are batches that the log has already. Raises `CorruptBatch`.
     """
     start = at = 0
     batches: list[tuple[int, BatchHeader]] = []

@@ -1,4 +1,4 @@
-"""Bringing a log to stable storage, without stopping the thread that appends to it."""
+"""Syncing a log on another thread than the one that appends to it."""
 
 from collections.abc import Sequence
 
@@ -12,8 +12,8 @@ FLUSH_MARK = "acknowledged-when-flushed"
 class FlushJob:
     """The syncs that make everything below `end_offset` durable.
 
-    It holds its own handles, so segments may roll, be deleted or lose their handle meanwhile. Files
-    come first, then the file `mark`, if there is to be one, and the directories that name them.
+    It has its own handles, so segments may roll, be deleted or lose their handle meanwhile. Files
+    are synced first, then the file `mark` is made, if one is given, and the directories are synced.
     """
 
     __slots__ = ("_directories", "_disk", "_files", "end_offset", "end_position", "error", "mark")
@@ -32,7 +32,7 @@ class FlushJob:
         self._directories = directories
         self.end_offset = end_offset
         self.end_position = end_position
-        """Where `end_offset` is, if it is inside of the active segment."""
+        """The position of `end_offset` in the active segment."""
         self.mark = mark
         self.error: OSError | None = None
 

@@ -69,7 +69,7 @@ class LogFlusher:
         directories = []
         if mark or not log.are_names_synced:
             directories = [log.directory, log.directory.rpartition("/")[0] or "/"]
-        with storage_errors(f"can not flush {log.directory}"):
+        with storage_errors(f"cannot flush {log.directory}"):
             job = flush_job(
                 log.files.disk, log.segments, log.flushed_offset, end, directories, mark
             )
@@ -141,6 +141,6 @@ class LogFlusher:
             log.files.disk.unlink(self._mark_path)
             log.files.disk.sync_directory(log.directory)
         except OSError as error:
-            log.failure = f"can not remove {self._mark_path}: {error}"
+            log.failure = f"cannot remove {self._mark_path}: {error}"
             raise StorageError(log.failure) from error
         log.is_flush_marked = False

@@ -1,4 +1,4 @@
-"""Which leader epoch began at which offset: the history that a follower compares with its own."""
+"""The start offset of each leader epoch; followers compare theirs with the leader's."""
 
 from bisect import bisect_right
 
@@ -22,8 +22,8 @@ class LeaderEpochs:
     def assign(self, epoch: int, start_offset: int) -> None:
         """`epoch` begins at `start_offset`; an epoch known already changes nothing.
 
-        A leader begins its epoch before it has appended anything: else a follower that has more of
-        an older epoch than the leader would learn of no end of that one.
+        A leader assigns its epoch before it appends anything: a follower that has more of an older
+        epoch than the leader could not learn where that one ends otherwise.
         """
         if epoch < 0 or (self._epochs and epoch <= self._epochs[-1]):
             return
@@ -49,7 +49,7 @@ class LeaderEpochs:
         return (self._epochs[following - 1] if following else epoch), end
 
     def truncate_from(self, offset: int) -> None:
-        """Forget the epochs that start at or behind `offset`: the log was cut there."""
+        """Forget the epochs that start at or behind `offset`: the log was truncated there."""
         while self._starts and self._starts[-1] >= offset:
             self._epochs.pop()
             self._starts.pop()

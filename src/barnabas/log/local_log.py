@@ -106,7 +106,7 @@ class LocalLog:
             assert self.active is not None
             self.cut_back(self.active)
             if self.is_torn:
-                raise StorageError(f"can not cut off the torn end of {self.active.log.path}")
+                raise StorageError(f"cannot cut off the torn end of {self.active.log.path}")
 
     def cut_back(self, segment: Segment) -> None:
         """Cut off what a failed append has left in a segment, or remember to do it later."""

@@ -110,7 +110,7 @@ class Log(LocalLog):
         """
         if files is None:
             files = OpenFiles(disk)
-        with storage_errors(f"can not open {directory}"):
+        with storage_errors(f"cannot open {directory}"):
             if not disk.exists(directory):
                 disk.make_directory(directory)
             recovered = recover(files, directory, config, now_ms, power_lost=power_lost)

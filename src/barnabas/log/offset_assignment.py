@@ -1,6 +1,6 @@
-"""What a leader does to batches before they are stored: offsets, epoch, and perhaps its own time.
+"""Assigning offsets, leader epoch and, for LogAppendTime, the timestamp to a leader's batches.
 
-It is kept apart from storing them, since a follower stores batches that have all of these already.
+A follower stores batches that have all of these already.
 """
 
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from barnabas.records.batch import (
 )
 
 Batches = Sequence[tuple[int, BatchHeader]]
-"""Position in the buffer, and header as it came."""
+"""Position in the buffer, and the header as it was received."""
 
 
 class AppendInfo(NamedTuple):
-    """Where an append went."""
+    """The result of an append."""
 
     base_offset: int
     last_offset: int

@@ -47,7 +47,7 @@ class LogReader:
                 segment = log.segments.with_offset(offset)
             return segment.read(offset, max_bytes, upto_offset, min_one=min_one)
         except OSError as error:
-            raise StorageError(f"can not read {segment.log.path}: {error}") from error
+            raise StorageError(f"cannot read {segment.log.path}: {error}") from error
 
     def _around_lost(self, offset: int, upto_offset: int) -> tuple[int, int]:
         """The part of [offset, upto_offset) that can be read without skipping lost records."""
@@ -69,13 +69,13 @@ class LogReader:
 
     def bytes_between(self, offset: int, end_offset: int) -> int:
         """Bytes of the batches from `offset` up to `end_offset`, both batch boundaries."""
-        with storage_errors(f"can not read {self._log.directory}"):
+        with storage_errors(f"cannot read {self._log.directory}"):
             return self._log.segments.bytes_between(offset, end_offset)
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """The first record with this timestamp or a later one."""
         log = self._log
-        with storage_errors(f"can not read {log.directory}"):
+        with storage_errors(f"cannot read {log.directory}"):
             return first_at_or_after(log.segments, timestamp, log.log_start_offset)
 
     def offset_of_max_timestamp(self) -> TimestampOffset | None:

@@ -42,7 +42,7 @@ class LogRetention:
             return None
         if upto_offset is None:
             upto_offset = log.log_end_offset
-        with storage_errors(f"can not apply retention to {log.directory}"):
+        with storage_errors(f"cannot apply retention to {log.directory}"):
             expired = expired_segments(
                 log.segments, log.config, now_ms, upto_offset, log.files.disk
             )
@@ -81,7 +81,7 @@ class LogRetention:
         # First the state: segments that are missing above its log start offset were not deleted.
         self._start_at(max(log.log_start_offset, log.segments[count].base_offset))
         try:
-            with storage_errors(f"can not remove segments of {log.directory}"):
+            with storage_errors(f"cannot remove segments of {log.directory}"):
                 return log.segments.remove_oldest(count, log.files)
         finally:
             log.log_start_offset = max(log.log_start_offset, log.segments[0].base_offset)

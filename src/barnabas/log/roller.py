@@ -28,7 +28,7 @@ class SegmentRoller:
             log.config.index_interval_bytes,
             now_ms,
         )
-        with storage_errors(f"can not begin {segment.log.path}"):
+        with storage_errors(f"cannot begin {segment.log.path}"):
             segment.log.create().truncate(0)
         if log.active is not None:
             log.active.spill_indexes()

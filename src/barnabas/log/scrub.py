@@ -100,7 +100,7 @@ class LogScrub:
         Raises `StorageError`.
         """
         log = self._log
-        with storage_errors(f"can not read {log.directory}"):
+        with storage_errors(f"cannot read {log.directory}"):
             return [
                 (segment.base_offset, log.files.disk.modified_ms(segment.log.path))
                 for segment in log.segments
@@ -120,7 +120,7 @@ class LogScrub:
         log = self._log
         for segment in log.segments:
             if segment.base_offset == base_offset and segment.size:
-                with storage_errors(f"can not open {segment.log.path}"):
+                with storage_errors(f"cannot open {segment.log.path}"):
                     return ScrubJob(segment, log.compaction_progress.truncations)
         return None
 

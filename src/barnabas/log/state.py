@@ -1,20 +1,20 @@
-"""`log.state`: what a partition remembers about itself between two lives, as a line of JSON.
+"""`log.state`: the state of a log between a stop and the next start, as a line of JSON.
 
-A checksum stands in a second line: the file is seldom synced, and a loss of power may leave
-anything. Earlier releases wrote none.
+The second line is a checksum: the file is seldom synced, and a power loss may leave any bytes.
+Earlier releases wrote none.
 
     log_start_offset   records below are deleted, though their segment may still be there
     epochs             (leader epoch, start offset) pairs
-    committed_offset   the high watermark of then; it may have gone on since
+    committed_offset   the high watermark when the file was written
     compacted_offset   below it, no key of a compacted topic occurs twice
-    lost_ranges        offsets that damage has taken away, which nobody has accepted yet
-    last_horizon_ms    when all tombstones and markers that compaction has left may go
-    segments           the segments that are known to be whole on the disk, with their vital numbers
+    lost_ranges        offsets of records lost by damage, as long as the loss is not accepted
+    last_horizon_ms    when all tombstones and markers that compaction has left may be removed
+    segments           the segments that are complete on stable storage: sizes, offsets
 
-The file is never needed, only believed: **a segment is trusted if it is listed here with exactly
-the size it has now, and every other segment is scanned.** Only synced segments are listed. So a
-clean stop (everything listed) opens without a scan, a crash costs a scan of the segments that were
-not synced, and there is no marker to forget to remove: the first append makes the entry wrong.
+A log can be opened without the file. **A segment is trusted if it is listed here with exactly the
+size it has now, and every other segment is scanned.** Only synced segments are listed. So after a
+clean stop (everything is listed) nothing is scanned, after a crash the segments that were not
+synced are, and there is no marker to remove in time: the first append makes the entry wrong.
 """
 
 import json
@@ -58,9 +58,9 @@ class SegmentState(NamedTuple):
 
     @classmethod
     def to_be_scanned(cls, base_offset: int) -> "SegmentState":
-        """One that is on the disk, and so is the one that a compaction may have put in its place.
+        """A segment on stable storage that a compaction may have replaced by another one there.
 
-        Such segments may end before the next one begins.
+        Such a segment may end before the next one begins.
         """
         return cls(base_offset, _NO_SIZE, base_offset, -1, -1, -1, 0, 0)
 

@@ -44,7 +44,7 @@ class StateFile:
         extent = self._extent()
         if self._written == extent:
             return
-        with storage_errors(f"can not write the state of {self._log.directory}"):
+        with storage_errors(f"cannot write the state of {self._log.directory}"):
             self.write()
         self._written = extent
 

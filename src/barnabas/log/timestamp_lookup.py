@@ -1,7 +1,7 @@
 """Offsets by timestamp, exact to the record.
 
-The time index and the headers lead to the first batch that can hold the answer; only that batch is
-decoded. A header may promise a larger timestamp than its records have, so the search then goes on.
+The time index and the headers lead to the first batch that can hold the record; only that batch is
+decoded. A header may have a larger timestamp than any record, so the search may have to go on.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from barnabas.records.record import Record
 
 
 class TimestampOffset(NamedTuple):
-    """A record found by its timestamp."""
+    """The position of a record found by its timestamp."""
 
     offset: int
     timestamp: int
@@ -61,7 +61,7 @@ def _earliest_candidate(segment: Segment, timestamp: int) -> int:
 
 
 def _records(segment: Segment, position: int, header: BatchHeader) -> list[Record]:
-    """The records of a batch; none if it holds what is no record, though its CRC is right."""
+    """The records of a batch; none if its CRC is right but they can't be decoded."""
     data = segment.log.file().read(header.size, position)
     try:
         return decode_batch(data)

@@ -53,7 +53,7 @@ class LogTruncation:
         kept = log.segments.count_below(offset)
         last = log.segments[kept - 1]
         self._flusher.restart_at(min(log.flushed_offset, last.base_offset))
-        with storage_errors(f"can not truncate {log.directory}"):
+        with storage_errors(f"cannot truncate {log.directory}"):
             if set_aside:
                 disk.make_directory(set_aside)
                 self._copy_end(last, offset, set_aside)
@@ -76,7 +76,7 @@ class LogTruncation:
         log, disk = self._log, self._log.files.disk
         self._state_file.invalidate()
         self._flusher.restart_at(log.flushed_offset)
-        with storage_errors(f"can not truncate {log.directory}"):
+        with storage_errors(f"cannot truncate {log.directory}"):
             if set_aside:
                 disk.make_directory(set_aside)
             # First the state, which then trusts nothing: a crash leaves the old log, to be cut

@@ -1,1 +1,15 @@
-"""Record batches, format v2: headers, records, compression, validation."""
+"""Record batches, format v2.
+
+batch        the header of a batch
+record       one record; `message` is one as a consumer gets it
+encode       records to batches; `packed` before the producer is known
+decode       batches to records
+check        check records without decoding them
+validate     all checks of a broker on a produced batch
+compression  the codecs; `recompress` changes the codec of a batch
+control      control records: transaction markers
+varint       the integers inside a record
+murmur2      the partition of a key
+kernel       the optional C extension
+columns/     batches to Arrow columns and back
+"""

@@ -17,8 +17,8 @@ Layout, big-endian:
     base_sequence            int32
     record_count             int32
 
-`base_offset` and `partition_leader_epoch` stand outside the CRC, so a broker writes them into the
-received buffer without touching the rest.
+The CRC does not cover `base_offset` and `partition_leader_epoch`, so a broker writes them into the
+received buffer without changing the rest.
 """
 
 from struct import Struct
@@ -48,7 +48,7 @@ LOG_APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
 DELETE_HORIZON = 0x40
-"""`base_timestamp` is the time from which on a log cleaner may remove tombstones and markers."""
+"""`base_timestamp` is the time from which a log cleaner may remove tombstones and markers."""
 
 Buffer = bytes | bytearray | memoryview
 
@@ -106,7 +106,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """When tombstones and markers may go; None if no log cleaner has decided that yet."""
+        """When tombstones and markers may be removed; None if no log cleaner has set it yet."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
     @property
@@ -115,7 +115,7 @@ class BatchHeader(NamedTuple):
 
 
 def parse_header(buffer: Buffer, at: int = 0) -> BatchHeader:
-    """Read the header that starts at `at`; the caller has checked that 61 bytes are there."""
+    """Read the header at `at`; the caller has checked that there are 61 bytes."""
     return BatchHeader._make(_HEADER.unpack_from(buffer, at))
 
 
@@ -130,7 +130,7 @@ def pack_header_into(buffer: bytearray | memoryview, header: BatchHeader) -> Non
 
 
 def batch_size(buffer: Buffer, at: int = 0) -> int:
-    """Bytes of the batch that starts at `at`, from its length field alone."""
+    """Bytes of the batch at `at`, from its length field."""
     return LENGTH_PREFIX + int(_LENGTH.unpack_from(buffer, at + 8)[0])
 
 
@@ -155,7 +155,7 @@ def patch_assigned(
 
 
 def patch_max_timestamp(batch: memoryview, header: BatchHeader, timestamp_ms: int) -> BatchHeader:
-    """Write another largest timestamp into one whole batch; returns its header then."""
+    """Change `max_timestamp` of one whole batch; returns its new header."""
     _OFFSET.pack_into(batch, _MAX_TIMESTAMP_AT, timestamp_ms)
     patch_crc(batch)
     (crc,) = _CRC.unpack_from(batch, _CRC_AT)
@@ -163,9 +163,9 @@ def patch_max_timestamp(batch: memoryview, header: BatchHeader, timestamp_ms: in
 
 
 def patch_log_append_time(batch: memoryview, timestamp_ms: int) -> None:
-    """Stamp one whole batch with the broker's time.
+    """Set the timestamp of one whole batch to the broker's time.
 
-    Readers take `max_timestamp` for every record of such a batch, so no record is touched.
+    Readers use `max_timestamp` for every record of such a batch, so no record changes.
     """
     attributes = int(_ATTRIBUTES.unpack_from(batch, _CRC_FROM)[0]) | LOG_APPEND_TIME
     _ATTRIBUTES.pack_into(batch, _CRC_FROM, attributes)

@@ -1,20 +1,20 @@
-"""Looking at the records of a batch without making anything from them.
+"""Checking the records of a batch without decoding them.
 
-A broker stores batches as they came, so it has to be sure that every consumer can read them: one
-record that is not well-formed hides all records behind it. Checked for each record:
+A broker stores batches as it receives them, so it has to make sure that every consumer can read
+them: a malformed record hides all records behind it. Checked for each record:
 
-- its length, and those of its key, its value and its headers, lie inside what encloses them, and
+- its length, and those of its key, its value and its headers, stay within the enclosing bytes, and
   it ends exactly where its length says;
-- all integers but the timestamp delta fit in 32 bits and five bytes, as Java's clients want them;
+- all integers but the timestamp delta fit in 32 bits and five bytes, as Java clients require;
 - its offset delta is greater than that of the record before, and at most `last_offset_delta`. In
   a batch of `last_offset_delta + 1` records that leaves 0, 1, 2 and so on;
 - its timestamp fits in 64 bits.
 
-Nothing may follow the last record. The attributes of a record have no meaning, and Kafka takes any;
-only their highest bit is refused, since some clients read a varint there. What a key or value means
-is the application's business.
+Nothing may follow the last record. The attributes of a record have no meaning, and Kafka accepts
+any; only their highest bit is refused, since some clients read a varint there.
 
-With the compiled kernel that costs up to ten nanoseconds a record, and two microseconds without.
+The check takes up to ten nanoseconds a record with the compiled kernel, and two microseconds
+without.
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def check_records(
 ) -> RecordSummary:
     """Check the records that begin at `at` and fill the rest of `payload`, which is uncompressed.
 
-    Raises `CorruptBatch`, which says what is wrong with which record.
+    Raises `CorruptBatch` with the record and the reason.
     """
     if kernel is not None:
         summary = kernel.check_records(payload, at, record_count, last_offset_delta, base_timestamp)
@@ -73,9 +73,9 @@ def find_records(
     needs_key: bool,
     limit: int,
 ) -> list[FoundRecord]:
-    """The first records, at most `limit`, that lack a key or have a timestamp out of range.
+    """The first records, at most `limit`, without a key or with a timestamp outside the range.
 
-    `check_records` has checked them before. No timestamp at all is in any range.
+    `check_records` has checked them before. A record without a timestamp is in any range.
     """
     from_timestamp = max(from_timestamp, _MIN_INT64)
     upto_timestamp = min(upto_timestamp, _MAX_INT64)
@@ -105,7 +105,7 @@ def _walk(
     payload: Buffer, at: int, record_count: int, last_offset_delta: int, base_timestamp: int
 ) -> Iterator[tuple[int, bool]]:
     """The timestamp of each record, and whether it has a key."""
-    data = bytes(payload)  # its items are found faster than those of a view
+    data = bytes(payload)  # indexing bytes is faster than indexing a view
     index = 0
     try:
         previous = -1
@@ -116,7 +116,7 @@ def _walk(
             previous = offset_delta
             timestamp = base_timestamp + timestamp_delta
             if not _MIN_INT64 <= timestamp <= _MAX_INT64:
-                raise TimestampOverflow(f"its timestamp {timestamp} takes more than 64 bits")
+                raise TimestampOverflow(f"its timestamp {timestamp} has more than 64 bits")
             yield timestamp, has_key
         if previous > last_offset_delta:
             raise CorruptBatch(f"offset delta {previous}, the batch ends at {last_offset_delta}")
@@ -131,13 +131,13 @@ def _walk(
 def _skip_record(data: bytes, at: int) -> tuple[int, int, bool, int]:
     """Timestamp and offset delta of the record at `at`, whether it has a key, and where it ends.
 
-    A varint of one byte, the usual case, is unfolded on the spot: half of a call's cost.
+    Varints of one byte, the usual case, are decoded inline, at half the cost of a call. Raises
     IndexError where `data` ends too early.
     """
     length, at = _int32(data, at)
     end = at + length
     if length <= 0 or end > len(data):
-        raise CorruptBatch(f"it says that it has {length} bytes, and {len(data) - at} are left")
+        raise CorruptBatch(f"its length is {length} bytes, {len(data) - at} are left")
     if data[at] >= 0x80:
         raise CorruptBatch(f"its attributes are {data[at]:#x}")
     at += 1

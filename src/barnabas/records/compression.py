@@ -1,4 +1,4 @@
-"""The five codecs of Kafka's `compression.type`, and decompression that cannot explode.
+"""The codecs of Kafka's `compression.type`, and decompression with bounded memory.
 
 A batch compresses its records as one block, everything behind the 61 bytes of its header:
 
@@ -7,12 +7,12 @@ A batch compresses its records as one block, everything behind the 61 bytes of i
              version), then chunks of an int32 length and a raw snappy block. A single raw block
              without framing is read too, since librdkafka writes that.
     lz4      LZ4 frames with independent blocks; Java clients refuse linked ones, so the frame is
-             put together here from single blocks
+             assembled here from single blocks
     zstd     one or more zstd frames
 
-`decompress` never holds more than `limit` bytes of output and a scratch buffer of 1 MiB, whatever
-sizes the input claims; zstd's decoder keeps a window beside it, no larger than the output so far.
-Dictionaries are left out: Kafka has none.
+`decompress` never allocates more than `limit` bytes of output and a scratch buffer of 1 MiB,
+whatever sizes the input claims; the zstd decoder also has a window, no larger than the output so
+far. Dictionaries are not supported: Kafka has none.
 """
 
 from collections.abc import Callable
@@ -54,7 +54,7 @@ Seen = TypeVar("Seen")
 
 
 class Compression(IntEnum):
-    """A codec: its value stands in the batch's attributes, its text in `compression.type`."""
+    """A codec: its value is in the batch's attributes, its text in `compression.type`."""
 
     NONE = 0
     GZIP = 1
@@ -82,7 +82,7 @@ def compress(codec: Compression, data: Buffer, level: int | None = None) -> byte
 
 
 def decompress(codec: int, data: Buffer, limit: int) -> Buffer:
-    """What `data` was before, at most `limit` bytes of it.
+    """The decompressed bytes, at most `limit`.
 
     Raises `DecompressionBomb` if there is more, `CorruptPayload` if `data` is not of that codec
     and `UnsupportedCompression` if there is no such codec.
@@ -100,9 +100,9 @@ def decompress(codec: int, data: Buffer, limit: int) -> Buffer:
 
 
 def inspect(codec: int, data: Buffer, limit: int, look: Callable[[Buffer], Seen]) -> Seen:
-    """What `look` makes of what `decompress` returns, raising as it does, without a copy of it.
+    """Call `look` with the decompressed bytes, without a copy; returns its result.
 
-    The buffer that `look` is given holds other bytes as soon as this returns.
+    Raises as `decompress` does. The buffer is used again as soon as this returns.
     """
     if codec == Compression.NONE:
         _check_limit(data, limit)
@@ -116,9 +116,9 @@ def inspect(codec: int, data: Buffer, limit: int, look: Callable[[Buffer], Seen]
 
 
 def _take_scratch() -> bytearray:
-    """An output buffer whose pages are there already: fresh ones cost more than lz4's own work.
+    """An output buffer with resident pages: page faults cost more than lz4 itself.
 
-    One is kept for each thread that has ever been in here at the same time as others.
+    As many are kept as threads were ever decompressing at the same time.
     """
     try:
         return _scratches.pop()
@@ -132,7 +132,7 @@ def _check_limit(data: Buffer, limit: int) -> None:
 
 
 def _decompress(codec: int, data: Buffer, limit: int, scratch: bytearray) -> tuple[bytearray, int]:
-    """Decompress into `scratch`, or a larger buffer if need be; return which, and the size."""
+    """Decompress into `scratch`, or a larger buffer if necessary; returns which, and the size."""
     match codec:
         case Compression.GZIP:
             return _decompress_growing(cramjam.gzip.decompress_into, data, limit, scratch)
@@ -151,7 +151,7 @@ def _decompress_growing(
     limit: int,
     scratch: bytearray,
 ) -> tuple[bytearray, int]:
-    """Decompress into buffers each four times as large as the one before, until one suffices.
+    """Decompress into buffers, each four times as large as the last, until one is large enough.
 
     The failed attempts add up to at most a third of the last one, and none writes more than
     `limit` bytes.
@@ -167,7 +167,7 @@ def _decompress_growing(
             if size == limit:
                 raise DecompressionBomb(_exceeds(len(data), limit)) from error
         size = min(limit, size * _OUTPUT_GROWTH)
-        output = scratch  # lets go of the last one before the next is made
+        output = scratch  # frees the last one before the next is allocated
         output = bytearray(size)
 
 
@@ -209,8 +209,8 @@ def _snappy_size(block: memoryview) -> int:
 def _xerial_chunks(data: memoryview) -> list[memoryview]:
     """The raw blocks of xerial framing.
 
-    The two versions in the header are not looked at: Python clients write them in the machine's
-    own byte order, and there has only been one.
+    The two versions in the header are ignored: Python clients write them in the machine's byte
+    order, and there is only one.
     """
     chunks = []
     end = len(data)

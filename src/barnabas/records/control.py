@@ -1,6 +1,6 @@
-"""Control records: what a broker writes into a log for its own purposes.
+"""Control records: transaction markers, which brokers write.
 
-A control batch holds one record, whose key says what it is:
+A control batch has one record, with this key:
 
     version             int16
     type                int16   0 abort, 1 commit; others belong to Kafka's own metadata log
@@ -36,7 +36,7 @@ class ControlRecord(NamedTuple):
     """A parsed control record.
 
     `type` is compared with `ControlType` and keeps numbers unknown to it; `coordinator_epoch` is
-    None for those, as their values are laid out otherwise.
+    None for those, whose values have another layout.
     """
 
     type: int
@@ -45,7 +45,7 @@ class ControlRecord(NamedTuple):
 
 
 def parse_control_record(record: Record) -> ControlRecord:
-    """What a record of a control batch says; raises `CorruptBatch` if it is cut off."""
+    """Parse a record of a control batch. Raises `CorruptBatch` if it is too short."""
     try:
         version, type_ = _KEY.unpack_from(record.key or b"")
         if type_ not in (ControlType.ABORT, ControlType.COMMIT):

@@ -1,8 +1,8 @@
 """Batches to records.
 
-Every length and count is compared with the bytes that are really there before anything is made
-from it. A record batch is read in two steps, since a consumer skips some batches by their header
-alone: `iter_batches` checks the framing, `decode_batch` the CRC and everything inside.
+Every length and count is compared with the available bytes before anything is allocated for it. A
+record batch is read in two steps, since a consumer skips some batches by their header alone:
+`iter_batches` checks the framing, `decode_batch` the CRC and everything inside.
 """
 
 from collections.abc import Iterator
@@ -34,16 +34,16 @@ _NO_HEADERS: tuple[Header, ...] = ()
 
 
 def iter_batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
-    """The whole batches of a fetch answer or a segment file, each with its header.
+    """The whole batches of a Fetch response or a segment file, each with its header.
 
-    A broker may cut its answer in the middle of the last batch: the iteration ends there. Raises
-    `CorruptBatch` at bytes that are no batch of format v2. The CRC is not looked at here.
+    A broker may cut off a response in the last batch: the iteration ends there. Raises
+    `CorruptBatch` at bytes that are no batch of format v2. Does not check the CRC.
     """
     view = memoryview(buffer)
     end = len(view)
     at = 0
     while end - at > MAGIC_AT:
-        # A message of an older format may be shorter than a v2 header, but its magic stands here.
+        # An older message may be shorter than a v2 header; its magic is in the same place.
         if view[at + MAGIC_AT] != MAGIC:
             raise CorruptBatch(f"magic {view[at + MAGIC_AT]} at position {at}, only 2 is supported")
         if end - at < HEADER_SIZE:
@@ -59,9 +59,9 @@ def iter_batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
 
 
 def decode_records(buffer: Buffer, *, limit: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> list[Record]:
-    """All records of a fetch answer but the control records, which are no application's business.
+    """All records of a Fetch response except control records.
 
-    Knows nothing of aborted transactions. `limit` applies to each batch.
+    Includes records of aborted transactions. `limit` applies to each batch.
     """
     records: list[Record] = []
     for header, batch in iter_batches(buffer):
@@ -129,7 +129,7 @@ def open_batch(
 ) -> tuple[BatchHeader, Buffer]:
     """The header of one whole batch and its records, decompressed; raises as `decode_batch` does.
 
-    All is checked but the records themselves.
+    Checks everything except the records themselves.
     """
     view = memoryview(batch)
     if len(view) < HEADER_SIZE:
@@ -150,7 +150,7 @@ def open_batch(
 def decode_payload(header: BatchHeader, payload: Buffer) -> list[Record]:
     """The records of a batch that `open_batch` has opened, without the compiled kernel.
 
-    It is the judge of what is well-formed: what anything faster declines comes here.
+    It decides what is well-formed: what a faster decoder declines is decoded here.
     """
     try:
         # The slices of a bytes object are bytes already; those of a view would need a copy each.
@@ -160,16 +160,16 @@ def decode_payload(header: BatchHeader, payload: Buffer) -> list[Record]:
 
 
 def _decode_payload(header: BatchHeader, data: bytes) -> list[Record]:
-    """Read the records one behind the other; IndexError where `data` ends too early.
+    """Read the records in sequence; IndexError where `data` ends too early.
 
-    A varint of one byte, the usual case, is unfolded on the spot: half of a call's cost.
+    Varints of one byte, the usual case, are decoded inline, at half the cost of a call.
     """
     base_offset = header.base_offset
     base_timestamp = header.base_timestamp
     append_time = header.max_timestamp if header.is_log_append_time else None
     end = len(data)
     records: list[Record] = []
-    new = tuple.__new__  # what Record(...) calls in the end, in half the time
+    new = tuple.__new__  # what Record(...) calls, in half the time
     at = 0
     for _ in range(header.record_count):
         length, at = decode_varint(data, at)
@@ -213,8 +213,8 @@ def _decode_payload(header: BatchHeader, data: bytes) -> list[Record]:
             at += 1
         else:
             headers, at = _decode_headers(data, at, record_end)
-        # This is where a length that is too small, or negative, shows, and a key or value that
-        # reaches into the next record: slices never fail, and `at` only grows.
+        # This detects a length that is too small or negative, and a key or value that reaches into
+        # the next record: slices never fail, and `at` only grows.
         if at != record_end:
             raise CorruptBatch(
                 f"a record ends {at - record_end:+d} bytes from where its length says"
@@ -245,7 +245,7 @@ def _decode_headers(data: bytes, at: int, end: int) -> tuple[tuple[Header, ...],
         n, at = decode_varint(data, at)
         if not 0 <= n <= end - at:
             raise CorruptBatch(f"a header key of {n} bytes, {end - at} are left")
-        # A key that is no UTF-8 must not make the whole partition unreadable.
+        # A key that is not valid UTF-8 must not make the whole partition unreadable.
         key = data[at : at + n].decode(errors="replace")
         at += n
         n, at = decode_varint(data, at)

@@ -13,7 +13,7 @@ One record, all integers zigzag varints but the attributes:
     header_count
     headers           each: key_length, key in UTF-8, value_length or -1, value
 
-Leaves out batches with holes in their offsets, which only a log cleaner makes.
+Batches with gaps in their offsets, which only a log cleaner writes, are not supported.
 """
 
 from collections.abc import Iterable
@@ -48,8 +48,8 @@ def encode_batch(
 ) -> bytearray:
     """One batch of `records`, which get consecutive offsets from `base_offset`.
 
-    With `log_append_time_ms` the batch is stamped as a broker does for topics of that timestamp
-    type. Raises ValueError without records: an empty batch has no meaning to a producer.
+    With `log_append_time_ms` the batch gets that timestamp, as a broker does for LogAppendTime.
+    Raises ValueError without records: a producer sends no empty batch.
     """
     return pack_records(records, compression=compression).seal(
         base_offset=base_offset,
@@ -66,7 +66,7 @@ def encode_batch(
 def pack_records(
     records: Iterable[Row | Record], *, compression: Compression = Compression.NONE
 ) -> PackedRecords:
-    """`records` as they stand in a batch, whose header is still open.
+    """`records` encoded for a batch whose header is not known yet.
 
     Raises ValueError without records.
     """
@@ -81,7 +81,7 @@ def pack_records(
 
 
 class BatchBuilder:
-    """A batch that grows record by record and knows its size: what a producer accumulates in.
+    """A batch that grows record by record and knows its size.
 
     `size` counts bytes before compression, the batch header included. `build` may be called more
     than once, as a producer that retries under a new epoch does.
@@ -168,7 +168,7 @@ class BatchBuilder:
 
 
 def max_record_size(key: bytes | None, value: bytes | None, headers: Headers = ()) -> int:
-    """The most bytes this record can take, whatever its batch; a few more than it will."""
+    """An upper bound of the bytes that this record takes in any batch."""
     size = MAX_RECORD_OVERHEAD + len(key or b"") + len(value or b"")
     for header_key, header_value in headers:
         size += MAX_HEADER_OVERHEAD + len(header_key.encode()) + len(header_value or b"")
@@ -182,9 +182,9 @@ def encode_record(
     value: bytes | None,
     headers: Headers,
 ) -> bytes:
-    """One record as it stands in a batch.
+    """One record, encoded.
 
-    Every producer runs this for every record, hence the table look-ups in place of calls and the
+    Every producer runs this for every record, hence the table look-ups instead of calls, and the
     single join.
     """
     if key is None:

@@ -1,4 +1,4 @@
-"""What can be wrong with a record batch.
+"""Errors in record batches.
 
 `CorruptBatch` and its kind are raised by readers; `InvalidBatch` is a broker's refusal and carries
 the error code that the producer gets. Nothing in this package raises anything else because of the
@@ -11,11 +11,11 @@ from barnabas.wire.errors import ErrorCode
 
 
 class RecordsError(Exception):
-    """The root of everything this package raises because of its input bytes."""
+    """The base of all errors that invalid bytes cause in this package."""
 
 
 class CorruptBatch(RecordsError):  # noqa: N818 - says what the bytes are
-    """The bytes are no well-formed record batch of format v2."""
+    """The bytes are not a well-formed record batch of format v2."""
 
 
 class CorruptPayload(CorruptBatch):
@@ -23,7 +23,7 @@ class CorruptPayload(CorruptBatch):
 
 
 class UnsupportedCompression(CorruptBatch):
-    """The compression id in the attributes is none of Kafka's."""
+    """The compression id in the attributes is unknown."""
 
 
 class TimestampOverflow(CorruptBatch):
@@ -31,14 +31,13 @@ class TimestampOverflow(CorruptBatch):
 
 
 class DecompressionBomb(RecordsError):  # noqa: N818 - says what the bytes are
-    """The compressed records would take more memory than the reader allows."""
+    """The decompressed records take more memory than the reader allows."""
 
 
 class InvalidBatch(RecordsError):  # noqa: N818 - says what the bytes are
     """A produced batch that the broker refuses, with the code for the response.
 
-    `record_errors` names the records it was refused for, if it was for single ones: their index
-    in the batch, and what is wrong with each.
+    `record_errors` has the index and the error of each record, if single records were refused.
     """
 
     def __init__(

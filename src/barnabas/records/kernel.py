@@ -1,11 +1,11 @@
-"""The compiled kernel, if there is one: what has to be done once for every record, in C.
+"""The compiled kernel, if there is one: work per record, in C.
 
 `src/kernel/` has the code. Installing the package compiles it where there is a C compiler; where
 there was none, or the build is of another version than this file, `kernel` is None, and Python
-does the same, more slowly. So every use of it has a second way beside it, with the same results.
+does the same, more slowly. So every use has a fallback with the same results.
 
-The functions decline, by returning None, whatever is not ordinary: batches that are not
-well-formed, and records of unusual types. The second way then says what is wrong.
+The functions return None for anything unusual: malformed batches, and records of unusual types. The
+fallback then raises the error.
 """
 
 from array import array
@@ -26,7 +26,7 @@ HeadersColumn = tuple[Buffer | None, Buffer, int, BinaryColumn, BinaryColumn]
 
 
 class Kernel(Protocol):
-    """What `barnabas.records._kernel` offers; details in the C files."""
+    """The functions of `barnabas.records._kernel`; details are in the C files."""
 
     INTERFACE: int
     Receipt: type
@@ -56,7 +56,7 @@ class Kernel(Protocol):
         limit: int,
         /,
     ) -> list[tuple[int, int, int]]:
-        """Index, timestamp and whether it has a key, of records without one or out of range."""
+        """Index, timestamp and whether it has a key, of records without one or outside a range."""
         ...
 
     def decode_rows(

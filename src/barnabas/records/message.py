@@ -9,9 +9,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Message(NamedTuple):
-    """A record and where it stands.
+    """A record, its partition and its offset.
 
-    Key and value are bytes, or what the consumer's formats made of them; None is Kafka's null.
+    Key and value are bytes, or what the consumer's formats convert them to; None is Kafka's null.
     """
 
     topic: str

@@ -1,7 +1,7 @@
-"""The records of one batch, packed and compressed, before it is known whose they are.
+"""The records of one batch, packed and compressed, before the producer's sequence is known.
 
 A producer packs records once. Its id, its epoch and the sequence number come with `seal`, which
-writes the 61 bytes of the header into the room that was left for them.
+writes the 61 bytes of the header into the space that was left for them.
 """
 
 from typing import NamedTuple
@@ -46,10 +46,10 @@ class PackedRecords(NamedTuple):
         transactional: bool = False,
         control: bool = False,
     ) -> bytearray:
-        """The finished batch: `buffer` itself, whose header may be written anew by the next call.
+        """The finished batch: `buffer` itself, whose header the next call may overwrite.
 
-        With `log_append_time_ms` the batch is stamped as a broker does for topics of that
-        timestamp type.
+        With `log_append_time_ms` the batch gets that timestamp, as a broker does for
+        LogAppendTime.
         """
         attributes = int(self.compression)
         max_timestamp = self.max_timestamp
@@ -87,7 +87,7 @@ def pack_payload(
     base_timestamp: int,
     max_timestamp: int,
 ) -> PackedRecords:
-    """Compress the records in `buffer`, which stand behind the room for the header."""
+    """Compress the records in `buffer`, which are behind the space for the header."""
     if compression is not Compression.NONE:
         compressed = compress(compression, memoryview(buffer)[HEADER_SIZE:])
         buffer = bytearray().join((bytes(HEADER_SIZE), compressed))

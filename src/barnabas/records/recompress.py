@@ -1,7 +1,6 @@
 """A batch with its records in another codec.
 
-Offsets, timestamps, sequence numbers and all else in the header stay; what changes is the block of
-records, the codec in the attributes, the length and the CRC.
+Only the block of records, the codec in the attributes, the length and the CRC change.
 """
 
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from barnabas.records.errors import CorruptPayload, DecompressionBomb, Unsupport
 
 @dataclass(frozen=True, slots=True)
 class CompressionTarget:
-    """What batches are to be compressed with."""
+    """The codec, and the level, of a topic's batches."""
 
     codec: Compression
     level: int | None = None
@@ -37,9 +36,9 @@ class CompressionTarget:
 def recompressed(
     batch: Buffer, target: CompressionTarget, *, max_batch_bytes: int, max_decompressed_bytes: int
 ) -> Buffer:
-    """The batch as `target` wants it; as it is, if it is not one that could be stored.
+    """The batch compressed as `target` says; an invalid batch is returned as it is.
 
-    Then whoever stores it says what is wrong with it.
+    Validation refuses such a batch later, with the reason.
     """
     view = memoryview(batch)
     if target.is_met(view) or len(view) > max_batch_bytes:

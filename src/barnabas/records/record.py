@@ -1,4 +1,4 @@
-"""One record: what a producer sends and a consumer gets."""
+"""One record."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,9 +16,9 @@ NO_OFFSET = -1
 class Record(NamedTuple):
     """A record, its timestamp in milliseconds since the epoch.
 
-    `offset` stands last because a record has none until a broker has stored it; so a `Record` can
-    be used wherever an encoder wants a plain `Row`. A null key or value is None, and differs from
-    an empty one.
+    `offset` is the last field because a record has none until a broker has stored it; so a
+    `Record` can be used wherever an encoder takes a plain `Row`. A null key or value is None, and
+    differs from an empty one.
     """
 
     timestamp: int

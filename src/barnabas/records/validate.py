@@ -1,13 +1,12 @@
-"""What a broker checks before it stores the records of a Produce request.
+"""The checks of a broker on the batch of a Produce request.
 
-The header by itself, the CRC, and then every record (see `check`): in the batch as it came, or, if
-it is compressed, in a scratch buffer that it is decompressed into. Nothing is made from a record.
-The error codes are those that Kafka answers with. Where it is stricter than Kafka: offset deltas
-out of order (Kafka stores those, or writes a compressed batch anew), timestamps before 1970 other
-than -1, and integers of more than 32 bits inside a record.
+The header, the CRC, and then every record (see `check`), in a scratch buffer if the batch is
+compressed. No record is decoded. Refusals have Kafka's error codes. They are stricter than Kafka's
+in three cases: offset deltas that do not grow (Kafka stores those, or compresses the batch again),
+timestamps before 1970 other than -1, and integers of more than 32 bits inside a record.
 
-What depends on a topic's settings is left to the caller, which gets what it needs for that: the
-earliest and the latest timestamp, and how many records have no key.
+The caller checks what depends on a topic's settings, by the earliest and the latest timestamp and
+the number of records without a key.
 """
 
 from functools import partial
@@ -37,17 +36,17 @@ from barnabas.records.kernel import kernel
 from barnabas.wire.errors import ErrorCode
 
 _MAX_COMPRESSION = max(Compression)
-# batch_length, partition_leader_epoch and magic stand at the same place in every message format
+# batch_length, partition_leader_epoch and magic have the same position in every message format
 _FRAME = Struct(">8xi4xb")
 
 
 def validate_batch(
     records: memoryview, *, max_batch_bytes: int, max_decompressed_bytes: int
 ) -> tuple[BatchHeader, RecordSummary]:
-    """The header of the only batch in `records`, and what there is to know about its records.
+    """The header of the only batch in `records`, and the summary of its records.
 
     A producer sends exactly one batch for a partition, and Kafka refuses more. The header's
-    `max_timestamp` need not be what the records say. Raises `InvalidBatch`.
+    `max_timestamp` may differ from the records'. Raises `InvalidBatch`.
     """
     return _plain_batch(records, max_batch_bytes) or _examine(
         records, max_batch_bytes, max_decompressed_bytes
@@ -57,9 +56,9 @@ def validate_batch(
 def _plain_batch(
     records: memoryview, max_batch_bytes: int
 ) -> tuple[BatchHeader, RecordSummary] | None:
-    """What a batch is with nothing wrong or special about it, as nearly all are.
+    """The fast path for a valid batch without special features, as nearly all are.
 
-    One look at all fields together; `None` sends the batch to the checks that say what it is.
+    Checks all fields together; `None` if the batch needs the separate checks.
     """
     available = len(records)
     if not HEADER_SIZE < available <= max_batch_bytes:
@@ -91,7 +90,7 @@ def _plain_batch(
 def _examine(
     records: memoryview, max_batch_bytes: int, max_decompressed_bytes: int
 ) -> tuple[BatchHeader, RecordSummary]:
-    """Every check by itself, so that a refusal can say what is wrong."""
+    """Each check separately, so that a refusal has a reason."""
     header = _check_frame(records)
     if header.size > max_batch_bytes:
         raise InvalidBatch(
@@ -136,7 +135,7 @@ def refused_records(
     limit: int,
     max_decompressed_bytes: int,
 ) -> list[FoundRecord]:
-    """The first `limit` records of a valid batch that lack a key or are out of this range."""
+    """The first `limit` records of a valid batch without a key or outside this range."""
 
     def look(payload: Buffer) -> list[FoundRecord]:
         return find_records(
@@ -181,7 +180,7 @@ def _check_frame(records: memoryview) -> BatchHeader:
 
 
 def _check_header(header: BatchHeader) -> None:
-    """Check the fields that the CRC has shown to be what the client wanted to send."""
+    """Check the fields of the header; the CRC is valid."""
     if header.base_offset != 0:
         raise _invalid(f"base offset {header.base_offset} in a produced batch, it must be 0")
     if header.record_count < 1 or header.last_offset_delta != header.record_count - 1:

@@ -1,9 +1,9 @@
 """Zigzag varints, the integers inside a record.
 
 A signed integer is folded so that small magnitudes become small unsigned ones (0, -1, 1, -2 -> 0,
-1, 2, 3), then written seven bits a byte, lowest first, the top bit saying that more follow. A
+1, 2, 3), then written with seven bits per byte, lowest first; the top bit says that more follow. A
 varint holds 32 bits in at most 5 bytes, a varlong 64 bits in at most 10. Both are read here as up
-to 10 bytes: every length is compared with the bytes that are really there anyway.
+to 10 bytes: every length is compared with the available bytes anyway.
 """
 
 from barnabas.records.errors import CorruptBatch
@@ -36,8 +36,8 @@ def encode_varint(value: int) -> bytes:
 def decode_varint(data: bytes, at: int) -> tuple[int, int]:
     """The value at `at`, and the position behind it.
 
-    Raises IndexError where `data` ends inside the varint: the reader of a whole record turns that
-    into its own error once, instead of asking before every byte.
+    Raises IndexError where `data` ends inside the varint: the caller converts that once, instead
+    of checking before every byte.
     """
     byte = data[at]
     if byte < 0x80:

@@ -82,7 +82,7 @@ class LogCompaction:
         # Records above may still be cut off, or belong to a transaction that may be aborted.
         ends = upto_offset, self._producers.first_unstable_offset, log.log_end_offset
         stable = min(end for end in ends if end is not None)
-        with storage_errors(f"can not read {log.directory}"):
+        with storage_errors(f"cannot read {log.directory}"):
             return plan(log.segments, log.config, log.compaction_progress, now_ms, stable)
 
     def begin_swap(self, job: CompactionJob, result: CompactionResult) -> Swap:
@@ -90,7 +90,7 @@ class LogCompaction:
         log = self._log
         present = {segment.base_offset for segment in log.segments}
         if result.error is not None and present.issuperset(s.base_offset for s in job.sources):
-            raise StorageError(f"can not compact {log.directory}: {result.error}")
+            raise StorageError(f"cannot compact {log.directory}: {result.error}")
         return Swap(log.files, log.segments, log.compaction_progress, job, result, self._distrust)
 
     def _distrust(self, sources: list[Source]) -> None:

@@ -152,7 +152,7 @@ class OutputWriter:
             self.append(*placeholder(self._left_out), is_changed=True)
         self._write()
         if not segment.spill_indexes():
-            raise OSError(f"can not write the indexes of {segment.log.path}")
+            raise OSError(f"cannot write the indexes of {segment.log.path}")
         for handle in (segment.log, segment.offsets.handle, segment.times.handle):
             handle.create().sync()
         segment.close()

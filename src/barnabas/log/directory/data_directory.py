@@ -4,7 +4,7 @@
 meta.properties       version, cluster.id (once it belongs to one), node.id, directory.id
 <topic>-<partition>/  one log each
 ….N-delete            a partition's directory between its deletion and its removal
-….N-stray             one that belongs to no topic, set aside for people to look at
+….N-stray             one that belongs to no topic, kept for people to look at
 set-aside/            what was taken out of logs, for people to look at; see `set_aside`
 """
 
@@ -66,7 +66,7 @@ class DataDirectory:
             disk.make_directory(path)
             lock = disk.lock(path)
         except OSError as error:
-            raise StorageError(f"can not use {path} as data directory: {error}") from error
+            raise StorageError(f"cannot use {path} as data directory: {error}") from error
         try:
             cluster_id, directory_id = _identify(
                 disk, path, node_id, new_cluster_id, new_directory_id
@@ -74,7 +74,7 @@ class DataDirectory:
             return cls(disk, path, lock, node_id, cluster_id, directory_id)
         except OSError as error:
             lock.release()
-            raise StorageError(f"can not use {path} as data directory: {error}") from error
+            raise StorageError(f"cannot use {path} as data directory: {error}") from error
         except DirectoryMismatch:
             lock.release()
             raise
@@ -92,7 +92,7 @@ class DataDirectory:
         try:
             names = self._disk.list_directories(self.path)
         except OSError as error:
-            raise StorageError(f"can not list {self.path}: {error}") from error
+            raise StorageError(f"cannot list {self.path}: {error}") from error
         found = []
         for name in names:
             topic, dash, number = name.rpartition("-")
@@ -135,7 +135,7 @@ class DataDirectory:
                 number += 1
             self._disk.rename(path, target)
         except OSError as error:
-            raise StorageError(f"can not rename {path}: {error}") from error
+            raise StorageError(f"cannot rename {path}: {error}") from error
         return target
 
     def close(self) -> None:
@@ -152,7 +152,7 @@ def decode_id(text: str) -> bytes:
     """Read what `encode_id` wrote. Raises ValueError."""
     value = urlsafe_b64decode(text + "==")
     if len(value) != 16:
-        raise ValueError(f"{text} is no id of sixteen bytes")
+        raise ValueError(f"{text} is not an id of sixteen bytes")
     return value
 
 

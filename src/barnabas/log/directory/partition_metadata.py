@@ -1,9 +1,9 @@
 """`partition.metadata`: which topic the directory of a partition belongs to.
 
-A topic may be deleted and created again while a node is away; its directory then has the right name
+A topic may be deleted and created again while a node is down; its directory then has the right name
 and the wrong records. The file has Kafka's format, a version and the id in URL-safe base64, and a
-checksum behind it: it is not synced, and a loss of power may leave anything. Files of earlier
-releases have none.
+checksum behind it: it is not synced, and a power loss may leave any bytes. Files of earlier
+releases have no checksum.
 """
 
 import binascii
@@ -18,16 +18,16 @@ _ID_BYTES = 16
 
 
 def write_topic_id(disk: Disk, directory: str, topic_id: bytes) -> None:
-    """Make the directory if need be, and say whose it is. Raises `StorageError`."""
+    """Write the file, and make the directory if necessary. Raises `StorageError`."""
     text = urlsafe_b64encode(topic_id).rstrip(b"=")
     content = b"version: 0\ntopic_id: %b\ncrc: %08x\n" % (text, crc32(text))
-    with storage_errors(f"can not write {directory}/{METADATA_FILE}"):
+    with storage_errors(f"cannot write {directory}/{METADATA_FILE}"):
         disk.make_directory(directory)
         disk.replace_file(f"{directory}/{METADATA_FILE}", content)
 
 
 def read_topic_id(disk: Disk, directory: str) -> bytes | None:
-    """Whose the directory is; None if it does not say so, or not for sure."""
+    """The topic id; None if the file is missing or damaged."""
     try:
         content = disk.read_file(f"{directory}/{METADATA_FILE}")
     except OSError:

@@ -1,4 +1,4 @@
-"""Accepting that records are gone, in a log that is not in use: `barnabas log repair`."""
+"""Accepting the loss of records in a log that no broker has open: `barnabas log repair`."""
 
 from barnabas.log.config import LogConfig
 from barnabas.log.errors import storage_errors
@@ -9,19 +9,19 @@ from barnabas.log.storage import Disk
 
 
 def lost_ranges(disk: Disk, directory: str) -> list[LostRange]:
-    """What the log has lost, as far as its broker has found out."""
+    """The ranges that the log has lost, as far as its broker has found out."""
     state = read_state(disk, directory)
     return [] if state is None else list(state.lost_ranges)
 
 
 def accept_loss(disk: Disk, directory: str, now_ms: int) -> list[LostRange]:
-    """Put empty batches in the place of what is lost; returns what that was.
+    """Put empty batches in the place of lost records; returns the ranges.
 
     The caller holds the lock of the data directory. Raises `StorageError`.
     """
     if not lost_ranges(disk, directory):
         return []
-    with storage_errors(f"can not repair {directory}"):
+    with storage_errors(f"cannot repair {directory}"):
         log = Log.open(disk, directory, LogConfig(), now_ms, power_lost=False)
         try:
             accepted = log.damage.accept_loss()

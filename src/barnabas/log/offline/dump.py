@@ -1,4 +1,4 @@
-"""Looking inside a segment file that may be damaged: `barnabas log dump FILE`."""
+"""The batches of a segment file that may be damaged: `barnabas log dump FILE`."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class DumpedBatch(NamedTuple):
 
 
 class DumpedProblem(NamedTuple):
-    """The rest of the file, from `position` on, can not be read as batches."""
+    """The rest of the file, from `position` on, cannot be read as batches."""
 
     position: int
     reason: str
@@ -33,7 +33,7 @@ def dump_segment(
     """Every batch of a `.log` file from its start, and at most one problem, which comes last.
 
     A batch with a wrong CRC does not end the dump as long as its length leads to another batch.
-    OSError if the file can not be read.
+    OSError if the file cannot be read.
     """
     file = disk.open(path)
     try:

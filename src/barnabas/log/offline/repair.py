@@ -6,7 +6,7 @@ pass over it, followers can copy it, and the producer's sequence continues. The 
 the batch alone, so all replicas are the same again when each of them is repaired.
 
 A segment is written under another name, and renamed over the old one: a crash leaves the one or the
-other. Before, `log.state` is told not to trust it. Bytes that are no whole batch, or that have a
+other. Before, `log.state` stops trusting it. Bytes that are no whole batch, or that have a
 wrong CRC, are copied as they are: recovery deals with them.
 """
 
@@ -51,7 +51,7 @@ class DamagedBytes(NamedTuple):
 
 def examine_log(disk: Disk, directory: str) -> Iterator[GarbageBatch | DamagedBytes]:
     """The batches and bytes of a log that can't be read. Changes nothing. Raises `StorageError`."""
-    with storage_errors(f"can not read {directory}"):
+    with storage_errors(f"cannot read {directory}"):
         for base_offset in _base_offsets(disk, directory):
             yield from _examine(disk, segment_path(directory, base_offset))
 
@@ -62,7 +62,7 @@ def repair_log(disk: Disk, directory: str, now_ms: int) -> Iterator[GarbageBatch
     The caller holds the lock of the data directory. Raises `StorageError`; then the segment at
     hand is as it was.
     """
-    with storage_errors(f"can not repair {directory}"):
+    with storage_errors(f"cannot repair {directory}"):
         aside = set_aside_path(disk, directory, now_ms, SetAsideReason.UNREADABLE)
         for base_offset in _base_offsets(disk, directory):
             found = list(_examine(disk, segment_path(directory, base_offset)))
@@ -122,7 +122,7 @@ def _copy_out(disk: Disk, batch: GarbageBatch, directory: str) -> str:
 
 
 class _SegmentRewrite:
-    """One segment, written anew."""
+    """Writes one segment again, without the records of unreadable batches."""
 
     def __init__(self, disk: Disk, directory: str, base_offset: int) -> None:
         self._disk = disk
@@ -137,24 +137,24 @@ class _SegmentRewrite:
     def run(self) -> None:
         base_offset = self._old.base_offset
         state = read_state(self._disk, self._directory)
-        vouched = None if state is None else state.segments.get(base_offset)
+        listed = None if state is None else state.segments.get(base_offset)
         size = self._disk.list_files(self._directory)[f"{base_offset:020d}{LOG_SUFFIX}"]
         self._write(size)
-        is_vouched = vouched is not None and vouched.size == size
-        if is_vouched and not self._is_whole:
+        is_trusted = listed is not None and listed.size == size
+        if is_trusted and not self._is_whole:
             self._abandon()
             raise StorageError(
-                f"{self._old.log.path} was whole on the disk and is damaged now; "
+                f"{self._old.log.path} was complete on stable storage and is damaged now; "
                 "restore it from another replica or a backup first"
             )
-        if state is not None and vouched is not None and vouched.size in (size, self._written):
+        if state is not None and listed is not None and listed.size in (size, self._written):
             state.segments[base_offset] = SegmentState.to_be_scanned(base_offset)
             write_state(self._disk, self._directory, state, sync=True)
         self._rename()
-        if state is not None and vouched is not None and is_vouched:
+        if state is not None and listed is not None and is_trusted:
             written = SegmentState.of(self._new)
             state.segments[base_offset] = written._replace(
-                aborted_transactions=vouched.aborted_transactions
+                aborted_transactions=listed.aborted_transactions
             )
             write_state(self._disk, self._directory, state, sync=True)
 
@@ -179,7 +179,7 @@ class _SegmentRewrite:
             self._written += len(rest)
             read += len(rest)
         if not self._new.spill_indexes():
-            raise StorageError(f"can not write the indexes of {self._old.log.path}")
+            raise StorageError(f"cannot write the indexes of {self._old.log.path}")
         for handle in (self._new.log, self._new.offsets.handle, self._new.times.handle):
             handle.create().sync()
         self._new.close()
@@ -197,7 +197,7 @@ class _SegmentRewrite:
             self._disk.unlink(path)
 
     def _rename(self) -> None:
-        """The log comes last: an index that does not fit it is made anew when it is opened."""
+        """The log comes last: an index that does not fit it is built again at the opening."""
         for old, new in zip(self._old.paths()[1:3], self._new.paths()[1:3], strict=True):
             self._disk.rename(new, old)
         self._disk.rename(self._new.log.path, self._old.log.path)

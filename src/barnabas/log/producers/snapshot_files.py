@@ -11,8 +11,8 @@ from barnabas.log.storage import Disk
 
 
 class SnapshotFiles:
-    """Files that spare a replay. Each may be missing or damaged: the batches' headers tell it too,
-    as long as they are not deleted."""
+    """Files that save a replay of all batches. Each may be missing or damaged: then the headers of
+    the batches, as long as they are not deleted, give the same."""
 
     __slots__ = ("_directory", "_disk", "_offsets")
 
@@ -29,9 +29,9 @@ class SnapshotFiles:
     ) -> ProducerTable:
         """The newest snapshot's table, with every batch behind it replayed.
 
-        Transaction indexes that are lost are made anew on the way, from an older snapshot if need
-        be. A header does not say when its batch was appended, so producers found there count as
-        active now: they are remembered rather too long than too short.
+        Lost transaction indexes are built again on the way, if necessary from an older snapshot.
+        A header does not say when its batch was appended, so producers found there count as
+        active now: they expire too late rather than too early.
         """
         lost = [segment for segment in segments if segment.aborted.is_lost]
         for segment in lost:
@@ -68,7 +68,7 @@ class SnapshotFiles:
         self._offsets.append(offset)
 
     def drop_below(self, offset: int) -> None:
-        """The segments below are deleted. The newest snapshot stays: it knows their producers."""
+        """The segments below are deleted. The newest snapshot stays: it has their producers."""
         while len(self._offsets) > 1 and self._offsets[0] < offset:
             try:
                 self._disk.unlink(self._path(self._offsets[0]))
@@ -77,10 +77,10 @@ class SnapshotFiles:
             del self._offsets[0]
 
     def take_out_but(self, offsets: Collection[int]) -> list[str]:
-        """Forget all but those at these offsets and the newest; returns the files to be removed.
+        """Keep only those at these offsets and the newest; returns the files to be removed.
 
-        Compaction has merged the segments that began there: a log of one gigabyte that had a
-        million segments would else have a million snapshots.
+        Compaction merges segments: without this, a log that once had a million segments would
+        keep a million snapshots.
         """
         kept = [offset for offset in self._offsets[:-1] if offset in offsets] + self._offsets[-1:]
         gone = [self._path(offset) for offset in self._offsets if offset not in kept]
@@ -88,7 +88,7 @@ class SnapshotFiles:
         return gone
 
     def drop_above(self, offset: int) -> None:
-        """The log was cut there: later snapshots know of batches that are no more."""
+        """The log was truncated to `offset`: later snapshots have batches that are cut off."""
         while self._offsets and self._offsets[-1] > offset:
             self._disk.unlink(self._path(self._offsets[-1]))
             self._offsets.pop()
@@ -97,7 +97,7 @@ class SnapshotFiles:
 def _replay(
     table: ProducerTable, segment: Segment, offset: int, now_ms: int, committed_offset: int
 ) -> None:
-    """Tell a table of the batches of a segment from `offset` on, and its index, if it is lost."""
+    """Add the batches from `offset` on to the table, and to a lost transaction index."""
     for position, header in segment.headers(segment.locate(offset)):
         if header.producer_id < 0:
             continue

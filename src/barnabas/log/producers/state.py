@@ -27,7 +27,7 @@ class ProducerState:
         """Loaded from the newest snapshot and the batches behind it. Raises `StorageError`."""
         if self.loaded is None:
             log = self._log
-            with storage_errors(f"can not read {log.directory}"):
+            with storage_errors(f"cannot read {log.directory}"):
                 self.loaded = self.snapshots.load(log.segments, log.opened_ms, log.committed_offset)
         return self.loaded
 
@@ -90,7 +90,7 @@ class ProducerState:
 
         Some of those returned may have no records there.
         """
-        with storage_errors(f"can not read {self._log.directory}"):
+        with storage_errors(f"cannot read {self._log.directory}"):
             return self._log.segments.aborted_transactions(offset, end_offset)
 
     def expire(self, now_ms: int) -> None:

@@ -1,16 +1,16 @@
-"""What a partition remembers of its producers, so that a retry is not stored twice.
+"""The producers of a partition, so that a retry is not stored twice.
 
-Per producer id: its epoch, its last five batches (a client has at most five requests under way),
-where the transaction began that goes on, and the epoch of the coordinator that ended the last one.
-The table is updated by every append, and can be told again from the batches' headers.
+For each producer id: its epoch, its last five batches (a client has at most five requests in
+flight), the first offset of its ongoing transaction, and the epoch of the coordinator that ended
+the last one. Every append updates the table, and replaying the batches' headers restores it.
 
-What comes out of sequence is refused, or batches under way at the same time could change places: if
-the first one is refused while a leader has too few replicas, so must be those behind it, and for
-the same reason. Told that they are out of sequence, some clients begin a new epoch for all their
-partitions, and send again in it what waits to be committed elsewhere: nobody can tell that it is
-stored already. A producer that is not known may begin anywhere, because its past may have been
-deleted, but not behind a batch that was just refused; one whose epoch has grown, by its own doing
-or by a marker, begins at 0.
+A batch with an unexpected sequence is refused, or batches in flight could be reordered. If a batch
+is refused because a leader has too few replicas in sync, those behind it are refused with the same
+error. OUT_OF_ORDER_SEQUENCE_NUMBER would make some clients begin a new epoch for all their
+partitions, and send in it again what waits to be committed elsewhere: such batches can't be
+recognized as duplicates. An unknown producer may begin with any sequence, because its records may
+have been deleted, but not behind a batch that was just refused. With a new epoch, which the
+producer or a marker has begun, the sequence begins at 0.
 """
 
 from collections import deque
@@ -30,7 +30,7 @@ _MAX_HELD_BACK = 10_000
 
 
 class ProducerBatch(NamedTuple):
-    """One batch that a producer has stored."""
+    """One stored batch of a producer."""
 
     base_sequence: int
     last_sequence: int
@@ -40,7 +40,7 @@ class ProducerBatch(NamedTuple):
 
 
 class ProducerEntry:
-    """The recent past of one producer id, within its current epoch."""
+    """The last batches of one producer id in its current epoch."""
 
     __slots__ = (
         "batches",
@@ -55,31 +55,31 @@ class ProducerEntry:
         self.epoch = epoch
         self.batches: deque[ProducerBatch] = deque(maxlen=REMEMBERED_BATCHES)
         self.last_append_ms = 0
-        """When it was last heard of."""
+        """When it last appended, or a marker was appended for it."""
         self.last_timestamp = -1
-        """What its last batch, or the last marker, has for a time."""
+        """The timestamp of its last batch or marker."""
         self.coordinator_epoch = NO_COORDINATOR
         self.transaction_offset = NO_TRANSACTION
-        """The first offset of the transaction that goes on."""
+        """The first offset of the ongoing transaction."""
 
     @property
     def last_sequence(self) -> int:
         return self.batches[-1].last_sequence if self.batches else -1
 
     def next_sequence(self, epoch: int) -> int:
-        """What its next batch, of this epoch, has to begin with."""
+        """The sequence that its next batch with this epoch has to begin with."""
         if epoch != self.epoch or not self.batches:
             return 0
         return (self.batches[-1].last_sequence + 1) & _MAX_SEQUENCE
 
 
 class _HeldBack(NamedTuple):
-    """The next batch of a producer, or its first here: it was refused, and will come again."""
+    """The next batch of a producer, or its first one here: it was refused, and will be retried."""
 
     epoch: int
     sequence: int
     error: ErrorCode
-    """Why; those behind it are refused for the same reason."""
+    """The batches behind it are refused with the same error."""
     refused_ms: int
 
 
@@ -101,11 +101,11 @@ class ProducerTable:
 
     @property
     def last_append_ms(self) -> int:
-        """When one of them was last heard of."""
+        """When the last batch or marker of any producer was appended."""
         return max((entry.last_append_ms for entry in self._producers.values()), default=0)
 
     def restore(self, entries: dict[int, ProducerEntry]) -> None:
-        """Take over what a snapshot has kept."""
+        """Take over the entries of a snapshot."""
         self._producers = entries
         ongoing = (
             (entry.transaction_offset, producer_id)
@@ -127,7 +127,7 @@ class ProducerTable:
         return None
 
     def sequence_error(self, header: BatchHeader) -> ErrorCode:
-        """Why a batch that repeats none may not be stored, if it is not the next one."""
+        """Why a batch that is no duplicate may not be stored; NONE if it is the next one."""
         entry = self._producers.get(header.producer_id)
         epoch = header.producer_epoch
         if entry is None:
@@ -140,7 +140,7 @@ class ProducerTable:
         if entry.transaction_offset != NO_TRANSACTION and (
             epoch > entry.epoch or not header.attributes & TRANSACTIONAL
         ):
-            # What is going on has to be ended first, or its marker would end this batch's as well.
+            # The ongoing transaction has to end first, or its marker would end this one as well.
             return ErrorCode.INVALID_TXN_STATE
         if header.base_sequence < 0:
             return ErrorCode.NONE
@@ -154,7 +154,7 @@ class ProducerTable:
         return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
     def hold_back(self, header: BatchHeader, error: ErrorCode, now_ms: int) -> None:
-        """A batch was refused for now, with `error`. None behind may overtake it."""
+        """A batch was refused with the retriable `error`: no batch behind may overtake it."""
         producer_id, epoch, sequence = (
             header.producer_id,
             header.producer_epoch,
@@ -169,7 +169,7 @@ class ProducerTable:
         else:
             is_next = held is None or (epoch, -sequence) > (held.epoch, -held.sequence)
         if is_next:
-            self._held_back.pop(producer_id, None)  # so that they stand in the order of their time
+            self._held_back.pop(producer_id, None)  # so that they are ordered by time
             self._held_back[producer_id] = _HeldBack(epoch, sequence, error, now_ms)
             if len(self._held_back) > _MAX_HELD_BACK:
                 del self._held_back[next(iter(self._held_back))]
@@ -179,8 +179,8 @@ class ProducerTable:
     ) -> ErrorCode:
         """Why a marker may not be stored.
 
-        Where the `epoch_grows` with each transaction, a marker's is larger than that of the batches
-        it ends: one that is not comes late, and what goes on now is another transaction.
+        Where the `epoch_grows` with each transaction, a marker has a larger epoch than the batches
+        of its transaction. Otherwise it is late, and the ongoing transaction is another one.
         """
         entry = self._producers.get(producer_id)
         if entry is None:
@@ -194,10 +194,10 @@ class ProducerTable:
     def has_ended(
         self, producer_id: int, producer_epoch: int, coordinator_epoch: int, *, epoch_grows: bool
     ) -> bool:
-        """Whether a marker would end nothing, and say nothing that another has not said.
+        """Whether the transaction is ended already, so that a marker would change nothing.
 
-        Where the `epoch_grows` with each transaction, that of the marker stands for it. Else one of
-        the same coordinator must be there, so that an earlier coordinator's would be refused.
+        Where the `epoch_grows` with each transaction, the marker's epoch identifies it. Otherwise
+        a marker of the same coordinator must be there, so that an earlier coordinator is refused.
         """
         entry = self._producers.get(producer_id)
         return (
@@ -208,14 +208,14 @@ class ProducerTable:
         )
 
     def coordinator_epoch(self, producer_id: int) -> int:
-        """That of the last marker for a producer; `NO_COORDINATOR` if there was none."""
+        """Of the last marker for a producer; `NO_COORDINATOR` if there was none."""
         entry = self._producers.get(producer_id)
         return NO_COORDINATOR if entry is None else entry.coordinator_epoch
 
     def ongoing_transaction(
         self, producer_id: int, producer_epoch: int | None = None
     ) -> int | None:
-        """The first offset of what a producer, of this epoch or of any, has going on."""
+        """The first offset of a producer's ongoing transaction, of this epoch or of any."""
         entry = self._producers.get(producer_id)
         if entry is None or entry.transaction_offset == NO_TRANSACTION:
             return None
@@ -245,7 +245,7 @@ class ProducerTable:
         if (
             header.attributes & TRANSACTIONAL
             and entry.transaction_offset == NO_TRANSACTION
-            and header.record_count  # else compaction has emptied it, and perhaps taken the marker
+            and header.record_count  # compaction may have emptied it, and removed the marker
         ):
             entry.transaction_offset = base_offset
             self.transactions.begin(header.producer_id, base_offset)
@@ -283,7 +283,7 @@ class ProducerTable:
         return entry
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
-        """Forget producers that have not appended for so long, and have no transaction going on."""
+        """Forget producers that were idle for `expiration_ms` and have no ongoing transaction."""
         idle_since = now_ms - expiration_ms
         for producer_id in [
             number

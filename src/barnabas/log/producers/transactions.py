@@ -1,8 +1,8 @@
-"""Which transactions are going on in a partition, and where readers of committed records stop.
+"""The ongoing transactions of a partition, and the first unstable offset.
 
-A transaction goes on in a partition from its first batch to its marker. Until the marker is
-committed too, another leader may not have it; so the first unstable offset is that of the oldest
-transaction that goes on, or whose marker is not below the high watermark.
+A transaction is ongoing in a partition from its first batch to its marker. Until the marker is
+committed, another leader may not have it. So the first unstable offset is that of the oldest
+transaction that is ongoing, or whose marker is not below the high watermark.
 """
 
 from collections import deque
@@ -15,16 +15,16 @@ from barnabas.records.errors import RecordsError
 
 
 class EndMarker(NamedTuple):
-    """How a transaction ended, as the marker in the log says."""
+    """The content of a transaction marker."""
 
     is_commit: bool
     coordinator_epoch: int
 
 
 def end_marker(batch: Buffer) -> EndMarker | None:
-    """What a control batch of a producer says; None if it ends no transaction.
+    """The marker in a control batch; None if it ends no transaction.
 
-    Compaction may have emptied it: then nothing of its transaction is left.
+    Compaction may have emptied the batch: then nothing of its transaction is left.
     """
     try:
         for record in decode_batch(batch):
@@ -32,7 +32,7 @@ def end_marker(batch: Buffer) -> EndMarker | None:
             if control.coordinator_epoch is not None:
                 return EndMarker(control.type == ControlType.COMMIT, control.coordinator_epoch)
     except RecordsError:
-        return None  # only brokers write such batches, and none of this kind
+        return None  # brokers write no such batch
     return None
 
 
@@ -42,15 +42,15 @@ class _Ended(NamedTuple):
 
 
 class Transactions:
-    """The transactions of one partition that readers of committed records have to wait for."""
+    """The transactions of one partition that keep it from being stable."""
 
     __slots__ = ("_ended", "ongoing")
 
     def __init__(self) -> None:
         self.ongoing: dict[int, int] = {}
-        """Their first offsets by producer id, oldest first."""
+        """First offsets by producer id, oldest first."""
         self._ended: deque[_Ended] = deque()
-        """Those whose marker was not committed when it was last looked, in the markers' order."""
+        """Those whose marker was not committed at the last check, by marker."""
 
     def __bool__(self) -> bool:
         return bool(self.ongoing or self._ended)
@@ -59,7 +59,7 @@ class Transactions:
         self.ongoing[producer_id] = offset
 
     def end(self, producer_id: int, marker_offset: int, committed_offset: int) -> int:
-        """The marker stands at `marker_offset`; returns what was stable then but for it."""
+        """A marker was appended; returns the last stable offset once it is committed."""
         self._forget_ended(committed_offset)
         first_offset = self.ongoing.pop(producer_id)
         if marker_offset >= committed_offset:
@@ -67,7 +67,7 @@ class Transactions:
         return next(iter(self.ongoing.values()), marker_offset + 1)
 
     def first_unstable_offset(self, committed_offset: int) -> int | None:
-        """The first offset of the oldest transaction that is open, None if there is none."""
+        """The first offset of the oldest open transaction; None if there is none."""
         if self._ended:
             self._forget_ended(committed_offset)
         oldest = next(iter(self.ongoing.values()), None)

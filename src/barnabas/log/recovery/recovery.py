@@ -44,7 +44,7 @@ _ANY_OFFSET = 2**63 - 1
 def recover(
     files: OpenFiles, directory: str, config: LogConfig, now_ms: int, *, power_lost: bool
 ) -> Recovered:
-    """Read what is there; the directory must exist. OSError if the disk can not even be read."""
+    """Read what is there; the directory must exist. OSError if the disk cannot even be read."""
     listing = files.disk.list_files(directory)
     if not listing:
         none = LostRanges()

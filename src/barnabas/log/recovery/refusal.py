@@ -1,10 +1,10 @@
-"""Telling damage from a torn tail, in a log whose records are promised to last.
+"""Refusing to open a log that has lost synced records: the metadata log has no other copy here.
 
-A crash can tear what was not synced, and nothing before it. `refuse_loss` is told how far the log
-was synced. `refuse_damage` is for a log that was synced after each batch: recovery may cut off a
-flaw at its very end, and nowhere else; where synced bytes are missing, or whole batches stand
-behind a flaw, a cut would take records away. What it can not tell: damage to the last batch looks
-like a torn append.
+A crash can tear what was not synced, and nothing before it. `refuse_loss` gets the offset up to
+which the log was synced. `refuse_damage` is for a log that was synced after each batch: recovery
+may cut off a flaw at its very end, and nowhere else; where synced bytes are missing, or whole
+batches stand behind a flaw, a cut would remove records. Damage to the last batch can't be
+distinguished from a torn append.
 """
 
 from barnabas.log.errors import StorageError, storage_errors
@@ -18,11 +18,11 @@ from barnabas.log.storage import Disk, File
 def refuse_loss(disk: Disk, directory: str, start_offset: int, synced_offset: int) -> None:
     """Raise `StorageError` unless every batch between these offsets is there, and whole.
 
-    Only reads.
+    Changes nothing.
     """
     if synced_offset <= start_offset:
         return
-    with storage_errors(f"can not read {directory}"):
+    with storage_errors(f"cannot read {directory}"):
         numbers = (offset_in(name, LOG_SUFFIX) for name in disk.list_files(directory))
         offset = start_offset
         for base_offset in sorted(number for number in numbers if number is not None):
@@ -46,7 +46,7 @@ def refuse_loss(disk: Disk, directory: str, start_offset: int, synced_offset: in
 
 
 def _whole_up_to(file: File, offset: int) -> tuple[int, Flaw | None]:
-    """How far a segment continues a log that ends at `offset`, and what is wrong behind that."""
+    """Where a log that ends at `offset` ends with this segment, and the flaw behind that."""
     for found in scan_batches(file, file.size()):
         if isinstance(found, Flaw):
             return offset, found
@@ -61,14 +61,14 @@ def _whole_up_to(file: File, offset: int) -> tuple[int, Flaw | None]:
 def refuse_damage(disk: Disk, directory: str) -> None:
     """Raise `StorageError` if opening this log would lose a record that was synced.
 
-    Only reads. Segments that `log.state` vouches for are not looked into, as at the opening.
+    Changes nothing. Segments that `log.state` lists with their size are trusted.
     """
     if not disk.exists(directory):
         return
-    with storage_errors(f"can not read {directory}"):
+    with storage_errors(f"cannot read {directory}"):
         listing = disk.list_files(directory)
         state = read_state(disk, directory) if STATE_FILE in listing else None
-        vouched = {
+        listed = {
             segment_path(directory, base_offset): segment.size
             for base_offset, segment in (state.segments if state else {}).items()
         }
@@ -77,11 +77,11 @@ def refuse_damage(disk: Disk, directory: str) -> None:
             for name, size in sorted(listing.items())
             if offset_in(name, LOG_SUFFIX) is not None
         }
-        for path, synced in vouched.items():
+        for path, synced in listed.items():
             if synced and path not in sizes:
                 raise StorageError(f"{path} is missing; restore it from a backup")
         for path, size in sizes.items():
-            synced = vouched.get(path, 0)
+            synced = listed.get(path, 0)
             if size == synced:
                 continue
             damage = _damage(disk, path, size, synced, is_last=path == max(sizes))
@@ -93,7 +93,7 @@ def refuse_damage(disk: Disk, directory: str) -> None:
 
 
 def _damage(disk: Disk, path: str, size: int, synced: int, *, is_last: bool) -> Flaw | None:
-    """The flaw of a segment, unless it is no more than a torn tail."""
+    """The flaw of a segment, unless it is a torn tail."""
     file = disk.open(path)
     try:
         flaw = _first_flaw(file, size)

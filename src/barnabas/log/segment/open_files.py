@@ -1,6 +1,6 @@
 """A cap on open file descriptors.
 
-A broker has far more files than a process may hold open. Every file of a log is a `Handle`, which
+A broker has far more files than a process may have open. Every file of a log is a `Handle`, which
 opens itself when it is used; `OpenFiles` closes one that was not used lately when there are too
 many (second chance: a mark that each use sets and each sweep clears, so a use costs one store).
 

@@ -1,7 +1,7 @@
-"""Reading a segment file that nobody vouches for: every batch is checked before it is believed.
+"""Reading a segment file that is not trusted: every batch is checked.
 
-Recovery and `log dump` share this. Nothing here raises on bad bytes; the scan ends with a `Flaw`,
-which says where the first thing that is not a valid batch stands, and why.
+Nothing here raises on bad bytes; the scan ends with a `Flaw`, which has the position of the first
+bytes that are no valid batch, and why.
 """
 
 from collections.abc import Iterator
@@ -39,8 +39,8 @@ class Flaw(NamedTuple):
 def scan_batches(file: File, size: int) -> Iterator[ScannedBatch | Flaw]:
     """Every batch from the start of the file on, until its end or the first flaw.
 
-    A batch with a wrong CRC is yielded with its flaw, since its length may still be right; whoever
-    wants only valid batches stops there. Each `data` is good until the next one is asked for.
+    A batch with a wrong CRC is yielded with its flaw, since its length may still be right; a caller
+    that wants only valid batches stops there. Each `data` is valid until the next one is read.
     """
     position = 0
     next_offset = 0
@@ -72,7 +72,7 @@ def scan_batches(file: File, size: int) -> Iterator[ScannedBatch | Flaw]:
 
 
 def implausible(header: BatchHeader, next_offset: int, room: int) -> str | None:
-    """Why this can not be the header of the next batch, or None if it can."""
+    """Why this cannot be the header of the next batch, or None if it can."""
     if header.batch_length == 0 and header.base_offset == 0 and header.magic == 0:
         return "zeros instead of a batch"
     if header.magic != MAGIC:
@@ -80,7 +80,7 @@ def implausible(header: BatchHeader, next_offset: int, room: int) -> str | None:
     if header.batch_length < HEADER_SIZE - LENGTH_PREFIX:
         return f"batch length {header.batch_length} is too small"
     if header.size > room:
-        return f"the batch wants {header.size} bytes and {room} are left"
+        return f"the batch has {header.size} bytes, {room} are left"
     if header.base_offset < next_offset:
         return f"base offset {header.base_offset} is below the expected {next_offset}"
     if header.last_offset_delta < 0:

@@ -5,9 +5,9 @@
     00000000000000000000.timeindex
     00000000000000000000.txnindex   see `transaction_index`; only where a transaction was aborted
 
-The name is the base offset. Batches stand in the order of their offsets; between two batches
-offsets may be missing (compaction removes them). A segment knows its own size: bytes of the file
-beyond `size` are what a failed append left there, and nobody reads them.
+The name is the base offset. Batches are in the order of their offsets; between two batches offsets
+may be missing (compaction removes them). A segment knows its own size: bytes of the file beyond
+`size` are left from a failed append, and are never read.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ from barnabas.records.record import NO_TIMESTAMP
 
 _MAX_INT32 = 2**31 - 1  # offsets and positions of an index entry
 MAX_OFFSETS = _MAX_INT32
-"""How far the offsets of one segment may lie apart."""
+"""The largest difference between the offsets of one segment."""
 _HOP_CHUNK = 16 * 1024
 _MAX_HINTS = 64
 _EMPTY = memoryview(b"")
@@ -104,9 +104,9 @@ class Segment:
         return self.log.path, *indexes
 
     def note(self, position: int, header: BatchHeader, base_offset: int, timestamp: int) -> None:
-        """Take a batch that stands at `position` into the segment's books."""
+        """Update offsets, size, timestamps and indexes for a batch at `position`."""
         if timestamp == 0 and header.base_timestamp == NO_TIMESTAMP:
-            # librdkafka says 0 of records without timestamps, and we stored that once as it came.
+            # librdkafka sends 0 for records without timestamps; earlier releases stored that.
             timestamp = NO_TIMESTAMP
         if timestamp > self.max_timestamp:
             self.max_timestamp = timestamp
@@ -131,7 +131,7 @@ class Segment:
         """Whether `size` more bytes, the newest record of this time, belong in a new segment.
 
         The age of a segment is the time between its first record and the new one, so that old
-        records do not pile up in one segment when a topic is filled anew.
+        records do not all end up in one segment when a topic is filled again.
         """
         if self.size == 0:
             return False
@@ -139,16 +139,16 @@ class Segment:
             return True
         if self.next_offset - self.base_offset > _MAX_INT32:
             return True
-        if self.first_timestamp > 0 and timestamp > 0:  # 0 says 1970, and means that there is none
+        if self.first_timestamp > 0 and timestamp > 0:  # 0 means that there is none
             return timestamp - self.first_timestamp > config.segment_ms
         return now_ms - self.created_ms > config.segment_ms
 
     def reaches(self, next_offset: int) -> bool:
-        """Whether a batch that ends there can stand in this segment."""
+        """Whether a batch that ends there can be in this segment."""
         return next_offset - self.base_offset <= MAX_OFFSETS
 
     def spill_indexes(self) -> bool:
-        """Bring the indexes to their files. False if the disk refused."""
+        """Write the indexes to their files. False if the disk refused."""
         return self.offsets.spill() and self.times.spill() and self.aborted.spill()
 
     @property
@@ -156,17 +156,17 @@ class Segment:
         return self.offsets.is_spilled and self.times.is_spilled and self.aborted.is_spilled
 
     def rebuild_indexes(self) -> None:
-        """Make the two sparse indexes anew from the batches' headers."""
+        """Build the two sparse indexes again from the batches' headers."""
         size, next_offset = self.size, self.next_offset
         try:
             self._take_in(size)
-        finally:  # a header that can not be read makes the segment no shorter
+        finally:  # a header that can't be read must not make the segment shorter
             self.size, self.next_offset = size, next_offset
 
     def truncate(self, position: int) -> None:
         """Cut the segment at `position`, where a batch starts.
 
-        Synced at once, or a loss of power could bring back what was cut off, under new batches.
+        Synced at once, or a power loss could bring back what was cut off, under new batches.
         """
         file = self.log.file()
         file.truncate(position)

@@ -7,12 +7,12 @@
 Both columns of both files only ever grow, so either column can be searched. Offsets are relative
 to the segment's base offset.
 
-Entries of the segment being written gather in a small tail in memory, which is spilled to the file
-now and then; older entries are found by bisecting the file, which stays in the page cache. So an
-index of any size takes a bounded amount of memory, and none at rest.
+New entries are collected in a small tail in memory, which is spilled to the file from time to time;
+older entries are found by bisecting the file, which stays in the page cache. So an index of any
+size takes a bounded amount of memory, and none at rest.
 
 An index is only a shortcut into the log. Failing to write it fails nothing (the tail stays in
-memory), and whoever follows an entry checks that a batch is really there.
+memory), and a reader that follows an entry checks that a batch is really there.
 """
 
 from array import array
@@ -40,7 +40,7 @@ class SparseIndex:
         """Entries in the file."""
         self._entry = entry
         self._columns = (array("q"), array("q"))
-        """The tail, column by column: that is how it is searched."""
+        """The tail, by column, as it is searched."""
 
     @property
     def is_spilled(self) -> bool:
@@ -54,7 +54,7 @@ class SparseIndex:
             self.spill()
 
     def spill(self) -> bool:
-        """Move the tail to the file. False if the disk refused; nothing is lost by that."""
+        """Move the tail to the file. False if the disk refused: then the tail stays."""
         if self.is_spilled:
             return True
         pack = self._entry.pack
@@ -62,7 +62,7 @@ class SparseIndex:
         try:
             file = self.handle.create()
             if self.spilled == 0:
-                file.truncate(0)  # a file of that name can only hold entries that are void
+                file.truncate(0)  # an existing file can only have void entries
             file.write(tail, self.spilled * self._entry.size)
         except OSError:
             return False

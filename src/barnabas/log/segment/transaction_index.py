@@ -6,10 +6,10 @@
     last_offset          int64   of the marker
     last_stable_offset   int64   when the marker was there: transactions before that were ended
 
-Entries stand in the order of their markers, so `last_offset` grows, and `last_stable_offset` never
-falls. New ones gather in memory, and are spilled to the file now and then, at the latest when the
-segment is finished or the log is closed. What a crash takes away, the batches tell again: an index
-that nobody vouches for `is_lost` until `SnapshotFiles.load` has made it anew.
+Entries are in the order of their markers, so `last_offset` grows, and `last_stable_offset` never
+falls. New ones are collected in memory, and spilled to the file from time to time, at the latest
+when the segment is finished or the log is closed. The batches have all that a crash takes from the
+index: an index that is not trusted `is_lost` until `SnapshotFiles.load` has built it again.
 """
 
 from bisect import bisect_left
@@ -30,7 +30,7 @@ _last_offset = attrgetter("last_offset")
 
 
 class AbortedTransaction(NamedTuple):
-    """A transaction whose records a reader of committed ones has to leave out."""
+    """A transaction whose records a `read_committed` consumer has to skip."""
 
     producer_id: int
     first_offset: int
@@ -46,9 +46,9 @@ class TransactionIndex:
     def __init__(self, handle: Handle) -> None:
         self.handle = handle
         self.spilled = 0
-        """Entries in the file that count; the rest of it is void."""
+        """Valid entries in the file; the rest of it is void."""
         self.is_lost = False
-        """The batches have to be read to know what belongs in here."""
+        """The entries have to be restored from the batches."""
         self._tail: list[AbortedTransaction] = []
 
     def __bool__(self) -> bool:
@@ -69,7 +69,7 @@ class TransactionIndex:
             self.spill()
 
     def spill(self) -> bool:
-        """Move the tail to the file. False if the disk refused; nothing is lost by that."""
+        """Move the tail to the file. False if the disk refused: then the tail stays."""
         if not self._tail:
             return True
         tail = b"".join(_ENTRY.pack(_VERSION, *entry) for entry in self._tail)
@@ -84,7 +84,7 @@ class TransactionIndex:
         return True
 
     def lose(self) -> None:
-        """Forget every entry, until they are found again."""
+        """Forget every entry until the batches are replayed."""
         self.spilled = 0
         self._tail.clear()
         self.is_lost = True
@@ -109,7 +109,7 @@ class TransactionIndex:
             self.spilled = self._first_spilled(offset)
 
     def between(self, offset: int, end_offset: int, found: list[AbortedTransaction]) -> bool:
-        """Add to `found` those that touch [offset, end_offset). True if later ones can not.
+        """Add to `found` those that touch [offset, end_offset). True if later ones cannot.
 
         May raise OSError.
         """

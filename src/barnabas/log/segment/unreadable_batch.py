@@ -1,7 +1,7 @@
-"""Batches that are whole, and hold what is no record.
+"""Batches with a valid CRC whose records can't be decoded.
 
-Their CRC is right: they are as somebody has sent them, to a version that did not look at records
-before it stored them. No client gets past one, unless it skips the batch.
+A producer has sent them that way, to a release that did not check records before it stored them. No
+consumer gets past such a batch unless it skips it.
 """
 
 from barnabas.records.batch import HEADER_SIZE, BatchHeader
@@ -28,7 +28,7 @@ class UnreadableBatch(Exception):  # noqa: N818 - says what the bytes are
 def readable_payload(header: BatchHeader, batch: memoryview) -> bytes:
     """The records of a batch whose CRC is right, uncompressed. Raises `UnreadableBatch`.
 
-    Raises `DecompressionBomb` as well: such a batch may be fine for those who have more memory.
+    Raises `DecompressionBomb` as well: with more memory such a batch may be readable.
     """
     try:
         payload = bytes(

@@ -1,8 +1,8 @@
 """Record batches to Arrow columns and back, without one Python object per record.
 
-Needs pyarrow, which comes with `barnabas[arrow]`: nothing imports this package but who moves
-columns. `ColumnDecoder` turns batches into a table, `ColumnEncoder` the rows of a table into
-batches, `partitioning` says which row goes to which partition.
+Needs pyarrow, which comes with `barnabas[arrow]`; only users of columns import this package.
+`ColumnDecoder` turns batches into a table, `ColumnEncoder` the rows of a table into batches, and
+`partitioning` decides which row goes to which partition.
 """
 
 try:

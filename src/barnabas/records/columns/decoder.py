@@ -24,7 +24,7 @@ _CHUNK_BYTES = 1 << 30
 
 
 class ColumnSink(Protocol):
-    """Where the columns grow whose values differ from record to record."""
+    """Collects the columns whose values differ from record to record."""
 
     def append(self, header: BatchHeader, payload: Buffer, start_offset: int) -> int:
         """Add the records from `start_offset` on and return how many they are.
@@ -34,7 +34,7 @@ class ColumnSink(Protocol):
         ...
 
     def finish(self) -> dict[str, pa.Array]:
-        """All that was added; the sink is of no use after that."""
+        """Everything added; the sink can't be used after that."""
         ...
 
 
@@ -89,7 +89,7 @@ class ColumnDecoder:
         return added
 
     def finish(self) -> pa.Table:
-        """The table of all that was added; the decoder then starts anew."""
+        """The table of everything added; the decoder then starts again."""
         self._end_chunk()
         chunks, self._chunks = self._chunks, []
         self.rows = 0

@@ -1,7 +1,7 @@
 """The rows of a table to batches.
 
 Takes the columns key, value, headers and timestamp of `schema`, each of which may be missing, and
-looks at no other: which rows go to which partition is the caller's decision. The rows are encoded
+ignores others: the caller decides which rows go to which partition. The rows are encoded
 by the compiled kernel if there is one, else by numpy and Arrow.
 """
 

@@ -28,7 +28,8 @@ _FIRST_END = bytes(4)
 class KernelSink:
     """The wanted columns as bytearrays, which become Arrow's without being copied.
 
-    They are longer than needed, lest they grow with every batch; `_sizes` says what is in use.
+    They are longer than needed, so that they do not grow with every batch; `_sizes` has the
+    bytes in use.
     """
 
     def __init__(self, kernel: Kernel, columns: Collection[str]) -> None:
@@ -111,8 +112,8 @@ def _headers(
 def _mend(header: BatchHeader, payload: Buffer) -> bytes:
     """What the kernel declined, so that it can take it; raises `CorruptBatch` if that can't be.
 
-    A header's key that is no UTF-8 is read with replacement characters, and has no place in a
-    column of strings otherwise.
+    A header's key that is not valid UTF-8 gets replacement characters: a column of strings can't
+    hold it otherwise.
     """
     records = decode_payload(header, payload)
     base = header.max_timestamp if header.is_log_append_time else header.base_timestamp

@@ -118,7 +118,7 @@ def _read_fields(header: BatchHeader, payload: Buffer) -> _Fields:
     key_size, key_at = _read_varints(data, at)
     value_size, value_at = _read_varints(data, _behind(data, key_at, key_size))
     at = _behind(data, value_at, value_size)
-    # `at` only grows, so whoever arrives here has not left its record on the way.
+    # `at` only grows, so a record that ends here was never left on the way.
     if not np.array_equal(at + 1, end) or np.any(data[at]):
         raise _Malformed
     if header.is_log_append_time:

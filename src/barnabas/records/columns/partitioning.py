@@ -36,7 +36,7 @@ def partitions_for_keys(keys: pa.Array, partition_count: int) -> pa.Int32Array:
 def rows_by_partition(partitions: pa.Int32Array) -> dict[int, pa.UInt64Array]:
     """The row numbers of each partition, in the order of the rows.
 
-    Raises ValueError if a partition is null: somebody has to choose one.
+    Raises ValueError if a partition is null.
     """
     if partitions.null_count:
         raise ValueError("a row has no partition")
