@@ -1,4 +1,4 @@
-# `make demo` and `make test` are all a newcomer needs; both set up what is missing.
+# `make demo` and `make test` are all you need to start; both install what is missing.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -25,30 +25,30 @@ $(STAMP): pyproject.toml setup.py $(wildcard src/kernel/*)
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	@touch $@
 
-demo: $(STAMP) ## Run a website through three nodes and Spark, kill a node, and account for every event
+demo: $(STAMP) ## Run a website through three nodes and Spark, kill a node, check every event
 	$(BIN)/python -m examples.demo
 
 # Four workers: most tests wait for a broker process or a client, not for a core.
-test: $(STAMP) ## Run the test suite, but for what takes long
+test: $(STAMP) ## Run the test suite, without the long tests
 	$(BIN)/pytest --numprocesses 4 --dist loadgroup -m "not long"
 
-long: $(STAMP) ## Run the tests that take long: the demo, Spark clusters, killed drivers, networks cut under transactions, overload
+long: $(STAMP) ## Run the long tests: demo, Spark clusters, killed drivers, cut networks, overload
 	$(BIN)/pytest -m long
 
-sim: $(STAMP) ## Simulate a cluster: SEED=17 shows one run in words, SEEDS=0-299 checks many
+sim: $(STAMP) ## Simulate a cluster: SEED=17 describes one run, SEEDS=0-299 checks many
 	$(BIN)/python -m barnabas.sim $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),0-299)) $(if $(EMPHASIS),--emphasis $(EMPHASIS))
 
-soak: $(STAMP) ## Simulate clusters for MINUTES=10 on all cores, until a promise is broken
+soak: $(STAMP) ## Simulate clusters for MINUTES=10 on all cores, until a check fails
 	$(BIN)/python -m barnabas.sim --minutes $(or $(MINUTES),10) $(if $(EMPHASIS),--emphasis $(EMPHASIS))
 
-fuzz: $(STAMP) ## Send many more hostile frames than the test suite does (about five minutes)
+fuzz: $(STAMP) ## Send many more hostile frames than make test (about five minutes)
 	BARNABAS_FUZZ_EXAMPLES=20000 $(BIN)/pytest --timeout 1800 tests/fuzz
 
-chaos: $(STAMP) ## Hurt a cluster of five real nodes in all ways at once for MINUTES=5, in the order of SEED=1
+chaos: $(STAMP) ## Cause all faults at once in a cluster of five real nodes, for MINUTES=5, by SEED=1
 	BARNABAS_CHAOS_MINUTES=$(or $(MINUTES),5) BARNABAS_CHAOS_SEED=$(or $(SEED),1) \
 	  $(BIN)/pytest --capture no tests/cluster/test_chaos.py
 
-check: $(STAMP) ## Lint, type-check, import ladder, generated code up to date
+check: $(STAMP) ## Lint, type-check, check imports and generated files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -65,10 +65,10 @@ fix: $(STAMP) ## Format and apply safe lint fixes
 codecs: $(STAMP) ## Generate src/barnabas/wire/messages from the schema table
 	$(BIN)/python tools/generate_codecs.py
 
-sync: $(STAMP) ## Make the blocking clients, src/barnabas/sync, from those in src/barnabas/aio
+sync: $(STAMP) ## Generate the blocking clients, src/barnabas/sync, from src/barnabas/aio
 	$(BIN)/python tools/generate_sync.py
 
-docs: $(STAMP) ## Write the tables in docs/ that follow from the code, and the chart of performance.md
+docs: $(STAMP) ## Generate the tables in docs/ and the chart of the performance page
 	$(BIN)/python tools/generate_docs.py
 	$(BIN)/python tools/draw_performance.py
 
@@ -82,9 +82,9 @@ $(DOCS_VENV)/.installed: pyproject.toml
 site: $(DOCS_VENV)/.installed ## Build the documentation site, site/index.html
 	$(DOCS_VENV)/bin/python tools/build_site.py
 
-bench: $(STAMP) ## Measure the broker and the clients and print tables
+bench: $(STAMP) ## Measure broker, clusters, clients and Spark, and print tables
 	$(BIN)/python -m benchmarks
 
-clean: ## Remove everything the other targets made
+clean: ## Remove everything that the other targets have created
 	rm -rf $(VENV) $(DOCS_VENV) build dist site demo-output src/*.egg-info src/barnabas/records/_kernel.*so .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
