@@ -189,7 +189,7 @@ class Node:
             node_id=node_id,
             broker_epoch=lambda: self.epoch,
             call_controller=lambda request, _: cluster.alter_partition(request),
-            replica_lag_time_max_ms=self.config.number("replica.lag.time.max.ms"),
+            replica_lag_time_max_ms=self.config.replicas.lag_time_max_ms,
         )
         self.partitions = Partitions(
             self.config,

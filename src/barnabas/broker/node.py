@@ -85,7 +85,7 @@ class Node:
         self.clock = clock = environment.clock
         self.random = environment.random
         self.node_id = data.node_id
-        self.rack = config.text("broker.rack")
+        self.rack = config.node.rack
         self.image = MetadataImage()
         self.executor = environment.threads(2, "disk")
         # Apart from the others: whoever waits for a flush shall not wait for a compaction.
@@ -97,11 +97,9 @@ class Node:
         self.recompression = Recompression(loop, self._compressing)
         self.connections = ConnectionLimits(loop, config)
         self.topic_metadata = TopicMetadataCache(self.image)
-        self.fetch_sessions = FetchSessions(
-            config.number("max.incremental.fetch.session.cache.slots"), self.random
-        )
+        self.fetch_sessions = FetchSessions(config.fetch.max_sessions, self.random)
         self._incarnation_id = self.random.randbytes(16)
-        named = parse_voters(config.text("controller.quorum.voters"))
+        named = parse_voters(config.node.quorum_voters)
         self.peers = Peers(
             loop,
             clock,
@@ -176,7 +174,7 @@ class Node:
             node_id=self.node_id,
             broker_epoch=lambda: self.lifecycle.epoch,
             call_controller=lambda request, _: self.calls.call(request, lane="isr"),
-            replica_lag_time_max_ms=config.number("replica.lag.time.max.ms"),
+            replica_lag_time_max_ms=config.replicas.lag_time_max_ms,
         )
         self.lost_replicas = LostReplicas(
             loop,
@@ -250,8 +248,8 @@ class Node:
             metadata_offset=lambda: self.follower.end_offset,
             is_settled=lambda: self.follower.is_in_step and self.lost_replicas.is_settled,
             may_vouch=lambda: not self.partitions.has_suspects,
-            heartbeat_interval_ms=config.number("broker.heartbeat.interval.ms"),
-            session_timeout_ms=config.number("broker.session.timeout.ms"),
+            heartbeat_interval_ms=config.membership.heartbeat_interval_ms,
+            session_timeout_ms=config.membership.session_timeout_ms,
             disconnect_grace_ms=ControllerConfig().disconnect_grace_ms - _DISCONNECT_MARGIN_MS,
             on_cut_off=self.partitions.cut_off,
             on_failure=on_failure,
@@ -300,11 +298,11 @@ class Node:
         return Controller(
             self.image,
             ControllerConfig(
-                session_timeout_ms=config.number("broker.session.timeout.ms"),
-                auto_leader_rebalance=config.flag("auto.leader.rebalance.enable"),
+                session_timeout_ms=config.membership.session_timeout_ms,
+                auto_leader_rebalance=config.membership.auto_leader_rebalance_enable,
                 leader_imbalance_check_interval_ms=1000
-                * config.number("leader.imbalance.check.interval.seconds"),
-                leader_imbalance_percentage=config.number("leader.imbalance.per.broker.percentage"),
+                * config.membership.imbalance_check_interval_seconds,
+                leader_imbalance_percentage=config.membership.imbalance_percentage,
             ),
             settings=config.settings,
             new_uuid=lambda: self.random.randbytes(16),
@@ -375,9 +373,7 @@ class Node:
     def _reconfigure_broker(self) -> None:
         self.config.set_dynamic(self.image.broker_configs(self.node_id))
         self.connections.configure(self.config)
-        self.fetch_sessions.max_sessions = self.config.number(
-            "max.incremental.fetch.session.cache.slots"
-        )
+        self.fetch_sessions.max_sessions = self.config.fetch.max_sessions
 
     def _brokers_changed(self) -> None:
         self.topic_metadata.brokers_changed()
@@ -427,9 +423,9 @@ class Node:
         if (
             others
             and self.lifecycle.unfenced.is_set()
-            and self.config.flag("controlled.shutdown.enable")
+            and self.config.membership.controlled_shutdown_enable
         ):
-            await self.lifecycle.leave(self.config.number("controlled.shutdown.max.wait.ms"))
+            await self.lifecycle.leave(self.config.membership.controlled_shutdown_max_wait_ms)
 
     async def close(self) -> None:
         """Answer the members of groups, flush and close everything."""

@@ -53,8 +53,8 @@ class Server:
         config = self._config
         loop = self._environment.loop
         configured_voters(config)
-        listen = parse_address(config.text("listeners") or "", "listeners")
-        advertised = config.text("advertised.listeners")
+        listen = parse_address(config.node.listeners, "listeners")
+        advertised = config.node.advertised_listeners
         told = None if advertised is None else parse_address(advertised, "advertised.listeners")
         sockets = self._environment.bind(listen)
         port = sockets[0].getsockname()[1]
@@ -103,14 +103,14 @@ def _report(upkeep_task: "asyncio.Task[None]") -> None:
 
 
 def _open_data(config: BrokerConfig, environment: Environment) -> DataDirectory:
-    path = config.text("log.dirs") or ""
+    path = config.node.log_dirs
     if not path or "," in path:
         raise ConfigError(f"log.dirs={path}: one directory is needed and supported")
     try:
         return DataDirectory.open(
             environment.disk,
             str(Path(path).absolute()),
-            node_id=config.number("node.id"),
+            node_id=config.node.node_id,
             new_cluster_id="",
             new_directory_id=environment.random.randbytes(16),
         )

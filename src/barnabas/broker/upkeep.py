@@ -39,11 +39,11 @@ def upkeep(node: Node) -> list[Coroutine[Any, Any, None]]:
         _every(_SWEEP_S, node.connections.sweep),
         _every(_GIVE_BACK_S, FreeMemory().give_back),
         _every_partition(
-            node, config.number("log.retention.check.interval.ms"), lambda p: _retain(node, p)
+            node, config.upkeep.retention_check_interval_ms, lambda p: _retain(node, p)
         ),
         _every_partition(
             node,
-            config.number("log.flush.offset.checkpoint.interval.ms"),
+            config.upkeep.flush_checkpoint_interval_ms,
             lambda p: _checkpoint(node, p),
         ),
         cleaner.run(),
@@ -75,7 +75,7 @@ async def _every_partition(node: Node, interval_ms: int, work: Callable[[Partiti
 
 
 async def _write_high_watermarks(node: Node) -> None:
-    interval_ms = node.config.number("replica.high.watermark.checkpoint.interval.ms")
+    interval_ms = node.config.replicas.checkpoint_interval_ms
     watermarks = node.partitions.high_watermarks
     has_failed = False
     while True:
@@ -100,8 +100,8 @@ async def _write_high_watermarks(node: Node) -> None:
 
 def _remove_set_aside(node: Node) -> None:
     """Remove what was taken out of logs and is too old or too much to be kept."""
-    retention_ms = node.config.number("log.set.aside.retention.ms")
-    retention_bytes = node.config.number("log.set.aside.retention.bytes")
+    retention_ms = node.config.upkeep.set_aside_retention_ms
+    retention_bytes = node.config.upkeep.set_aside_retention_bytes
     try:
         job = node.data.expired_set_aside(node.clock.now_ms() - retention_ms, retention_bytes)
     except OSError as error:
@@ -116,7 +116,7 @@ def _retain(node: Node, partition: Partition) -> None:
     job = log.retention.apply(node.clock.now_ms(), upto_offset=partition.high_watermark)
     if job is not None:
         configs = node.image.topic_configs(partition.topic)
-        delay_ms = node.config.topic_number(configs, "file.delete.delay.ms")
+        delay_ms = node.config.topic(configs).file_delete_delay_ms
         logger.info(
             "%s-%d starts at %d now: %d segments dropped",
             partition.topic,

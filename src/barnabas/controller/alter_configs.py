@@ -1,5 +1,6 @@
 """AlterConfigs and IncrementalAlterConfigs: each resource succeeds or fails as a whole."""
 
+from barnabas.controller.cluster_settings import ELECTION_SETTINGS
 from barnabas.controller.configs import (
     OPERATION_SET,
     BrokerSettings,
@@ -14,9 +15,6 @@ from barnabas.wire.messages import alter_configs as plain
 from barnabas.wire.messages import incremental_alter_configs as incremental
 from barnabas.wire.messages.metadata_records import ConfigRecord
 
-UNCLEAN_ELECTION = "unclean.leader.election.enable"
-MIN_ISR = "min.insync.replicas"
-_ELECTION_SETTINGS = frozenset({UNCLEAN_ELECTION, MIN_ISR})
 """Settings that decide who may lead."""
 
 
@@ -84,7 +82,7 @@ def _elect_where_needed(draft: Draft) -> None:
     Unclean elections may be allowed now: then offline partitions need not wait. And where fewer
     replicas have to be in sync than before, the leader commits again without the eligible ones.
     """
-    if not any(isinstance(r, ConfigRecord) and r.name in _ELECTION_SETTINGS for r in draft.records):
+    if not any(isinstance(r, ConfigRecord) and r.name in ELECTION_SETTINGS for r in draft.records):
         return
     for topic in draft.image.topics.values():
         for partition in topic.partitions:

@@ -88,14 +88,6 @@ class BrokerSettings:
         """What is in force for the broker's setting `name`."""
         return self.table[name].parse(self.synonyms(image, name)[0].value)
 
-    def number(self, image: MetadataImage, name: str) -> int:
-        value = self.value(image, name)
-        assert isinstance(value, int)
-        return value
-
-    def flag(self, image: MetadataImage, name: str) -> bool:
-        return self.value(image, name) is True
-
 
 class TopicDefaults:
     """The default of every topic setting, as the broker's settings give it now."""

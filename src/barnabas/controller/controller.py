@@ -21,8 +21,8 @@ from barnabas.controller import (
     producer_ids,
     reassignments,
 )
-from barnabas.controller.alter_configs import MIN_ISR, UNCLEAN_ELECTION
 from barnabas.controller.broker_sessions import BrokerSessions
+from barnabas.controller.cluster_settings import ClusterSettings
 from barnabas.controller.configs import BrokerSettings, TopicDefaults
 from barnabas.controller.controller_config import ControllerConfig
 from barnabas.controller.create_partitions import create_partitions
@@ -37,7 +37,6 @@ from barnabas.controller.registrations import register_broker, unregister_broker
 from barnabas.controller.replica_ends import ReplicaEnds
 from barnabas.controller.topics import TopicPolicy, create_topics, delete_topics
 from barnabas.metadata.image import MetadataImage
-from barnabas.metadata.topic_configs import TOPIC_CONFIGS
 from barnabas.wire.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
@@ -232,7 +231,7 @@ class Controller:
     def create_topics(self, request: CreateTopicsRequest) -> Decision[CreateTopicsResponse]:
         internal = asks_for_internal(request)
         if internal:
-            request = internal_request(request, self.pending_image, self._settings)
+            request = internal_request(request, self._cluster_settings())
         return self._replayed(
             create_topics(self.pending_image, request, self._policy(), internal=internal)
         )
@@ -240,7 +239,7 @@ class Controller:
     def create_partitions(
         self, request: CreatePartitionsRequest
     ) -> Decision[CreatePartitionsResponse]:
-        limit = self._settings.number(self.pending_image, "max.broker.partitions")
+        limit = self._cluster_settings().max_broker_partitions
         return self._replayed(create_partitions(self.pending_image, request, limit))
 
     def delete_topics(self, request: DeleteTopicsRequest) -> Decision[DeleteTopicsResponse]:
@@ -273,28 +272,22 @@ class Controller:
         return decision
 
     def _policy(self) -> TopicPolicy:
+        settings = self._cluster_settings()
         return TopicPolicy(
             self._settings.node_id,
-            self._settings.number(self.pending_image, "num.partitions"),
+            settings.num_partitions,
             TopicDefaults(self.pending_image, self._settings),
-            self._settings.flag(self.pending_image, "delete.topic.enable"),
+            settings.delete_topic_enable,
             self._new_uuid,
-            self._settings.number(self.pending_image, "default.replication.factor"),
-            self._settings.number(self.pending_image, "max.broker.partitions"),
+            settings.default_replication_factor,
+            settings.max_broker_partitions,
         )
+
+    def _cluster_settings(self) -> ClusterSettings:
+        return ClusterSettings(self._settings, self.pending_image)
 
     def _allows_unclean_election(self, topic: str) -> bool:
-        own = self.pending_image.topic_configs(topic).get(UNCLEAN_ELECTION)
-        if own is not None:
-            return TOPIC_CONFIGS[UNCLEAN_ELECTION].parse(own) is True
-        return self._settings.flag(self.pending_image, UNCLEAN_ELECTION)
+        return self._cluster_settings().unclean_leader_election_enable(topic)
 
     def _min_isr(self, topic: str) -> int:
-        own = self.pending_image.topic_configs(topic).get(MIN_ISR)
-        value = (
-            self._settings.value(self.pending_image, MIN_ISR)
-            if own is None
-            else TOPIC_CONFIGS[MIN_ISR].parse(own)
-        )
-        assert isinstance(value, int)
-        return value
+        return self._cluster_settings().min_insync_replicas(topic)

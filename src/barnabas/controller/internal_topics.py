@@ -1,29 +1,25 @@
-"""The topics that brokers make for themselves, as the settings want them.
+"""The topics that brokers create for themselves, as the settings want them.
 
-Whoever asks for one by its name alone gets it: a broker that needs it, on whatever node. Nobody
-gets to say what it is like, because where groups and
-transactions live depends on it.
+A CreateTopics request that gives only the name creates one. Partitions and settings can't be
+chosen:
+where groups and transactions live depends on them.
 """
 
-from barnabas.controller.configs import BrokerSettings
-from barnabas.metadata.image import CONSUMER_OFFSETS, TRANSACTION_STATE, MetadataImage
+from barnabas.controller.cluster_settings import ClusterSettings
+from barnabas.metadata.image import CONSUMER_OFFSETS, TRANSACTION_STATE
 from barnabas.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
 
-_SETTINGS = {
-    CONSUMER_OFFSETS: "offsets.topic",
-    TRANSACTION_STATE: "transaction.state.log",
-}
-"""What the names of each topic's settings begin with."""
+_INTERNAL = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE})
 
 
 def asks_for_internal(request: CreateTopicsRequest) -> bool:
     """Whether the request is for one such topic, and leaves it to us what it is like."""
     return len(request.topics) == 1 and all(
-        topic.name in _SETTINGS
+        topic.name in _INTERNAL
         and topic.num_partitions == -1
         and topic.replication_factor == -1
         and not topic.configs
@@ -33,19 +29,18 @@ def asks_for_internal(request: CreateTopicsRequest) -> bool:
 
 
 def internal_request(
-    request: CreateTopicsRequest, image: MetadataImage, settings: BrokerSettings
+    request: CreateTopicsRequest, settings: ClusterSettings
 ) -> CreateTopicsRequest:
     """The request with all that the settings say."""
     (asked,) = request.topics
-    prefix = _SETTINGS[asked.name]
-    segment_bytes = settings.number(image, f"{prefix}.segment.bytes")
+    internal = settings.internal_topic(asked.name)
     topic = CreatableTopic(
         asked.name,
-        settings.number(image, f"{prefix}.num.partitions"),
-        settings.number(image, f"{prefix}.replication.factor"),
+        internal.num_partitions,
+        internal.replication_factor,
         configs=[
             CreatableTopicConfig("cleanup.policy", "compact"),
-            CreatableTopicConfig("segment.bytes", str(segment_bytes)),
+            CreatableTopicConfig("segment.bytes", str(internal.segment_bytes)),
         ],
     )
     return CreateTopicsRequest([topic], request.timeout_ms, request.validate_only)

@@ -1,5 +1,7 @@
 """A broker's settings: three sources, one value."""
 
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -9,41 +11,51 @@ import pytest
 
 import barnabas
 from barnabas.broker.node import Node
+from barnabas.broker.settings import components as settings_of_components
+from barnabas.broker.settings.components import read_settings
 from barnabas.broker.settings.config import BrokerConfig, ConfigError
 from barnabas.broker.settings.definitions import BROKER_CONFIGS
+from barnabas.broker.settings.topic_settings import (
+    TopicSettings,
+    TopicValues,
+    read_topic_settings,
+)
 from barnabas.broker.settings.without_effect import NAMES_WITHOUT_EFFECT
+from barnabas.controller.cluster_settings import ClusterSettings
+from barnabas.controller.configs import BrokerSettings
 from barnabas.controller.controller_config import ControllerConfig
 from barnabas.log import LogConfig
-from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.config_values import ConfigValue
+from barnabas.metadata.image import INTERNAL_TOPICS, MetadataImage
 from barnabas.metadata.topic_configs import TOPIC_CONFIGS
 
 
 def test_defaults() -> None:
     config = BrokerConfig({})
-    assert config.number("num.partitions") == 1
-    assert config.flag("auto.create.topics.enable")
-    assert config.text("listeners") == "localhost:9092"
-    assert config.text("advertised.listeners") is None
+    assert config.topic_creation.num_partitions == 1
+    assert config.topic_creation.is_automatic
+    assert config.node.listeners == "localhost:9092"
+    assert config.node.advertised_listeners is None
 
 
 def test_what_was_changed_while_running_stands_over_the_file() -> None:
     config = BrokerConfig({"num.partitions": "2"})
     config.set_dynamic({"num.partitions": "3"})
-    assert config.number("num.partitions") == 3
+    assert config.topic_creation.num_partitions == 3
     config.set_dynamic({})
-    assert config.number("num.partitions") == 2
+    assert config.topic_creation.num_partitions == 2
 
 
 def test_a_topics_settings_stand_over_the_brokers() -> None:
     config = BrokerConfig({"log.retention.ms": "5", "log.segment.bytes": "2048"})
-    log = config.log_config({"retention.ms": "6", "cleanup.policy": "compact, delete"})
+    log = config.topic({"retention.ms": "6", "cleanup.policy": "compact, delete"}).log
     assert (log.retention_ms, log.segment_bytes) == (6, 2048)
     assert log.cleanup_policy == {"compact", "delete"}
 
 
 def test_a_log_gets_its_defaults_from_the_tables() -> None:
     """The log's own defaults and the tables' are the same, written as each writes 'never'."""
-    made, plain = BrokerConfig({}).log_config({}), LogConfig()
+    made, plain = BrokerConfig({}).topic({}).log, LogConfig()
     assert made.flushes_by_count is made.flushes_by_age is False
     assert plain.flushes_by_count is plain.flushes_by_age is False
     for name in LogConfig.__dataclass_fields__:
@@ -51,30 +63,79 @@ def test_a_log_gets_its_defaults_from_the_tables() -> None:
             assert getattr(made, name) == getattr(plain, name), name
 
 
+class Reads(dict[str, ConfigValue]):
+    """Values that remember which of them were read."""
+
+    def __init__(self, values: Mapping[str, ConfigValue]) -> None:
+        super().__init__(values)
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> ConfigValue:
+        self.read.add(name)
+        return super().__getitem__(name)
+
+
+def broker_values() -> Reads:
+    return Reads({name: config.parse(config.default) for name, config in BROKER_CONFIGS.items()})
+
+
 @pytest.mark.parametrize("name", TOPIC_CONFIGS)
 def test_every_setting_of_a_topic_has_a_value(name: str) -> None:
-    config = BrokerConfig({})
     default = TOPIC_CONFIGS[name].default
     if TOPIC_CONFIGS[name].without_effect:
         return
-    assert config.topic_value({}, name) is not None
+    values = broker_values()
+    assert TopicValues({}, values).value(name) is not None
     assert default is not None
-    assert config.topic_value({name: default}, name) == config.topic_value({}, name)
+    assert TopicValues({name: default}, values).value(name) == TopicValues({}, values).value(name)
 
 
-def test_no_setting_is_documented_and_never_read() -> None:
+def components() -> list[type[Any]]:
+    return [each for each in vars(settings_of_components).values() if is_dataclass(each)]
+
+
+def read_by_the_controller() -> set[str]:
+    read: set[str] = set()
+
+    class Asked(BrokerSettings):
+        def value(self, image: MetadataImage, name: str) -> ConfigValue:
+            read.add(name)
+            return super().value(image, name)
+
+    settings = ClusterSettings(Asked(1, BROKER_CONFIGS, {}), MetadataImage())
+    for name, part in vars(ClusterSettings).items():
+        if isinstance(part, property):
+            getattr(settings, name)
+    settings.unclean_leader_election_enable("t")
+    settings.min_insync_replicas("t")
+    for topic in INTERNAL_TOPICS:
+        settings.internal_topic(topic)
+    return read
+
+
+def test_every_setting_is_read() -> None:
+    values = broker_values()
+    for component in components():
+        read_settings(component, values)
+    read_topic_settings({}, values)
+    for codec in ("gzip", "zstd"):
+        read_topic_settings({"compression.type": codec}, values)
+    with_effect = {name for name, config in BROKER_CONFIGS.items() if not config.without_effect}
+    assert with_effect - values.read - read_by_the_controller() == set()
+
+
+def test_every_field_of_a_component_is_used() -> None:
     root = Path(barnabas.__file__).parent
     code = "".join(
-        path.read_text() for path in sorted(root.rglob("*.py")) if path.name != "definitions.py"
+        path.read_text() for path in sorted(root.rglob("*.py")) if path.parent.name != "settings"
     )
-    assert 'f"{prefix}.replication.factor"' in code
-    made_up = {"offsets.topic.replication.factor", "transaction.state.log.replication.factor"}
-    unread = {
+    unused = {
         name
-        for name, config in BROKER_CONFIGS.items()
-        if f'"{name}"' not in code and not config.without_effect
+        for component in (*components(), TopicSettings)
+        for name in (each.name for each in fields(component))
+        if f".{name}" not in code
     }
-    assert unread == made_up
+    assert unused == set()
 
 
 def test_settings_without_a_meaning_here_are_noted() -> None:

@@ -34,8 +34,8 @@ class TopicCreation:
         """As `create`, but only so many at a time; the client is to ask again for the others."""
         allowed = self._rate.allowed(
             len(names),
-            self._config.number("auto.create.topics.max.per.request"),
-            self._config.number("auto.create.topics.max.per.second"),
+            self._config.topic_creation.max_per_request,
+            self._config.topic_creation.max_per_second,
         )
         later = dict.fromkeys(names[allowed:], int(ErrorCode.LEADER_NOT_AVAILABLE))
         return later | await self.create(names[:allowed])

@@ -30,7 +30,7 @@ class GroupCoordinator(Coordinator[GroupCoordinatorShard]):
         self._random = random
         self._config = group_config(config)
         self._memory = GroupMemory(self._config.group_metadata_max_bytes)
-        self._commit_timeout_ms = config.number("offsets.commit.timeout.ms")
+        self._commit_timeout_ms = config.groups.commit_timeout_ms
 
     def _new_shard(self, partition: LeaderPartition) -> GroupCoordinatorShard:
         return GroupCoordinatorShard(
@@ -66,11 +66,11 @@ class GroupCoordinator(Coordinator[GroupCoordinatorShard]):
 def group_config(config: BrokerConfig) -> GroupConfig:
     """What the broker's settings say about groups."""
     return GroupConfig(
-        group_min_session_timeout_ms=config.number("group.min.session.timeout.ms"),
-        group_max_session_timeout_ms=config.number("group.max.session.timeout.ms"),
-        group_initial_rebalance_delay_ms=config.number("group.initial.rebalance.delay.ms"),
-        group_max_size=config.number("group.max.size"),
-        group_metadata_max_bytes=config.number("group.metadata.max.bytes"),
-        offset_metadata_max_bytes=config.number("offset.metadata.max.bytes"),
-        offsets_retention_ms=config.number("offsets.retention.minutes") * 60_000,
+        group_min_session_timeout_ms=config.groups.min_session_timeout_ms,
+        group_max_session_timeout_ms=config.groups.max_session_timeout_ms,
+        group_initial_rebalance_delay_ms=config.groups.initial_rebalance_delay_ms,
+        group_max_size=config.groups.max_size,
+        group_metadata_max_bytes=config.groups.metadata_max_bytes,
+        offset_metadata_max_bytes=config.groups.offset_metadata_max_bytes,
+        offsets_retention_ms=config.groups.offsets_retention_minutes * 60_000,
     )

@@ -31,10 +31,10 @@ class TransactionCoordinator(Coordinator[TransactionCoordinatorShard]):
         self._new_producer_id = new_producer_id
         self._markers = markers
         self._config = TransactionConfig(
-            transaction_max_timeout_ms=config.number("transaction.max.timeout.ms"),
-            transactional_id_expiration_ms=config.number("transactional.id.expiration.ms"),
+            transaction_max_timeout_ms=config.transactions.max_timeout_ms,
+            transactional_id_expiration_ms=config.transactions.id_expiration_ms,
         )
-        self._commit_timeout_ms = config.number("offsets.commit.timeout.ms")
+        self._commit_timeout_ms = config.groups.commit_timeout_ms
 
     def _new_shard(self, partition: LeaderPartition) -> TransactionCoordinatorShard:
         return TransactionCoordinatorShard(

@@ -62,10 +62,10 @@ class ReplicaFetcher:
         self._followed: dict[Key, Followed] = {}
         self._session = ReplicaSession(
             host.node_id,
-            host.config.number("replica.fetch.response.max.bytes"),
-            host.config.number("replica.fetch.max.bytes"),
+            host.config.replicas.fetch_response_max_bytes,
+            host.config.replicas.fetch_max_bytes,
         )
-        self._max_wait_ms = host.config.number("replica.fetch.wait.max.ms")
+        self._max_wait_ms = host.config.replicas.fetch_wait_max_ms
         self._calls: deque[Future[FetchResponse]] = deque()
         self._woken: Future[None] | None = None
         self._task: Task[None] = self._loop.create_task(self._run())

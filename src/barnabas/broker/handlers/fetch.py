@@ -182,7 +182,7 @@ def _new_entry(node: Node, replica_id: int, request: FetchRequest, key: Key, ver
 def _prefer(node: Node, entry: Entry, asked: FetchPartition, rack: str) -> None:
     partition = entry.partition
     if partition is not None and entry.error is ErrorCode.NONE and partition.is_leader:
-        selector = node.config.text("replica.selector.class") or ""
+        selector = node.config.fetch.replica_selector_class or ""
         if node.rack != rack and not selector.endswith(_LEADER_SELECTOR):
             entry.preferred_read_replica = preferred_read_replica(
                 partition, node.image, asked.fetch_offset, rack
@@ -223,7 +223,7 @@ def _room(node: Node, session: FetchSession, request: FetchRequest) -> tuple[int
     unread = node.connections.unread
     max_bytes = min(request.max_bytes, unread.room())
     if session.replica_id == NO_REPLICA_ID:
-        max_bytes = min(max_bytes, node.config.number("fetch.max.bytes"))
+        max_bytes = min(max_bytes, node.config.fetch.max_bytes)
     return max_bytes, not unread.is_exceeded
 
 

@@ -84,7 +84,7 @@ async def _create_by_and_by(
     node: Node, request: CreateTopicsRequest, timeout_ms: int
 ) -> CreateTopicsResponse:
     """Have many topics created a few at a time: each few are one decision, made in one go."""
-    count = partitions_asked_for(request, node.config.number("num.partitions"))
+    count = partitions_asked_for(request, node.config.topic_creation.num_partitions)
     if count > MAX_PARTITIONS_PER_REQUEST:
         refusal = too_many_partitions(count)
         return _refused(request.topics, refusal.error_code, refusal.message)

@@ -40,7 +40,7 @@ async def _idempotent(node: Node, request: InitProducerIdRequest) -> InitProduce
 async def _transactional(
     node: Node, request: InitProducerIdRequest, transactional_id: str, context: RequestContext
 ) -> InitProducerIdResponse:
-    if request.enable2_pc and not node.config.flag("transaction.two.phase.commit.enable"):
+    if request.enable2_pc and not node.config.transactions.two_phase_commit_enable:
         return _refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     await node.producer_ids.at_hand()
     return await decided_by_coordinator(

@@ -99,7 +99,7 @@ def _distinct(asked: Sequence[MetadataRequestTopic]) -> list[MetadataRequestTopi
 
 def _missing(node: Node, request: MetadataRequest) -> list[str]:
     """Topics that are asked for by name, are not there, and are to be created."""
-    if not request.allow_auto_topic_creation or not node.config.flag("auto.create.topics.enable"):
+    if not request.allow_auto_topic_creation or not node.config.topic_creation.is_automatic:
         return []
     return [
         name

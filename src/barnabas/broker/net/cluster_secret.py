@@ -18,7 +18,7 @@ NEW_BYTES = 32
 
 def load_secret(disk: Disk, config: BrokerConfig, data: DataDirectory) -> bytes | None:
     """The secret, if there is one. Raises `ConfigError`."""
-    path = config.text(SETTING)
+    path = config.node.cluster_secret_file
     if path is None:
         path = secret_path(data)
         if not disk.exists(path):

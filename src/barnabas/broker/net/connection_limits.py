@@ -44,12 +44,12 @@ class ConnectionLimits:
 
     def configure(self, config: BrokerConfig) -> None:
         """Take over settings, at the start and whenever they change."""
-        self.max_request_bytes = config.number("socket.request.max.bytes")
-        self._max_connections = config.number("max.connections")
-        self._max_per_ip = config.number("max.connections.per.ip")
-        self.arriving.max_bytes = config.number("queued.max.request.bytes")
-        self.unread.max_bytes = config.number("queued.max.response.bytes")
-        self._max_idle_s = config.number("connections.max.idle.ms") / 1000
+        self.max_request_bytes = config.connections.max_request_bytes
+        self._max_connections = config.connections.max_connections
+        self._max_per_ip = config.connections.max_connections_per_ip
+        self.arriving.max_bytes = config.connections.max_queued_request_bytes
+        self.unread.max_bytes = config.connections.max_queued_response_bytes
+        self._max_idle_s = config.connections.max_idle_ms / 1000
 
     def enter(self, connection: Connection) -> None:
         host = connection.client_host

@@ -22,18 +22,18 @@ class Voter:
 
 def configured_voters(config: BrokerConfig) -> list[Voter]:
     """The voters that a node's settings name, with its own entry checked if it is one of them."""
-    text = config.text(SETTING)
+    text = config.node.quorum_voters
     voters = parse_voters(text)
-    node_id = config.number("node.id")
+    node_id = config.node.node_id
     own = next((voter for voter in voters if voter.id == node_id), None)
     if own is not None:
-        listen = parse_address(config.text("listeners") or "", "listeners")
+        listen = parse_address(config.node.listeners, "listeners")
         if not listen.port:
             raise ConfigError(
                 f"listeners={listen}: a voter needs a port that the others know, "
                 f"{own.address.port} by {SETTING}"
             )
-        advertised = config.text("advertised.listeners")
+        advertised = config.node.advertised_listeners
         reached = [listen]
         if advertised is not None:
             reached.append(parse_address(advertised, "advertised.listeners"))
@@ -43,8 +43,8 @@ def configured_voters(config: BrokerConfig) -> list[Voter]:
                 f"node {node_id} and listens at {listen}; give the port with --listen, or "
                 "another number with --id"
             )
-    elif voters and config.text("advertised.listeners") is None:
-        listen = parse_address(config.text("listeners") or "", "listeners")
+    elif voters and config.node.advertised_listeners is None:
+        listen = parse_address(config.node.listeners, "listeners")
         if listen.is_wildcard:
             raise ConfigError(
                 f"listeners={listen}: the other nodes have to be told where to find this one; "

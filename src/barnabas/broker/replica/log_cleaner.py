@@ -65,7 +65,7 @@ class LogCleaner:
     async def _rest(self) -> None:
         """For `log.cleaner.backoff.ms`, which may change meanwhile."""
         rested_ms = 0
-        while (left_ms := self._config.number("log.cleaner.backoff.ms") - rested_ms) > 0:
+        while (left_ms := self._config.cleaner.backoff_ms - rested_ms) > 0:
             step_ms = min(left_ms, _STEP_MS)
             await sleep(step_ms / 1000)
             rested_ms += step_ms
@@ -106,8 +106,8 @@ class LogCleaner:
             self._now_ms(),
             upto_offset=partition.high_watermark,
             limits=CompactionLimits(
-                self._config.number("log.cleaner.dedupe.buffer.size"),
-                self._config.number("log.cleaner.io.max.bytes.per.second"),
+                self._config.cleaner.dedupe_buffer_bytes,
+                self._config.cleaner.max_bytes_per_second,
                 self._label,
             ),
         )

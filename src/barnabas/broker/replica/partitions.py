@@ -94,7 +94,7 @@ class Partitions:
             node_id,
             loop,
             clock,
-            config.number("replica.lag.time.max.ms"),
+            config.replicas.lag_time_max_ms,
             self._broker_epoch_of,
             on_append,
             on_follower_ready,
@@ -398,19 +398,19 @@ class Partitions:
         config = self._config
         configs = self.image.topic_configs(topic)
         configs = {**own_defaults(topic, configs), **configs}
-        log_config = config.log_config(configs)
-        compression = config.compression(configs)
+        topic_settings = config.topic(configs)
+        compression = topic_settings.compression
         limits = AppendLimits(
-            config.topic_number(configs, "max.message.bytes"),
-            config.number("max.decompressed.batch.bytes"),
-            config.topic_number(configs, "message.timestamp.before.max.ms"),
-            config.topic_number(configs, "message.timestamp.after.max.ms"),
-            "compact" in str(config.topic_value(configs, "cleanup.policy")).split(","),
-            config.topic_number(configs, "min.insync.replicas"),
+            topic_settings.max_message_bytes,
+            config.replicas.max_decompressed_batch_bytes,
+            topic_settings.timestamp_before_max_ms,
+            topic_settings.timestamp_after_max_ms,
+            topic_settings.is_compacted,
+            topic_settings.min_insync_replicas,
             compression,
-            in_place=compression is None and not log_config.is_log_append_time,
+            in_place=compression is None and not topic_settings.log.is_log_append_time,
         )
-        return log_config, limits
+        return topic_settings.log, limits
 
 
 def _warn(topic: str, index: int, recovery: RecoveryReport) -> None:

@@ -47,9 +47,9 @@ class Scrubber:
         """Until it is cancelled."""
         config = self._config
         while True:
-            interval_ms = config.number("log.scrub.interval.ms")
+            interval_ms = config.scrubber.interval_ms
             await sleep(min(_REST_S, interval_ms / 1000))
-            if config.number("log.scrub.bytes.per.second") == 0:
+            if config.scrubber.bytes_per_second == 0:
                 continue
             for partition in self._partitions:
                 await self._scrub(partition, interval_ms)
@@ -110,7 +110,7 @@ class Scrubber:
             return
         try:
             while await self._loop.run_in_executor(self._executor, job.step, _STEP_BYTES):
-                rate = self._config.number("log.scrub.bytes.per.second")
+                rate = self._config.scrubber.bytes_per_second
                 if in_haste:
                     continue
                 if rate == 0:

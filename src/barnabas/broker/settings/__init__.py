@@ -2,5 +2,7 @@
 
 definitions     every setting, with its type, default, range and description
 without_effect  Kafka settings that are accepted and mean nothing here
+components      the settings of each component, typed
+topic_settings  the settings of a topic, typed
 config          the settings of one broker: parsed once, some changeable while it runs
 """

@@ -1,20 +1,26 @@
-"""A broker's settings: parsed once, read by name, some of them changeable while it runs."""
+"""A broker's settings: parsed once, typed, some of them changeable while it runs."""
 
 from collections.abc import Mapping
 
+from barnabas.broker.settings.components import (
+    CleanerSettings,
+    ConnectionSettings,
+    FetchSettings,
+    GroupSettings,
+    MembershipSettings,
+    NodeSettings,
+    ReplicaSettings,
+    ScrubberSettings,
+    TopicCreationSettings,
+    TransactionSettings,
+    UpkeepSettings,
+    read_settings,
+)
 from barnabas.broker.settings.definitions import BROKER_CONFIGS
+from barnabas.broker.settings.topic_settings import TopicSettings, read_topic_settings
 from barnabas.broker.settings.without_effect import why_without_effect
 from barnabas.controller.configs import BrokerSettings
-from barnabas.log import LogConfig
 from barnabas.metadata.config_values import ConfigValue, InvalidConfigError, did_you_mean
-from barnabas.metadata.topic_configs import TOPIC_CONFIGS
-from barnabas.records.compression import Compression
-from barnabas.records.recompress import CompressionTarget
-
-_LEVELS = {
-    Compression.GZIP: "compression.gzip.level",
-    Compression.ZSTD: "compression.zstd.level",
-}
 
 
 class ConfigError(ValueError):
@@ -43,75 +49,27 @@ class BrokerConfig:
             if why is not None:
                 self.without_effect[name] = why
         self.static = {name: properties[name] for name in properties if name in BROKER_CONFIGS}
-        self._values: dict[str, ConfigValue] = {}
         self.set_dynamic({})
-        self.settings = BrokerSettings(self.number("node.id"), BROKER_CONFIGS, self.static)
+        self.settings = BrokerSettings(self.node.node_id, BROKER_CONFIGS, self.static)
 
     def set_dynamic(self, changed: Mapping[str, str]) -> None:
         """Take over what was changed while running; everything else is as at the start."""
+        values: dict[str, ConfigValue] = {}
         for name, config in BROKER_CONFIGS.items():
-            self._values[name] = config.parse(
-                changed.get(name, self.static.get(name, config.default))
-            )
+            values[name] = config.parse(changed.get(name, self.static.get(name, config.default)))
+        self._values = values
+        self.node = read_settings(NodeSettings, values)
+        self.connections = read_settings(ConnectionSettings, values)
+        self.fetch = read_settings(FetchSettings, values)
+        self.replicas = read_settings(ReplicaSettings, values)
+        self.cleaner = read_settings(CleanerSettings, values)
+        self.scrubber = read_settings(ScrubberSettings, values)
+        self.upkeep = read_settings(UpkeepSettings, values)
+        self.groups = read_settings(GroupSettings, values)
+        self.transactions = read_settings(TransactionSettings, values)
+        self.topic_creation = read_settings(TopicCreationSettings, values)
+        self.membership = read_settings(MembershipSettings, values)
 
-    def number(self, name: str) -> int:
-        value = self._values[name]
-        assert isinstance(value, int)
-        return value
-
-    def flag(self, name: str) -> bool:
-        return self._values[name] is True
-
-    def text(self, name: str) -> str | None:
-        value = self._values[name]
-        return None if value is None else str(value)
-
-    def topic_value(self, configs: Mapping[str, str], name: str) -> ConfigValue:
-        """One setting of a topic: its own, or the broker's default for it."""
-        config = TOPIC_CONFIGS[name]
-        if name in configs:
-            return config.parse(configs[name])
-        assert config.synonym is not None
-        return self._values[config.synonym]
-
-    def topic_number(self, configs: Mapping[str, str], name: str) -> int:
-        value = self.topic_value(configs, name)
-        assert isinstance(value, int)
-        return value
-
-    def _topic_ratio(self, configs: Mapping[str, str], name: str) -> float:
-        value = self.topic_value(configs, name)
-        assert isinstance(value, float)
-        return value
-
-    def compression(self, configs: Mapping[str, str]) -> CompressionTarget | None:
-        """How a topic with these settings stores batches; None: as they came."""
-        name = str(self.topic_value(configs, "compression.type"))
-        if name == "producer":
-            return None
-        codec = Compression.NONE if name == "uncompressed" else Compression[name.upper()]
-        if codec not in _LEVELS:
-            return CompressionTarget(codec)
-        level = self.topic_number(configs, _LEVELS[codec])
-        is_default = codec is Compression.GZIP and level < 1
-        return CompressionTarget(codec, None if is_default else level)
-
-    def log_config(self, configs: Mapping[str, str]) -> LogConfig:
-        """What the log of a topic with these settings has to know."""
-        return LogConfig(
-            segment_bytes=self.topic_number(configs, "segment.bytes"),
-            segment_ms=self.topic_number(configs, "segment.ms"),
-            index_interval_bytes=self.topic_number(configs, "index.interval.bytes"),
-            retention_ms=self.topic_number(configs, "retention.ms"),
-            retention_bytes=self.topic_number(configs, "retention.bytes"),
-            flush_messages=self.topic_number(configs, "flush.messages"),
-            flush_ms=self.topic_number(configs, "flush.ms"),
-            cleanup_policy=frozenset(str(self.topic_value(configs, "cleanup.policy")).split(",")),
-            message_timestamp_type=str(self.topic_value(configs, "message.timestamp.type")),
-            delete_retention_ms=self.topic_number(configs, "delete.retention.ms"),
-            min_compaction_lag_ms=self.topic_number(configs, "min.compaction.lag.ms"),
-            max_compaction_lag_ms=self.topic_number(configs, "max.compaction.lag.ms"),
-            min_cleanable_dirty_ratio=self._topic_ratio(configs, "min.cleanable.dirty.ratio"),
-            producer_id_expiration_ms=self.number("producer.id.expiration.ms"),
-            skip_lost_records=self.topic_value(configs, "damaged.records.skip") is True,
-        )
+    def topic(self, configs: Mapping[str, str]) -> TopicSettings:
+        """The settings of a topic: its own, or the broker's defaults for them."""
+        return read_topic_settings(configs, self._values)

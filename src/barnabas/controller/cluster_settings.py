@@ -1,0 +1,79 @@
+"""The settings that the controller decides by, typed: as its own broker has them now."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from barnabas.controller.configs import BrokerSettings
+from barnabas.metadata.config_values import ConfigValue
+from barnabas.metadata.image import CONSUMER_OFFSETS, TRANSACTION_STATE, MetadataImage
+from barnabas.metadata.topic_configs import TOPIC_CONFIGS
+
+_UNCLEAN_ELECTION = "unclean.leader.election.enable"
+_MIN_ISR = "min.insync.replicas"
+ELECTION_SETTINGS = frozenset({_UNCLEAN_ELECTION, _MIN_ISR})
+"""A change of one of these may change who leads."""
+
+
+class InternalTopicSettings(NamedTuple):
+    num_partitions: int
+    replication_factor: int
+    segment_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSettings:
+    """Reads `broker`'s settings, and changes of them in `image`, when they are asked for."""
+
+    broker: BrokerSettings
+    image: MetadataImage
+
+    @property
+    def num_partitions(self) -> int:
+        return self._number("num.partitions")
+
+    @property
+    def default_replication_factor(self) -> int:
+        return self._number("default.replication.factor")
+
+    @property
+    def max_broker_partitions(self) -> int:
+        return self._number("max.broker.partitions")
+
+    @property
+    def delete_topic_enable(self) -> bool:
+        return self.broker.value(self.image, "delete.topic.enable") is True
+
+    def unclean_leader_election_enable(self, topic: str) -> bool:
+        return self._topic_value(topic, _UNCLEAN_ELECTION) is True
+
+    def min_insync_replicas(self, topic: str) -> int:
+        value = self._topic_value(topic, _MIN_ISR)
+        assert isinstance(value, int)
+        return value
+
+    def internal_topic(self, name: str) -> InternalTopicSettings:
+        """How one of the coordinators' topics is created."""
+        if name == CONSUMER_OFFSETS:
+            return InternalTopicSettings(
+                self._number("offsets.topic.num.partitions"),
+                self._number("offsets.topic.replication.factor"),
+                self._number("offsets.topic.segment.bytes"),
+            )
+        assert name == TRANSACTION_STATE
+        return InternalTopicSettings(
+            self._number("transaction.state.log.num.partitions"),
+            self._number("transaction.state.log.replication.factor"),
+            self._number("transaction.state.log.segment.bytes"),
+        )
+
+    def _number(self, name: str) -> int:
+        value = self.broker.value(self.image, name)
+        assert isinstance(value, int)
+        return value
+
+    def _topic_value(self, topic: str, name: str) -> ConfigValue:
+        """The topic's own, or the broker's setting of the same name."""
+        own = self.image.topic_configs(topic).get(name)
+        if own is not None:
+            return TOPIC_CONFIGS[name].parse(own)
+        return self.broker.value(self.image, name)
