@@ -23,6 +23,7 @@ from barnabas.broker.replica.flusher import Flusher
 from barnabas.broker.replica.isr_changes import IsrChanges
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partitions import Partitions
+from barnabas.broker.replica.recompression import Recompression
 from barnabas.broker.runtime.clock import Clock
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.log import DataDirectory, Disk, OsDisk
@@ -179,6 +180,7 @@ class Node:
         self.epoch = -1
         self.executor = ThreadPoolExecutor(2)
         self.flusher = Flusher(self.loop, self.executor, self.clock)
+        self.recompression = Recompression(self.loop, self.executor)
         self.fetch_sessions = FetchSessions(100, Random(node_id))
         self.data = DataDirectory.open(
             disk, str(path), node_id=node_id, new_cluster_id="c", new_directory_id=bytes(16)
