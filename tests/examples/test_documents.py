@@ -12,6 +12,8 @@ from tests.examples.documents import ROOT, Step, run, steps, tools
 from tests.support.machine import find_tool, missing
 from tests.support.supervised import Supervised
 
+pytestmark = pytest.mark.timeout(600)  # a page has up to fifty commands, each a process
+
 README = ROOT / "README.md"
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 
