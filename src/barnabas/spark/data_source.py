@@ -1,7 +1,7 @@
-"""What Spark asks for when somebody says `format("barnabas")`.
+"""The data source that Spark uses for `format("barnabas")`.
 
-Spark makes one of these in a process of its own for every question (what is the schema, how is a
-read planned), so nothing is connected before it is needed.
+Spark makes one in a separate process for every question (what is the schema, how is a read
+planned), so nothing is connected before it is needed.
 """
 
 from collections.abc import MutableMapping

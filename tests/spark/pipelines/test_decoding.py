@@ -14,8 +14,8 @@ VALUES = JsonValues(
     "id INT NOT NULL, price DECIMAL(4,1), at TIMESTAMP, place STRUCT<x: INT>, name STRING, "
     "size DOUBLE"
 )
-NO_OBJECT = "the value is no JSON object: "
-GOES_ON = "the value goes on behind a JSON object: "
+NO_OBJECT = "the value is not a JSON object: "
+GOES_ON = "there is more after the JSON object: "
 
 ROWS = {
     b' \n{"id": 1}\t\r\n ': 1,
@@ -39,12 +39,12 @@ REASONS = {
     b"null": NO_OBJECT + "null",
     b"": "the value is empty",
     b" \n": "the value is empty",
-    b'{"id": 1, "name": "\xff"}': "the value is no UTF-8",
+    b'{"id": 1, "name": "\xff"}': "the value is not UTF-8",
     None: "the record has no value",
     b"{}": "id is missing",
-    b'{"id": 1, "at": "yesterday"}': "at is no TIMESTAMP: yesterday",
-    b'{"id": 1, "price": 12345.6}': "price is no DECIMAL(4,1): 12345.6",
-    b'{"id": "x", "place": {"x": "a"}}': 'id is no INT: x; place is no STRUCT<X:INT>: {"x":"a"}',
+    b'{"id": 1, "at": "yesterday"}': "at is not TIMESTAMP: yesterday",
+    b'{"id": 1, "price": 12345.6}': "price is not DECIMAL(4,1): 12345.6",
+    b'{"id": "x", "place": {"x": "a"}}': 'id is not INT: x; place is not STRUCT<X:INT>: {"x":"a"}',
 }
 
 
@@ -88,5 +88,5 @@ def test_an_error_says_it_too(spark: SparkSession) -> None:
     value = b'{"id": 1, "at": "yesterday"}'
     place = [F.lit("t").alias("topic"), F.lit(2).alias("partition"), F.lit(7).alias("offset")]
     records = spark.createDataFrame([(value,)], "value BINARY").select("*", *place)
-    with pytest.raises(PySparkException, match="the record t:2@7 can't be decoded: at is no TIME"):
+    with pytest.raises(PySparkException, match="the record t:2@7 can't be decoded: at is not TIME"):
         decoded(records, VALUES, [], skip=False).collect()

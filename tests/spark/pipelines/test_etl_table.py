@@ -282,7 +282,7 @@ def test_a_table_that_has_vanished_is_not_begun_anew(tmp_path: Path, gone: str) 
     table.add(QUERY, 0, writing(FIRST))
     shutil.rmtree(table.folder / gone)
     for _ in range(2):
-        with pytest.raises(InvalidArgument, match=r"is gone.*begin anew"):
+        with pytest.raises(InvalidArgument, match=r"is gone.*start over"):
             table.add(QUERY, 1, writing(SECOND))
     assert not (table.folder / "day=3").exists()
     (table.folder / "_barnabas").mkdir(parents=True)

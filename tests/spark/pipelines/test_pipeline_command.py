@@ -58,7 +58,7 @@ def test_a_run_ends_in_good_order_and_can_be_looked_at_and_reset(
     process = cli.start("pipeline", "run", str(tmp_path), "--master", "local[2]", "--json")
     lines_until(process, lambda status: status["rows_out"] == 1)
     assert cli.json("pipeline", "status", str(tmp_path))[0]["state"] == "running"
-    assert "shout runs already (process " in cli.fails(1, "pipeline", "run", str(tmp_path))
+    assert "shout is already running (process " in cli.fails(1, "pipeline", "run", str(tmp_path))
     assert "shout is running: stop it first" in cli.fails(1, "pipeline", "reset", str(tmp_path))
     process.send_signal(signal.SIGTERM)
     assert process.wait(30) == 143

@@ -68,7 +68,7 @@ def test_all_mistakes_are_said_together_one_in_a_line() -> None:
     with pytest.raises(InvalidArgument) as caught:
         check_definitions([good, bad, still])
     assert str(caught.value).splitlines() == [
-        "3 things are wrong:",
+        "3 errors:",
         "  pipeline bad: schema of source a: after x INT there is y: is a comma missing?",
         "  pipeline bad: schema of source b: x INTT: did you mean INT?",
         "  pipeline still has no stream among its sources: its rows would never change",
@@ -90,7 +90,7 @@ def test_all_files_of_a_folder_are_looked_at(tmp_path: Path) -> None:
     with pytest.raises(PipelineError) as caught:
         load_all(tmp_path, lambda: None)
     first, *lines = str(caught.value).splitlines()
-    assert first == "2 things are wrong:"
+    assert first == "2 errors:"
     assert "a.sql: sink: no argument 'kee'" in lines[0]
     assert "b.py:1: ModuleNotFoundError" in lines[1]
     (tmp_path / "b.py").unlink()
@@ -107,7 +107,7 @@ def test_a_run_says_all_that_is_wrong_before_it_begins(tmp_path: Path) -> None:
     with pytest.raises(PipelineError) as caught:
         PipelineRun(None, both, "", folder).start()
     assert [line.split(" runs")[0] for line in str(caught.value).splitlines()] == [
-        "2 things are wrong:",
+        "2 errors:",
         "  pipeline p",
         "  pipeline q",
     ]

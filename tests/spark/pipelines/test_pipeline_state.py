@@ -97,9 +97,9 @@ def test_state_is_read_while_pipelines_run(
         assert [each.page for each in read_state(spark, checkpoint, "right").collect()] == [
             "/x"
         ] * 2
-        with pytest.raises(InvalidArgument, match="say which state: there is left, right"):
+        with pytest.raises(InvalidArgument, match="name a state; use left, right"):
             read_state(spark, checkpoint)
-        with pytest.raises(InvalidArgument, match="no state 'up': there is left, right"):
+        with pytest.raises(InvalidArgument, match="unknown state 'up'; use left, right"):
             read_state(spark, checkpoint, "up")
 
         checkpoint = folder.checkpoint_of("counted")
@@ -108,7 +108,7 @@ def test_state_is_read_while_pipelines_run(
         assert rows(timers) == [("ada", 4_000_000_000_000), ("bob", 4_000_000_000_000)]
 
         assert state_tables(spark, folder.checkpoint_of("forgetful")) == []
-        with pytest.raises(PipelineError, match="there is no state"):
+        with pytest.raises(PipelineError, match="no state in"):
             read_state(spark, folder.checkpoint_of("forgetful"))
         run.look_after()
         assert {each.state for each in run.queries} == {"running"}, "undisturbed"

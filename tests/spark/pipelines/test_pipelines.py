@@ -83,9 +83,9 @@ def test_windows_tables_late_rows_and_dead_letters(spark: SparkSession, tmp_path
         assert [each["value"] for each in bad][::2] == [b'{"page": "/"', b'{"page": "\xff"}']
         reasons = [each["headers"]["dead-letter.reason"].decode() for each in bad]
         assert reasons == [
-            'the value is no JSON object: {"page": "/"',
+            'the value is not a JSON object: {"page": "/"',
             "page is missing",
-            "the value is no UTF-8",
+            "the value is not UTF-8",
         ]
         assert bad[2]["key"] == b"k"
         assert bad[2]["headers"]["trace"] == b"1"

@@ -65,7 +65,7 @@ def test_settings_of_the_producer() -> None:
     [
         ({"deliveryGuarantee": "at-most-once"}, "at-least-once or exactly-once"),
         ({"deliveryGuarante": "exactly-once"}, "did you mean deliveryGuarantee"),
-        ({"kafka.transactional.id": "a"}, "one of its own"),
+        ({"kafka.transactional.id": "a"}, "every task gets one"),
         ({"kafka.value.serializer": "a"}, "cast or encode"),
         ({"kafka.ssl.key.password": "a"}, "only plain"),
         ({"kafka.security.protocol": "SSL"}, "only PLAINTEXT"),
@@ -105,9 +105,9 @@ def test_columns() -> None:
 @pytest.mark.parametrize(
     ("columns", "topic", "said"),
     [
-        ({"value": "string"}, None, "which topic"),
+        ({"value": "string"}, None, "no topic: set the option topic"),
         ({"key": "string"}, "t", "no column 'value'"),
-        ({"value": "integer"}, "t", "'value' is int, and has to be string or binary"),
+        ({"value": "integer"}, "t", "'value' is int, expected string or binary"),
         ({"value": "string", "partition": "long"}, "t", "'partition' is bigint"),
         ({"value": "string", "topic": "binary"}, None, "'topic' is binary"),
     ],

@@ -75,7 +75,7 @@ def test_offsets_and_times_of_each_partition(
         subscribe=topic, startingOffsetsByTimestamp=since, endingOffsetsByTimestamp=until
     ) == {(topic, 0): (0, 3), (topic, 1): (4, 10)}
     ahead = json.dumps({topic: {"0": 9_999, "1": 9_999, "2": 1_008}})
-    with pytest.raises(InvalidArgument, match="has no record that young"):
+    with pytest.raises(InvalidArgument, match="has no record that new"):
         plan(subscribe=topic, startingOffsetsByTimestamp=ahead)
     assert plan(
         subscribe=topic,

@@ -133,7 +133,7 @@ def test_positions_by_offset_and_by_time(
     ) == sorted([*range(15, 60, 3), 1, 59])
     since, until = str(NOON_MS + 30_000), str(NOON_MS + 40_000)
     assert numbers(startingTimestamp=since, endingTimestamp=until) == list(range(30, 40))
-    with pytest.raises(PySparkException, match=r"startingTimestamp: .* has no record that young"):
+    with pytest.raises(PySparkException, match=r"startingTimestamp: .* has no record that new"):
         numbers(startingTimestamp=str(NOON_MS + 90_000))
     with pytest.raises(PySparkException, match="just the partitions that are read"):
         numbers(startingOffsets=json.dumps({topic: {"0": 5}}))

@@ -91,7 +91,7 @@ def test_offsets_have_the_form_of_spark_s_checkpoints() -> None:
         ({"endingOffsets": "earliest"}, "is empty"),
         ({"startingTimestamp": "today"}, "milliseconds"),
         ({"startingOffsetsByTimestampStrategy": "guess"}, '"error" or "latest"'),
-        ({"minPartitions": "0"}, "from 1 on"),
+        ({"minPartitions": "0"}, "at least 1"),
         ({"failOnDataLoss": "no"}, '"true" or "false"'),
         ({"failOnDataLos": "true"}, "did you mean failOnDataLoss"),
         ({"kafka.isolation.level": "serializable"}, "read_committed"),

@@ -164,11 +164,13 @@ def test_a_topic_made_anew_is_not_taken_for_the_old_one_however_long_it_is(
     make_anew(admin, topic)
     with barnabas.Producer(bootstrap) as fresh:
         send(fresh, topic, 0, 0, 0, 1, 1)
-    with pytest.raises(DataLost, match=f"topic {topic} was deleted and made anew.*failOnDataLoss"):
+    with pytest.raises(
+        DataLost, match=f"topic {topic} was deleted and created again.*failOnDataLoss"
+    ):
         reader_of(subscribe=topic).latestOffset(reached, ReadAllAvailable())
     lenient = reader_of(subscribe=topic, failOnDataLoss="false")
     end = lenient.latestOffset(reached, ReadAllAvailable())
-    assert f"topic {topic} was deleted and made anew" in caplog.text
+    assert f"topic {topic} was deleted and created again" in caplog.text
     (task,) = lenient.partitions(reached, end)
     assert sum(batch.num_rows for batch in lenient.read(task)) == 5
     assert lenient.latestOffset(end, ReadAllAvailable()) == end
@@ -216,7 +218,7 @@ def test_a_topic_made_anew_between_two_looks_at_the_cluster(
     reader = reader_of(subscribe=topic, startingOffsets="earliest")
     end = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
     make_anew(admin, topic)
-    with pytest.raises(DataLost, match="deleted and made anew"):
+    with pytest.raises(DataLost, match="deleted and created again"):
         reader.latestOffset(end, ReadAllAvailable())
 
 
@@ -237,7 +239,7 @@ def test_checkpoints_without_ids_are_continued(
     (task,) = reader.partitions(old, offsets(end))  # a batch that was planned without
     assert sum(batch.num_rows for batch in reader.read(task)) == 2
     too_far = {topic: {"0": 5, "1": 0, "2": 0}}
-    with pytest.raises(DataLost, match="made anew"):
+    with pytest.raises(DataLost, match="created again"):
         reader.latestOffset(too_far, ReadAllAvailable())
     with pytest.raises(InvalidArgument, match="not the id of a topic"):
         reader.latestOffset({**old, f"{topic}@id": {"0": 1}}, ReadAllAvailable())
@@ -310,7 +312,7 @@ def test_streams_begin_at_times(
         producer.send(topic, b"value", partition=number % 2, timestamp_ms=1_000 + number)
     producer.flush()
     by_partition = json.dumps({topic: {"0": 1_002, "1": 1_002, "2": 1_002}})
-    with pytest.raises(InvalidArgument, match=f"{topic}-2 has no record that young"):
+    with pytest.raises(InvalidArgument, match=f"{topic}-2 has no record that new"):
         reader_of(subscribe=topic, startingOffsetsByTimestamp=by_partition).initialOffset()
     latest = {"startingOffsetsByTimestampStrategy": "latest"}
     for given in ({"startingOffsetsByTimestamp": by_partition}, {"startingTimestamp": "1002"}):

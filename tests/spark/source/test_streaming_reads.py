@@ -157,7 +157,9 @@ def test_a_topic_made_anew_is_not_taken_for_the_old_one(
     with pytest.raises(StreamingQueryException, match=topic):
         pipeline.run(subscribe=topic)
     make_anew(range(100, 160))
-    with pytest.raises(StreamingQueryException, match=f"topic {topic} was deleted and made anew"):
+    with pytest.raises(
+        StreamingQueryException, match=f"topic {topic} was deleted and created again"
+    ):
         pipeline.run(subscribe=topic)
     query = pipeline.start(subscribe=topic, failOnDataLoss="false")
     try:

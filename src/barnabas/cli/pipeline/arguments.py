@@ -1,4 +1,4 @@
-"""What the commands of `barnabas pipeline` share: arguments, and finding the pipelines."""
+"""What the commands of `barnabas pipeline` share: arguments, and the pipelines they name."""
 
 import os
 import re
@@ -28,14 +28,14 @@ Definitions = Annotated[
 ]
 Names = Annotated[
     list[str] | None,
-    typer.Argument(metavar="NAME", help="Some of them; default: all.", show_default=False),
+    typer.Argument(metavar="NAME", help="Pipelines; default: all.", show_default=False),
 ]
 Checkpoints = Annotated[
     str | None,
     typer.Option(
         metavar="DIR",
-        help="Where they keep how far they are; a URL for a file system of a Spark cluster. "
-        "Default: .barnabas/pipelines beside the definitions.",
+        help="Checkpoint directory; a URL for the file system of a Spark cluster. "
+        "Default: .barnabas/pipelines next to the definitions.",
         show_default=False,
     ),
 ]
@@ -53,15 +53,14 @@ Version = Annotated[
     typer.Option(
         metavar="VERSION",
         callback=_check_version,
-        help="Take them as this version of themselves, with names and outputs that end with "
-        "-VERSION, beside what runs without.",
+        help="Run as VERSION, alongside the original: names and outputs end with -VERSION.",
         show_default=False,
     ),
 ]
 
 
 def with_spark(call: Callable[[], int | None]) -> Callable[[], int | None]:
-    """Say what to install where Spark, or what belongs to it, is missing."""
+    """Say what to install if Spark or Java is missing."""
 
     def run() -> int | None:
         try:
@@ -104,5 +103,5 @@ def _start_quietly(path: Path) -> object:
 
 
 def bootstrap_of(given: str | None) -> str:
-    """The brokers that the user means."""
+    """The brokers to use."""
     return given or os.environ.get(BOOTSTRAP_VARIABLE) or DEFAULT_BOOTSTRAP

@@ -1,4 +1,4 @@
-"""`barnabas pipeline`: run pipelines on Spark, test them, and see how they are doing."""
+"""`barnabas pipeline`: run pipelines on Spark, and test and inspect them."""
 
 from typing import Annotated
 
@@ -27,7 +27,7 @@ from barnabas.cli.pipeline.arguments import (
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Run pipelines on Spark, test and watch them.",
+    help="Run pipelines on Spark, and test and inspect them.",
 )
 
 
@@ -47,10 +47,12 @@ def run(
     names: Names = None,
     once: Annotated[
         bool,
-        typer.Option("--once", "--available-now", help="Process what there is by now, and end."),
+        typer.Option(
+            "--once", "--available-now", help="Process the records there are now, then exit."
+        ),
     ] = False,
     master: Annotated[
-        str, typer.Option(metavar="URL", help="The Spark to run on; this machine by default.")
+        str, typer.Option(metavar="URL", help="Spark master; this machine by default.")
     ] = "local[*]",
     checkpoints: Checkpoints = None,
     version: Version = None,
@@ -59,22 +61,22 @@ def run(
         typer.Option(
             metavar="N",
             min=0,
-            help="How often in a row one that fails is started again. Default: for ever; 3 times "
-            "with --once.",
+            help="Restart a failing pipeline at most N times in a row. Default: no limit; 3 with "
+            "--once.",
             show_default=False,
         ),
     ] = None,
     conf: Annotated[
         list[str] | None,
-        typer.Option("--conf", "-c", metavar="NAME=VALUE", help="A setting of Spark."),
+        typer.Option("--conf", "-c", metavar="NAME=VALUE", help="Spark setting; may be repeated."),
     ] = None,
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Run pipelines, and show how they are doing.
+    """Run pipelines until Ctrl-C or SIGTERM, and show their progress.
 
-    Until Ctrl-C or SIGTERM. One that fails is started again after a while, from where it was.
+    A pipeline that fails is restarted after a while, and continues from its checkpoint.
     """
     before = common_options(ctx)
 
@@ -120,7 +122,7 @@ def list_pipelines(
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Show what is defined: names, sources, sinks."""
+    """List pipelines with their sources and sinks."""
     before = common_options(ctx)
 
     def call() -> None:
@@ -170,10 +172,9 @@ def status(
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Show which pipelines run, and how far they are.
+    """Show the progress of pipelines on this machine.
 
-    That is, on this machine; those that have ended are shown too. The exit code is 1 if one has
-    failed.
+    Pipelines that have ended are shown too. The exit code is 1 if one has failed.
     """
     before = common_options(ctx)
 
@@ -190,7 +191,7 @@ def status(
         print_statuses(found, as_json=as_json or before.as_json)
         if not found:
             of_version = "" if version is None else f" as version {version}"
-            say(f"no pipeline has run{of_version}: nothing is in {folder.folder}")
+            say(f"no pipeline has run{of_version}: {folder.folder} is empty")
         bad = any(each["state"] in ("failed", "died") for each in found)
         return exit_codes.FAILURE if bad else exit_codes.OK
 
@@ -205,15 +206,14 @@ def reset(
     checkpoints: Checkpoints = None,
     version: Version = None,
     tables: Annotated[
-        bool, typer.Option("--tables", help="Delete the Parquet tables too that they have written.")
+        bool, typer.Option("--tables", help="Delete the Parquet tables that they wrote too.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     verbose: Verbose = False,
 ) -> None:
-    """Make pipelines forget how far they are, and begin anew.
+    """Delete checkpoints, so that pipelines start from the beginning.
 
-    Their checkpoints are deleted, and with them all state. What they have written to topics stays,
-    and will be written once more.
+    Their state is deleted too. Records that they wrote to topics stay, and are written again.
     """
     before = common_options(ctx)
 
@@ -225,11 +225,11 @@ def reset(
         chosen = chosen_of(path, names, version)
         there = what_is_there(folder, chosen, tables=tables)
         if not there:
-            say("there is nothing to reset")
+            say("nothing to reset")
             return
         if not yes:
             say("\n".join(["This deletes:", *(f"  {each}" for each in there)]))
-            typer.confirm("Go on?", abort=True, err=True)
+            typer.confirm("Continue?", abort=True, err=True)
         reset_pipelines(folder, chosen, tables=tables)
         say(f"reset {', '.join(each.name for each in chosen)}")
 
@@ -248,29 +248,30 @@ Examples:
 def state(
     ctx: typer.Context,
     path: Definitions,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The pipeline.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Pipeline.")],
     table: Annotated[
         str | None,
         typer.Argument(
             metavar="STATE",
-            help="Which of its states, where it has several: a side of a join, a variable, timers.",
+            help="Table of the state, if there are several: a side of a join, a variable, timers.",
             show_default=False,
         ),
     ] = None,
     where: Annotated[
         str | None,
-        typer.Option(metavar="SQL", help="Only rows for which this is true.", show_default=False),
+        typer.Option(
+            metavar="SQL", help="Show only rows that match this condition.", show_default=False
+        ),
     ] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="At most so many rows.")] = 20,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Show at most N rows.")] = 20,
     checkpoints: Checkpoints = None,
     version: Version = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Look into what a pipeline remembers.
+    """Show the state of a pipeline after its last finished batch.
 
-    It is the state that its last finished batch has left. It may be running, and is not disturbed:
-    a Spark of its own reads the checkpoint.
+    The pipeline may be running: a separate Spark reads its checkpoint.
     """
     before = common_options(ctx)
 
@@ -305,8 +306,8 @@ def replay(
 ) -> None:
     """Send dead letters back to their topics, each once.
 
-    For when the pipeline, or what is wrong with the records' schema, is mended. The letters stay in
-    their topic, and the group NAME.replay has how many of them were sent.
+    Do this after the pipeline or the schema is fixed. The dead letters stay in their topic; the
+    group NAME.replay records which ones were sent.
     """
     before = common_options(ctx)
 
@@ -326,7 +327,7 @@ def replay(
         elif sent:
             print_table(("pipeline", "dead letters", "sent to", "records"), sent)
         else:
-            say("there are no dead letters that were not sent back already")
+            say("no new dead letters to send back")
 
     exit_with(with_spark(call), verbose=verbose or before.verbose)
 
@@ -345,21 +346,19 @@ def compact(
     names: Names = None,
     min_files: Annotated[
         int,
-        typer.Option(
-            metavar="N", min=2, help="Leave partitions alone that have fewer small files than this."
-        ),
+        typer.Option(metavar="N", min=2, help="Skip partitions with fewer small files than this."),
     ] = 2,
     target_mb: Annotated[
-        int, typer.Option(metavar="MB", min=1, help="Files of this size are no longer small.")
+        int, typer.Option(metavar="MB", min=1, help="Size from which a file is not small.")
     ] = 128,
     version: Version = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Make large files of the small ones in Parquet tables.
+    """Merge the small files of Parquet tables into large ones.
 
-    Pipelines may run meanwhile, and their tables be read: every row is seen once at any time. A
-    reader that has just listed files which are replaced then gets an error, and reads again.
+    Pipelines may run and tables may be read at the same time: readers see every row once. A reader
+    that listed a file just before it was replaced gets an error, and has to read again.
     """
     before = common_options(ctx)
 
@@ -385,16 +384,14 @@ def run_tests(
     path: Definitions,
     keyword: Annotated[
         str | None,
-        typer.Option(
-            "-k", metavar="EXPRESSION", help="Only tests whose names match, as in pytest."
-        ),
+        typer.Option("-k", metavar="EXPRESSION", help="Run only tests that match, as in pytest."),
     ] = None,
     verbose: Verbose = False,
 ) -> None:
-    """Run the tests of pipelines, with pytest.
+    """Run the tests of pipelines with pytest.
 
-    For a folder, all that are in it. For a file, those in the file itself and in test_NAME.py or
-    NAME_test.py beside it.
+    For a folder, all tests in it. For a file, those in the file itself and in test_NAME.py or
+    NAME_test.py next to it.
     """
     before = common_options(ctx)
     wordy = verbose or before.verbose

@@ -1,4 +1,4 @@
-"""Compacts the Parquet tables of pipelines, with a Spark that is started for it."""
+"""Compacts the Parquet tables of pipelines, with a Spark started for it."""
 
 from pyspark.errors import PySparkException
 
@@ -18,7 +18,7 @@ def compact_tables(
     target_bytes: int,
     as_json: bool,
 ) -> None:
-    """Compact what there is, and print what has changed."""
+    """Compact the tables, and print what changed."""
     folders = [each.sink.parquet_folder for each in pipelines]
     there = dict.fromkeys(each for each in folders if each is not None)
     if not there:
@@ -40,4 +40,4 @@ def compact_tables(
         rows = [(t, c.partition, c.files_before, c.files_after, c.rows) for t, c in done]
         print_table(("table", "partition", "files before", "after", "rows"), rows)
     else:
-        say("there is nothing to compact")
+        say("nothing to compact")

@@ -1,4 +1,4 @@
-"""Runs pipelines in the foreground: Spark is started, looked after, and ended in good order."""
+"""Runs pipelines in the foreground: starts Spark, watches the queries, and shuts down cleanly."""
 
 import signal
 import time
@@ -35,7 +35,7 @@ class RunOptions:
 
 
 class Interruption:
-    """Notes the first signal, for an end in good order; another one ends at once."""
+    """Notes the first signal, for a clean shutdown; a second one ends at once."""
 
     def __init__(self) -> None:
         self.exit_code: int | None = None
@@ -51,16 +51,16 @@ class Interruption:
 
 
 def run_pipelines(pipelines: list[Pipeline], options: RunOptions) -> int:
-    """Run until they are done or somebody says stop; returns the exit code."""
+    """Run until they are done or a signal arrives; returns the exit code."""
     check_before_start(pipelines, options.bootstrap, options.spark.folder, once=options.once)
     needed = session_conf(pipelines)
     spark = start_spark(replace(options.spark, conf={**needed, **options.spark.conf}))
-    interruption = Interruption()  # Spark has handlers of its own, which would end it in the middle
+    interruption = Interruption()  # Spark's own handlers would end it at once
     try:
         return _run(spark, pipelines, options, interruption)
     except (Py4JError, ConnectionError, SparkGone) as error:
         if interruption.exit_code is not None:
-            return interruption.exit_code  # what has told us to end has told Spark too
+            return interruption.exit_code  # the signal reached Spark too
         raise CommandError(f"{SparkGone.MESSAGE} (see {options.spark.log})") from error
     finally:
         with options.spark.errors_in_file(), suppress(Py4JError, ConnectionError):
@@ -82,7 +82,7 @@ def _run(
         max_restarts=options.max_restarts,
     )
     ui = spark.sparkContext.uiWebUrl
-    say(f"Spark's own view of it: {ui}" if ui else "Spark has no web page of its own")
+    say(f"Spark UI: {ui}" if ui else "Spark UI is disabled")
     with view_for(as_json=options.as_json) as view:
         with run:
             while not run.is_over and interruption.exit_code is None:

@@ -1,4 +1,4 @@
-"""The Spark that a command starts, with what it says in files and not on the terminal."""
+"""The Spark that a command starts, with its output in files and not on the terminal."""
 
 import os
 import sys
@@ -26,10 +26,10 @@ _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 @dataclass(frozen=True)
 class SparkOptions:
-    """Which Spark to start, and where its words go; by default one for a moment's work."""
+    """Which Spark to start, and where its logs go; by default one for a short task."""
 
     path: Path
-    """The definitions, beside which its files are, unless `checkpoints` says otherwise."""
+    """The definitions; its files are next to them, unless `checkpoints` is set."""
     log_name: str
     checkpoints: str | None = None
     master: str = "local[*]"
@@ -77,7 +77,7 @@ class SparkOptions:
 
 
 def check_writable(options: SparkOptions) -> None:
-    """Raise if nothing can be kept where the user wants it."""
+    """Raise if the checkpoint directory is not writable."""
     folder = options.folder.folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -91,7 +91,7 @@ def check_writable(options: SparkOptions) -> None:
 
 
 def start_spark(options: SparkOptions) -> SparkSession:
-    """The session for all pipelines, which is started when it is first asked for."""
+    """The session for all pipelines, started on first use."""
     check_writable(options)
     if SparkSession.getActiveSession() is None:
         say(f"starting Spark on {options.master} (its log: {options.log})")

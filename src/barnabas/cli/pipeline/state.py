@@ -1,4 +1,4 @@
-"""Prints the state of a pipeline, read from its checkpoint by a Spark of its own."""
+"""Prints the state of a pipeline, which a separate Spark reads from its checkpoint."""
 
 import json
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ class StateOptions:
 
 
 def print_state(options: StateOptions) -> None:
-    """Print rows of it, as a table or as JSON."""
+    """Print its rows, as a table or as JSON."""
     checkpoint = _checkpoint(options)
     if local_path(checkpoint) is not None:  # a wrong name is found before Spark starts
         table_named(state_tables(None, checkpoint), checkpoint, options.table)
@@ -74,7 +74,7 @@ def print_state(options: StateOptions) -> None:
     else:
         print_table(columns, [tuple(_cell(each) for each in row.values()) for row in shown])
     if len(found) > options.limit:
-        say(f"there are more than {options.limit} rows: see them with --limit, or fewer by --where")
+        say(f"more than {options.limit} rows: raise --limit, or filter with --where")
 
 
 def _checkpoint(options: StateOptions) -> str:
@@ -82,10 +82,10 @@ def _checkpoint(options: StateOptions) -> str:
         raise UsageError(f"{options.path} does not exist")
     folder = RunFolder.of(options.path, options.checkpoints)
     if folder.has_checkpoint(options.name) is False:
-        known = ", ".join(folder.names()) or "none has"
+        known = ", ".join(folder.names()) or "none"
         raise CommandError(
-            f"there is no checkpoint of {options.name} in {folder.folder}: it has not run, or has "
-            f"none, as those that print to the console. Those that have run: {known}"
+            f"no checkpoint of {options.name} in {folder.folder}: it has not run, or it writes to "
+            f"the console and keeps none. Pipelines that have run: {known}"
         )
     return folder.checkpoint_of(options.name)
 

@@ -1,4 +1,4 @@
-"""Which of the pipelines that have run somebody asks about; definitions are not read for it."""
+"""Statuses chosen by name and version; definitions are not read for it."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

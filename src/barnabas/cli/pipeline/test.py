@@ -15,15 +15,15 @@ _END_TIMEOUT_S = 10
 def run_with_pytest(path: Path, keyword: str | None, *, verbose: bool) -> int:
     """Run them with pytest; returns its exit code.
 
-    It has a process of its own: in this one it would complain that what is loaded already can't be
-    prepared for its assertions any more.
+    It runs in a separate process: in this one, pytest could not rewrite the assertions of modules
+    that are already loaded.
     """
     if find_spec("pytest") is None:
-        raise CommandError("tests of pipelines are run by pytest: pip install pytest")
+        raise CommandError("pipeline tests need pytest: pip install pytest")
     files = tests_of(path)
     if not files:
         raise CommandError(
-            f"there are no tests of {path}: write some into test_{path.stem}.py beside it "
+            f"no tests of {path}: write some in test_{path.stem}.py next to it "
             "(docs/pipelines.md shows how)"
         )
     arguments = [*map(str, files), "--import-mode=prepend"]

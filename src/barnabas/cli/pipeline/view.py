@@ -1,4 +1,4 @@
-"""What `barnabas pipeline` shows: a table that lives on a terminal, lines elsewhere, or JSON."""
+"""What `barnabas pipeline` shows: a live table on a terminal, lines elsewhere, or JSON."""
 
 import sys
 import time
@@ -19,7 +19,7 @@ _STATE_STYLES = {"running": "green", "done": "green", "waiting": "yellow", "stop
 
 
 class View(Protocol):
-    """Something to look at while pipelines run."""
+    """Shows pipelines while they run."""
 
     def __enter__(self) -> Self: ...
 
@@ -31,11 +31,11 @@ class View(Protocol):
     ) -> None: ...
 
     def show(self, statuses: Sequence[Status], *, is_last: bool = False) -> None:
-        """How they are now; called several times a second."""
+        """Show their current statuses; called several times a second."""
 
 
 def view_for(*, as_json: bool) -> View:
-    """What suits where the output goes."""
+    """The view for this output."""
     if as_json:
         return JsonView()
     return LiveView() if sys.stdout.isatty() else LinesView()
@@ -129,7 +129,7 @@ class LinesView:
 
 
 def line_of(status: Status) -> str:
-    """What there is to say of a pipeline, in a line."""
+    """The status of a pipeline in one line."""
     parts = [status["pipeline"], status["state"]]
     if status["batch"] is not None:
         parts += [
@@ -149,11 +149,11 @@ def line_of(status: Status) -> str:
 
 
 def _problem(status: Status) -> str:
-    """What is wrong, and what comes of it."""
+    """The error, and when the pipeline is restarted."""
     if status["next_start"] is None or status["state"] != "waiting":
         return f"error: {status['error']}"
     wait_s = max(status["next_start"] - time.time(), 0)
-    return f"error (again in {wait_s:.0f} s): {status['error']}"
+    return f"error (restart in {wait_s:.0f} s): {status['error']}"
 
 
 class JsonView:
@@ -186,7 +186,7 @@ class JsonView:
 
 
 def print_statuses(statuses: Sequence[Status], *, as_json: bool) -> None:
-    """What is known of pipelines that run or have run."""
+    """Print statuses of pipelines that run or have run."""
     if as_json:
         print_json(statuses)
         return

@@ -1,6 +1,6 @@
 """Options whose name begins with `kafka.`: settings of the client, by Kafka's names.
 
-Some are honoured; others tune what this client does not have, and are passed over so that jobs run
+Some are honoured; others tune what this client does not have, and are ignored so that jobs run
 as they are. Refused are those that contradict how Spark works, those of encrypted or authenticated
 connections, which cannot be made, and names that Kafka's clients do not know.
 """

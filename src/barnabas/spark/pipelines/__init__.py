@@ -1,4 +1,4 @@
-"""Pipelines: streams that are processed for as long as they are there.
+"""Pipelines: streams that are processed continuously.
 
     from barnabas.spark.pipelines import from_topic, pipeline, to_topic
 
@@ -9,8 +9,8 @@
     def views_per_minute(views):
         ...
 
-A pipeline is a function of DataFrames, with its sources and its sink said beside it, or a query in
-a `.sql` file. `barnabas pipeline run` runs them (docs/pipelines.md), `barnabas.spark.testing` tests
+A pipeline is a function of DataFrames, decorated with its sources and its sink, or a query in a
+`.sql` file. `barnabas pipeline run` runs them (docs/pipelines.md), `barnabas.spark.testing` tests
 them without a broker.
 """
 

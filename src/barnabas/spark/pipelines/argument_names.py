@@ -24,7 +24,7 @@ _SOMEWHERE = {"kafka.bootstrap.servers": "localhost:9092"}
 def read_options(
     function: Callable[..., object], topic: str, starting_offsets: str, given: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Options for a stream of a topic that a function was given beside its own arguments."""
+    """Options for a stream of a topic, from a function's further arguments."""
     options = _known(function, READ_OPTIONS.values(), given)
     stream_options(
         {**_SOMEWHERE, "subscribe": topic, "startingOffsets": starting_offsets, **options}
@@ -84,7 +84,7 @@ def _known(
     for name in options:
         if name.lower() not in lower and not name.lower().startswith(PREFIX):
             _refuse_if_like(name, [*_arguments(function), *names], _PERHAPS_MEANT)
-            raise InvalidArgument(f"{name}: there is no such argument, and no such option")
+            raise InvalidArgument(f"unknown argument or option {name!r}")
     return options
 
 

@@ -31,7 +31,7 @@ exec {java} "$@"
 
 
 class NoJava(Exception):  # noqa: N818 - its name says what is wrong
-    """There is no Java that Spark could run in."""
+    """No Java that Spark can run in was found."""
 
 
 def java_home() -> Path:
@@ -47,8 +47,8 @@ def java_home() -> Path:
         return _wrapped(carried)
     seen = f", but found {', '.join(passed_over)}" if passed_over else " and found none"
     raise NoJava(
-        f"Spark needs Java {OLDEST} or newer{seen}: pip install 'barnabas[spark]' brings one "
-        "along, or set JAVA_HOME to one that is installed"
+        f"Spark needs Java {OLDEST} or newer{seen}: pip install 'barnabas[spark]' includes one, "
+        "or set JAVA_HOME to one that is installed"
     )
 
 
@@ -62,7 +62,7 @@ def _installed() -> Iterator[Path]:
 
 
 def _version_of(java: Path) -> int:
-    """The major version; 0 if this is no Java that runs."""
+    """The major version; 0 if it does not run."""
     try:
         said = subprocess.run(  # noqa: S603 - what the user has installed
             [java, "-version"],

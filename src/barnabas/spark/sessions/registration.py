@@ -22,7 +22,7 @@ def register(spark: SparkSession, name: str = "barnabas") -> None:
     """
     format_name, cores = INSTEAD if name.lower() == TAKEN else name, _cores(spark)
 
-    # A class of its own for each name, which travels to Spark's workers by value.
+    # One class for each name, which is sent to Spark's workers by value.
     class Registered(BarnabasDataSource):
         parallelism = cores
 
@@ -37,7 +37,7 @@ def register(spark: SparkSession, name: str = "barnabas") -> None:
 
 
 def _cores(spark: SparkSession) -> int | None:
-    """How many tasks run at once; None if nobody knows.
+    """How many tasks run at once; None if that is not known.
 
     A cluster's executors come and go, and are not even there yet when a session begins. A session
     that is remote does not tell.

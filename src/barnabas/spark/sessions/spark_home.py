@@ -1,7 +1,7 @@
 """A SPARK_HOME without the packed copy of PySpark.
 
-Spark puts `python/lib/pyspark.zip` first on the path of its workers, and whatever Python imports
-from a zip file it compiles anew, in every process: seconds until the first row. On this machine the
+Spark puts `python/lib/pyspark.zip` first on the path of its workers, and what Python imports
+from a zip file is compiled again in every process, which takes seconds. On this machine the
 installed package does as well.
 """
 

@@ -6,7 +6,7 @@
     topic       string                        required, unless the option topic is given
     partition   int
 
-Other columns are passed over, as Spark's sink does: what was read from a topic can be written.
+Other columns are ignored, as Spark's sink does: what was read from a topic can be written.
 """
 
 from pyspark.sql.types import (
@@ -47,15 +47,13 @@ def written_columns(schema: StructType, topic: str | None) -> list[str]:
         if field.dataType.simpleString() not in {each.simpleString() for each in allowed}:
             wanted = " or ".join(each.simpleString() for each in allowed)
             raise InvalidArgument(
-                f"column {field.name!r} is {field.dataType.simpleString()}, and has to be {wanted}"
+                f"column {field.name!r} is {field.dataType.simpleString()}, expected {wanted}"
             )
         if field.name in written:
-            raise InvalidArgument(f"there are several columns {field.name!r}")
+            raise InvalidArgument(f"several columns are called {field.name!r}")
         written.append(field.name)
     if columns.VALUE not in written:
-        raise InvalidArgument(f"no column {columns.VALUE!r}: it holds what is written")
+        raise InvalidArgument(f"no column {columns.VALUE!r}, which is the value of the record")
     if topic is None and columns.TOPIC not in written:
-        raise InvalidArgument(
-            "which topic? Set the option topic, or give the rows a column of that name"
-        )
+        raise InvalidArgument("no topic: set the option topic, or add a column of that name")
     return written

@@ -11,11 +11,11 @@ all are, no later batch is begun. So one record is enough.
 
 A change is made in a transaction, under a transactional id of the query. Whoever begins to change
 something thereby shuts out all who had begun before, and then reads how things stand: of two that
-change something at the same time one fails, and nobody overwrites what he has not seen.
+change something at the same time one fails, and none overwrites what it has not seen.
 
-Who changes something reads to the end of the log, not only as far as the oldest transaction that is
+A change reads to the end of the log, not only as far as the oldest transaction that is
 open: behind it there may be changes of this query. If another query's change hangs, it is waited
-for. Who only looks does not wait: a run that sees its own claim has seen all that came before.
+for. A read does not wait: a run that sees its own claim has seen all that came before.
 """
 
 import json
@@ -38,7 +38,7 @@ from barnabas.records.murmur2 import partition_for_key
 
 TOPIC = "__barnabas_spark_commits"
 PREFIX = "barnabas-spark-"
-"""Transactional ids begin with it, and go on with the query's id."""
+"""Prefix of transactional ids; the query's id follows."""
 
 NO_BATCH = -1
 

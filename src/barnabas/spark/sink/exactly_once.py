@@ -55,7 +55,7 @@ _CLAIM_TIMEOUT_S = 60.0
 
 
 class RunSuperseded(BarnabasError):  # noqa: N818 - its name says what is wrong
-    """The query was started again elsewhere, and this run of it must not go on."""
+    """The query was started again elsewhere, and this run of it must stop."""
 
 
 class DecidedAndLost(BarnabasError):  # noqa: N818 - its name says what is wrong
@@ -138,7 +138,7 @@ def is_decided(state: QueryState | None, task: Task) -> bool:
         raise CheckpointTooOld(
             f"query {task.query_id} is at batch {task.batch_id}, and batch {state.batch} of it was "
             "committed already: its checkpoint is older than what was written. Start a new query "
-            "with a checkpoint of its own, from the offsets that you want"
+            "with a new checkpoint, from the offsets that you want"
         )
     return True
 
@@ -179,7 +179,7 @@ async def abort_batch(cluster: ClusterClient, written: list[Written]) -> None:
         return
     task = written[0].task
     log = CommitLog(cluster, task.query_id, _latest(written))
-    # To change nothing still shuts out whoever may be deciding, and settles what is uncertain.
+    # An empty change still fences a run that may be deciding, and settles what is uncertain.
     state = await log.change(lambda _: None)
     decided = () if state is None else state.transactions
     await _roll_back(cluster, (each for each in prepared if each not in decided))
@@ -243,7 +243,7 @@ async def _roll_back(cluster: ClusterClient, prepared: Iterable[PreparedTransact
 
 
 async def _sweep(cluster: ClusterClient, query_id: str) -> None:
-    """Roll back what attempts have left open that nobody chose."""
+    """Roll back what attempts left open and Spark did not choose."""
     of_task = re.compile(re.escape(f"{PREFIX}{query_id}-") + r"\d+-\d+")
     for each in await list_transactions(cluster, states=["Ongoing"]):
         if of_task.fullmatch(each.transactional_id):

@@ -49,9 +49,9 @@ def sink_options(given: Mapping[str, str], *, streaming: bool) -> SinkOptions:
     exactly_once = guarantee == _EXACTLY_ONCE
     if exactly_once and not streaming:
         raise InvalidArgument(
-            f"deliveryGuarantee={_EXACTLY_ONCE} is for streams: nobody finishes a batch write that "
-            "was interrupted. A stream with trigger(availableNow=True) writes what there is, and "
-            "goes on where it was when it is started again"
+            f"deliveryGuarantee={_EXACTLY_ONCE} is for streams: an interrupted batch write can't "
+            "be finished. A stream with trigger(availableNow=True) writes what there is, and "
+            "continues from its checkpoint when it is restarted"
         )
     if exactly_once and (producer.acks != ACKS_ALL or producer.idempotent is False):
         raise InvalidArgument(

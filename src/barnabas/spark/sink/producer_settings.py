@@ -37,8 +37,8 @@ _KNOWN = KnownSettings(
     refused={
         "key.serializer": "keys are strings or bytes: cast or encode the column",
         "value.serializer": "values are strings or bytes: cast or encode the column",
-        "transactional.id": "every task has one of its own, with deliveryGuarantee exactly-once",
-        "interceptor.classes": "there is no Java client here that could have them",
+        "transactional.id": "with deliveryGuarantee=exactly-once, every task gets one",
+        "interceptor.classes": "interceptors are Java classes, and this is not a Java client",
         "partitioner.class": "give the rows a column partition",
     },
 )

@@ -59,7 +59,7 @@ async def _begin(producer: RecordProducer, timeout_ms: int | None) -> ProducerTr
             raise
         raise InvalidArgument(
             f"{error}. Or set the option kafka.transaction.timeout.ms: then a batch may be lost, "
-            "and that is told, if the query fails while it commits and stays away for longer"
+            "which raises an error, if the query fails while it commits and stays down for longer"
         ) from error
     transaction = producer.transaction()
     transaction.begin()
@@ -67,7 +67,7 @@ async def _begin(producer: RecordProducer, timeout_ms: int | None) -> ProducerTr
 
 
 def _claimed(connection: ClusterConnection, task: Task) -> Reading:
-    """How the query stood when this run claimed it: nobody else can change it meanwhile."""
+    """How the query stood when this run claimed it: no other run can change it meanwhile."""
     key = (os.getpid(), task.query_id)
     run_id, known = _claims.get(key, ("", NOTHING_READ))
     if run_id != task.run_id:

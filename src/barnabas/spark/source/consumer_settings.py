@@ -38,7 +38,7 @@ _KNOWN = KnownSettings(
         "key.deserializer": "keys are bytes: cast or decode the column",
         "value.deserializer": "values are bytes: cast or decode the column",
         "enable.auto.commit": "Spark's checkpoint holds the progress; groupId shows it to others",
-        "interceptor.classes": "there is no Java client here that could have them",
+        "interceptor.classes": "interceptors are Java classes, and this is not a Java client",
     },
 )
 

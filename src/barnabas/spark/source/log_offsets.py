@@ -57,8 +57,8 @@ async def resolve(
     ahead = [each for each, offset in found.items() if offset == NOT_FOUND]
     if ahead and not may_lie_ahead:
         raise InvalidArgument(
-            f"{positions.option}: {', '.join(map(str, sorted(ahead)))} has no record that young; "
-            "startingOffsetsByTimestampStrategy=latest begins at its end"
+            f"{positions.option}: {', '.join(map(str, sorted(ahead)))} has no record that new; "
+            "startingOffsetsByTimestampStrategy=latest starts at its end"
         )
     return found | await latest(cluster, ahead, isolation)
 
@@ -70,9 +70,9 @@ def _for_each(
         return dict.fromkeys(partitions, positions.every)
     if positions.each.keys() != set(partitions):
         raise InvalidArgument(
-            f"{positions.option} has to name just the partitions that are read, "
+            f"{positions.option} must name exactly the partitions that are read, "
             f"{json_of(dict.fromkeys(partitions, EARLIEST))} (-2 is the earliest offset, -1 the "
-            f"latest), and names {json_of(positions.each)}"
+            f"latest), not {json_of(positions.each)}"
         )
     return positions.each
 

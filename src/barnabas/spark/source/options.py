@@ -145,7 +145,7 @@ class _Options:
         if text is None:
             return None
         if not text.strip().isdigit() or int(text) < 1:
-            raise InvalidArgument(f"{name} is a number from 1 on, not {text!r}")
+            raise InvalidArgument(f"{name} is a number of at least 1, not {text!r}")
         return int(text)
 
     def flag(self, name: str, default: bool) -> bool:
@@ -178,7 +178,7 @@ def _source(options: _Options, starting: Positions) -> SourceOptions:
 def _subscription(options: _Options) -> Subscription:
     names, pattern, assign = map(options.get, ("subscribe", "subscribePattern", "assign"))
     if [names, pattern, assign].count(None) != 2:
-        raise InvalidArgument("say what to read by one of subscribe, subscribePattern and assign")
+        raise InvalidArgument("set one of subscribe, subscribePattern and assign")
     if names is not None:
         topics = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
         if not topics:
@@ -188,7 +188,9 @@ def _subscription(options: _Options) -> Subscription:
         try:
             re.compile(pattern)
         except re.error as error:
-            raise InvalidArgument(f"subscribePattern is no regular expression: {error}") from None
+            raise InvalidArgument(
+                f"subscribePattern is not a regular expression: {error}"
+            ) from None
         return Pattern(pattern)
     assert assign is not None
     return Assigned(tuple(parse_partitions("assign", assign)))

@@ -92,8 +92,8 @@ def offsets_of(what: str, topics: Mapping[str, object]) -> Offsets:
                 found[TopicPartition(topic, int(partition))] = int(offset)
             except (TypeError, ValueError):
                 raise InvalidArgument(
-                    f"{what}: {partition!r}: {offset!r} of topic {topic} is no partition with a "
-                    "number"
+                    f"{what}: topic {topic}: expected a partition and offset, got {partition!r}: "
+                    f"{offset!r}"
                 ) from None
     return found
 

@@ -55,14 +55,14 @@ def check_schema(schema: StructType) -> None:
     for field in schema.fields:
         of_type = _TYPES.get(field.name)
         if of_type is None:
-            raise InvalidArgument(f"no column {field.name!r}: there are {', '.join(_TYPES)}")
+            raise InvalidArgument(f"unknown column {field.name!r}; use {', '.join(_TYPES)}")
         if not _is_same(field.dataType, of_type):
             raise InvalidArgument(
                 f"column {field.name!r} is {of_type.simpleString()}, not "
                 f"{field.dataType.simpleString()}: cast it in the query"
             )
     if not schema.fields:
-        raise InvalidArgument(f"a schema names at least one column of {', '.join(_TYPES)}")
+        raise InvalidArgument(f"the schema is empty; use columns of {', '.join(_TYPES)}")
 
 
 def _is_same(one: DataType, other: DataType) -> bool:

@@ -1,11 +1,11 @@
 """`spark.readStream`: what comes, in micro-batches.
 
-Spark keeps one of these for as long as a query runs, in a process of its own, and asks it again and
-again how far the next micro-batch goes; tasks use copies of it.
+Spark keeps one of these in a separate process for as long as a query runs, and asks it where each
+micro-batch ends; tasks use copies of it.
 
 Topics and partitions that appear are read from their beginning. Records that are gone before they
-were read are reported (failOnDataLoss), and so is a topic that was deleted and made anew: its id is
-another one, and where that is passed over it is read from its beginning.
+were read are reported (failOnDataLoss), and so is a topic that was deleted and created again, which
+has another id: with failOnDataLoss=false it is read from its beginning.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
@@ -60,7 +60,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._batch_began: float | None = None
         self._progress: GroupProgress | None = None
 
-    # -- how far -------------------------------------------------------------------------------
+    # -- offsets -------------------------------------------------------------------------------
 
     def initialOffset(self) -> Json:  # noqa: N802 - Spark's
         return self._ask(self._initial).json()
@@ -168,35 +168,35 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         gone = reached.offsets.keys() - last.offsets.keys()
         if gone and self._last_of_trigger is None:
             report_loss(f"{', '.join(map(str, sorted(gone)))} is gone: was it deleted?", fail=fail)
-        anew = _made_anew(reached, last)
-        for topic in sorted(anew):
+        recreated = _recreated(reached, last)
+        for topic in sorted(recreated):
             read = {
                 str(each.partition): offset
                 for each, offset in sorted(reached.offsets.items())
                 if each.topic == topic
             }
             report_loss(
-                f"topic {topic} was deleted and made anew since it was read up to {read}: what "
-                "the old one held behind that is lost, and the new one is to be read from its "
+                f"topic {topic} was deleted and created again since it was read up to {read}: "
+                "later records of the old topic are lost, and the new one is read from its "
                 "beginning",
                 fail=fail,
             )
         for each in reached.offsets.keys() & last.offsets.keys():
             before, now = reached.offsets[each], last.offsets[each]
-            if now < before and each.topic not in anew:
+            if now < before and each.topic not in recreated:
                 report_loss(
                     f"partition {each} was read up to offset {before} and now ends at {now}: its "
-                    "log was cut",
+                    "log was truncated",
                     fail=fail,
                 )
 
     def _starts(self, reached: StreamPosition, last: StreamPosition) -> Offsets:
-        """Where reading begins that goes up to `last`: what is new has a beginning of its own."""
-        anew = _made_anew(reached, last)
+        """Where a read up to `last` starts; new partitions start at their first offset."""
+        recreated = _recreated(reached, last)
         known = {
             each: offset
             for each, offset in reached.offsets.items()
-            if each in last.offsets and each.topic not in anew
+            if each in last.offsets and each.topic not in recreated
         }
         new = {
             (each, last.topic_id(each.topic)): each for each in last.offsets if each not in known
@@ -214,7 +214,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for each, offset in sorted(firsts.items()):
             if offset:
                 report_loss(
-                    f"partition {each} is new here, and its first {offset} offsets are gone",
+                    f"partition {each} is new, and its first {offset} offsets are gone",
                     fail=self._source.fail_on_data_loss,
                 )
 
@@ -247,10 +247,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return connect(self._source.consumer.connection).ask(question)
 
 
-def _made_anew(reached: StreamPosition, last: StreamPosition) -> set[str]:
-    """Topics of the same name as those that were read, and others nevertheless.
+def _recreated(reached: StreamPosition, last: StreamPosition) -> set[str]:
+    """Topics that have the name of a topic that was read, and are not the same topic.
 
-    If it is not known which one was read, one that is shorter is taken for another.
+    Where the id of the topic that was read is not known, a shorter log counts as another topic.
     """
     by_id = {
         topic

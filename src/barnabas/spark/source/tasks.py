@@ -16,7 +16,7 @@ MIN_TASK_RECORDS = 2_000
 """Fewer are not worth a task, unless the user thinks otherwise (minPartitions)."""
 
 USUAL_TASK_RECORDS = 250_000
-"""A part of a second: the task of a cluster of which nobody knows how many it runs at once."""
+"""A part of a second: for a cluster of which the parallelism is not known."""
 
 MAX_TASK_RECORDS = 10_000_000
 """What a task that fails has to do again is bounded."""

@@ -78,7 +78,7 @@ class FedRecords:
 
 
 class FedTopic(DataSource):
-    """What was fed to a topic, looked up by every batch anew, as Spark's own files are not."""
+    """What was fed to a topic; unlike Spark's file source, every batch lists the files again."""
 
     @classmethod
     def name(cls) -> str:

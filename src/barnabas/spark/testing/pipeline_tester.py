@@ -134,8 +134,8 @@ def running(
     """
     if pipeline.takes_session and not pipeline.sources:
         raise InvalidArgument(
-            f"pipeline {pipeline.name} reads by itself: what it is to be fed with has to be among "
-            "its sources"
+            f"pipeline {pipeline.name} reads with the session: to feed it, make what it reads a "
+            "source"
         )
     folder = Path(tempfile.mkdtemp(prefix=f"barnabas-{secrets.token_hex(4)}-"))
     try:

@@ -87,7 +87,7 @@ class SteppedQuery:
             if error is not None:
                 raise error
             if time.monotonic() > deadline:
-                raise PipelineError(f"the pipeline did not get on for {_TIMEOUT_S:.0f} s")
+                raise PipelineError(f"the pipeline made no progress for {_TIMEOUT_S:.0f} s")
             time.sleep(_POLL_S)
 
     def _last_batch(self) -> int:

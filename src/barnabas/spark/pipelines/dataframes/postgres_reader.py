@@ -1,4 +1,4 @@
-"""A table or query of PostgreSQL as a DataFrame that is no stream."""
+"""A table or query of PostgreSQL as a DataFrame."""
 
 from typing import TYPE_CHECKING
 

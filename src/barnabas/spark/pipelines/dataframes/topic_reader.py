@@ -1,4 +1,4 @@
-"""Topics as columns in any program of Spark's, without a pipeline around it."""
+"""Topics as DataFrames, in Spark programs that are not pipelines."""
 
 from typing import Any
 

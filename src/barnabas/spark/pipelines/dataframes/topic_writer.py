@@ -1,4 +1,4 @@
-"""Any DataFrame to a topic, in programs of Spark's that are no pipelines."""
+"""Writes any DataFrame to a topic, in Spark programs that are not pipelines."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,13 +17,13 @@ def write_topic(
     bootstrap_servers: str = "localhost:9092",
     **options: Any,
 ) -> None:
-    """Write the rows of a table, of files, of whatever is no stream, as `to_topic` does.
+    """Write the rows of a table, of files, of anything that is not a stream, as `to_topic` does.
 
-    It is at least once: nobody finishes a batch that was interrupted. What has to be exactly once
-    is a pipeline, which `barnabas pipeline run --once` runs as a batch.
+    It is at least once, because an interrupted batch can't be finished. For exactly once, define a
+    pipeline, and run it with `barnabas pipeline run --once`.
     """
     if rows.isStreaming:
-        raise InvalidArgument("write_topic is for what is no stream: to_topic is the sink of one")
+        raise InvalidArgument("write_topic can't write a stream: use to_topic in a pipeline")
     sink = to_topic(topic, key=key, **options)
     writer = sink.records(rows).write.format("barnabas").options(**sink.options)
     writer = writer.option("kafka.bootstrap.servers", bootstrap_servers).option("topic", topic)

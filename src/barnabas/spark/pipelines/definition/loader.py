@@ -25,11 +25,11 @@ _NO_SESSION = "SESSION_OR_CONTEXT_NOT_EXISTS"
 def load(path: str | Path, start_spark: Callable[[], object] = session) -> dict[str, Pipeline]:
     """The pipelines of a `.py` or `.sql` file, or of a folder and the folders in it, by name.
 
-    Nothing of it needs Spark, unless a file uses it while it is imported, as for a function of
-    columns at its top: then it is started. Python files are imported with their folder on the path,
-    so they can import each other. Tests (`test_*.py`, `*_test.py`, `conftest.py`), whatever begins
-    with a dot or an underscore, and in a folder what does not speak of pipelines, are passed over.
-    Paths that a definition has are relative to the folder of its file.
+    This needs no Spark, unless a file uses columns at its top, such as `F.window(...)`: then it is
+    started. Python files are imported with their folder on the path, so they can import each other.
+    Skipped are tests (`test_*.py`, `*_test.py`, `conftest.py`), names that start with a dot or an
+    underscore, and, in a folder, files that do not mention pipelines. Paths in a definition are
+    relative to the folder of its file.
     """
     found: dict[str, Pipeline] = {}
     for file in definition_files(Path(path)):
@@ -41,7 +41,7 @@ def load(path: str | Path, start_spark: Callable[[], object] = session) -> dict[
     _send_by_value(Path(path))
     if not found:
         raise InvalidArgument(
-            f"there is no pipeline in {path}: define one with @pipeline(...) in a .py file, or in "
+            f"no pipeline in {path}: define one with @pipeline(...) in a .py file, or in "
             "a .sql file"
         )
     return found
@@ -139,7 +139,7 @@ def _import(file: Path) -> ModuleType:
 
 
 def _send_by_value(path: Path) -> None:
-    """Let what is defined beside the pipelines travel to Spark's workers, which can't import it."""
+    """Send modules next to the pipelines to Spark's workers, which can't import them."""
     folder = (path if path.is_dir() else path.parent).resolve()
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)

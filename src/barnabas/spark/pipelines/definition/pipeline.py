@@ -1,7 +1,7 @@
 """What a pipeline is: inputs by name, a function of them, and where its rows go.
 
 The function is pure: DataFrames in, a DataFrame out. Nothing runs when it is defined, and the same
-definition runs on brokers (`running`) and on rows of a test (`barnabas.spark.testing`).
+definition runs on brokers (`PipelineRun`) and on rows of a test (`barnabas.spark.testing`).
 """
 
 import inspect
@@ -29,7 +29,7 @@ _SESSION = "spark"
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A definition; as a function it is the one that it was made of."""
+    """A definition. Called, it calls the function that it was made from."""
 
     name: str
     transform: Callable[..., DataFrame]
@@ -46,8 +46,9 @@ class Pipeline:
             raise InvalidArgument(f"pipeline {self.name!r}: use letters, digits, . _ and - only")
         if self.trigger is not None and not is_period(self.trigger):
             raise InvalidArgument(
-                f'pipeline {self.name}: trigger is a time as "10 seconds", not "{self.trigger}"; '
-                "what processes what there is and ends is `barnabas pipeline run --once`"
+                f'pipeline {self.name}: trigger is an interval as "10 seconds", not '
+                f'"{self.trigger}"; to process what there is and exit, use '
+                "`barnabas pipeline run --once`"
             )
         if self.output_mode not in self.sink.modes:
             known = " or ".join(f'"{each}"' for each in self.sink.modes)
@@ -94,9 +95,9 @@ def pipeline(
 ) -> Callable[[Callable[..., DataFrame]], Pipeline]:
     """Make a pipeline of a function whose parameters are the sources, by their names.
 
-    A parameter `spark` gets the session, for whoever reads by other means. `trigger` is how often
-    a micro-batch begins, as `"10 seconds"`: without it, as soon as there is something to do.
-    `conf` are settings of Spark for this pipeline alone.
+    A parameter `spark` gets the session, to read anything else with it. `trigger` is how often a
+    micro-batch starts, as in `"10 seconds"`; without it, as soon as there is something to do.
+    `conf` are Spark settings for this pipeline only.
     """
     given = dict(sources or {})
 
@@ -106,7 +107,7 @@ def pipeline(
         called = name or function.__name__
         if wanted != given.keys():
             raise InvalidArgument(
-                f"pipeline {called}: the function's parameters {sorted(wanted)} have to be its "
+                f"pipeline {called}: the function's parameters {sorted(wanted)} must match its "
                 f"sources {sorted(given)}"
             )
         code = inspect.unwrap(function).__code__
@@ -130,9 +131,7 @@ def check_output_mode(text: str) -> OutputMode:
     for mode in OUTPUT_MODES:
         if text == mode:
             return mode
-    raise InvalidArgument(
-        f"output mode {text!r} is unknown: it is one of {', '.join(OUTPUT_MODES)}"
-    )
+    raise InvalidArgument(f"unknown output mode {text!r}; use {', '.join(OUTPUT_MODES)}")
 
 
 def _text(value: str | int | bool) -> str:

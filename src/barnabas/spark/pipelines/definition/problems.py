@@ -1,6 +1,6 @@
-"""What is wrong with definitions and can be seen without Spark, all of it at once.
+"""Mistakes in definitions that can be found without Spark, all of them at once.
 
-Spark takes seconds to start; who has made three mistakes should not have to wait three times.
+Spark takes seconds to start; three mistakes should not take three starts.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +14,7 @@ from barnabas.spark.pipelines.errors.user_code import PipelineError
 
 
 def load_all(path: Path, start_spark: Callable[[], object]) -> dict[str, Pipeline]:
-    """The pipelines of a path; raises what is wrong with any of its files, not only the first."""
+    """The pipelines of a path; raises the mistakes of all files, not only of the first."""
     try:
         return load(path, start_spark)
     except (InvalidArgument, PipelineError) as first:
@@ -32,7 +32,7 @@ def load_all(path: Path, start_spark: Callable[[], object]) -> dict[str, Pipelin
 
 
 def check_definitions(pipelines: Iterable[Pipeline]) -> None:
-    """Raise what Spark would refuse later, as far as that is seen without it."""
+    """Raise mistakes that Spark would refuse later, as far as they show without it."""
     raise_all([each for defined in pipelines for each in _problems_of(defined)])
 
 
@@ -50,8 +50,8 @@ def _problems_of(defined: Pipeline) -> Iterator[BarnabasError]:
 
 
 def _is_about(file: Path, error: BarnabasError) -> bool:
-    """A file that defines nothing is no mistake where others do."""
-    return not str(error).startswith(f"there is no pipeline in {file}")
+    """Whether it is a mistake in this file: in a folder, some files may define nothing."""
+    return not str(error).startswith(f"no pipeline in {file}")
 
 
 def _may_read_more(defined: Pipeline) -> bool:

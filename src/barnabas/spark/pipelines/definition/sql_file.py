@@ -7,9 +7,9 @@
     SELECT page, window.start AS minute, count(*) AS views
     FROM views GROUP BY page, window(at, '1 minute')
 
-A line that is set in goes on with what the line before has begun; other comments are comments, but
-for those that look like a misspelt one of these, which are refused. The
-pipeline's name is that of the file, if `-- pipeline: name` does not give it another. Sources and
+An indented line continues the one before. Other comments are ignored, but one that looks like a
+misspelled directive is refused. The pipeline has the name of the file, unless `-- pipeline: name`
+gives it another. Sources and
 sinks are those of Python, with the same arguments.
 """
 
@@ -84,16 +84,16 @@ def _pipeline(path: Path, header: list[tuple[str, str]], text: str) -> Pipeline:
         if name.startswith("source"):
             view = name.split()[1]
             if view in sources:
-                raise InvalidArgument(f"source {view} is there twice")
+                raise InvalidArgument(f"source {view} is defined twice")
             sources[view] = _made(f"source {view}", SOURCES, value)
         elif name == "conf":
             conf |= dict(_pair(each) for each in _words(value))
         elif name in given:
-            raise InvalidArgument(f"{name} is there twice")
+            raise InvalidArgument(f"{name} is given twice")
         else:
             given[name] = value.strip()
     if "sink" not in given:
-        raise InvalidArgument('a comment has to say where the rows go, as "-- sink: topic NAME"')
+        raise InvalidArgument('no sink: add a comment such as "-- sink: topic NAME"')
     query = text.strip().rstrip(";")
 
     def transform(spark: SparkSession, **inputs: DataFrame) -> DataFrame:
@@ -137,7 +137,7 @@ def _header(text: str) -> list[tuple[str, str]]:
 
 
 def _check_comment(line: str) -> None:
-    """What was meant to say something, and says nothing, would be missed too late."""
+    """Refuse a misspelled directive, which would have no effect."""
     found = _LIKE_A_FIELD.match(line)
     if found is None:
         return
@@ -147,8 +147,8 @@ def _check_comment(line: str) -> None:
     like = like or get_close_matches("_".join(words), _FIELDS, 1, _LIKENESS)
     if like:
         raise InvalidArgument(
-            f'{line.strip()!r}: did you mean "-- {_FIELDS[like[0]]}"? If it is a mere comment, '
-            "begin it with another word"
+            f'{line.strip()!r}: did you mean "-- {_FIELDS[like[0]]}"? If it is only a comment, '
+            "start it with another word"
         )
 
 

@@ -13,6 +13,6 @@ def raise_all(errors: Sequence[BarnabasError]) -> None:
     if not errors:
         return
     lines = dict.fromkeys(str(each) for each in errors)
-    text = "\n".join([f"{len(lines)} things are wrong:", *(f"  {each}" for each in lines)])
+    text = "\n".join([f"{len(lines)} errors:", *(f"  {each}" for each in lines)])
     of_usage = all(isinstance(each, InvalidArgument) for each in errors)
     raise InvalidArgument(text) if of_usage else PipelineError(text)

@@ -25,7 +25,7 @@ _MISTAKES = (
 
 
 class PipelineError(BarnabasError):
-    """A pipeline can't be run, or not go on."""
+    """A pipeline can't be run, or can't continue."""
 
 
 @contextmanager

@@ -61,9 +61,9 @@ class AvroValues:
         try:
             loaded = json.loads(schema)
         except ValueError as error:
-            raise InvalidArgument(f"the Avro schema is no JSON: {error}") from None
+            raise InvalidArgument(f"the Avro schema is not JSON: {error}") from None
         if not isinstance(loaded, dict) or loaded.get("type") != "record":
-            raise InvalidArgument("the Avro schema has to be that of a record")
+            raise InvalidArgument("the Avro schema must be a record")
         fields = _spark_type(loaded, {})
         assert isinstance(fields, StructType)
         self._fields = fields

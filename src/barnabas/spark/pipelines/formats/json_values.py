@@ -23,8 +23,8 @@ _EXCERPT_LENGTH = 100
 class JsonValues:
     """JSON objects; a schema is Spark's DDL, as in `"page STRING NOT NULL, at TIMESTAMP"`.
 
-    Members that the schema does not have are passed over; one of another type makes the value
-    undecodable, and so do bytes that are no UTF-8, and anything but white space behind the object.
+    Members that the schema does not have are ignored. A member of another type makes the value
+    undecodable, and so do bytes that are not UTF-8, and anything but white space after the object.
     """
 
     def __init__(self, schema: str | StructType) -> None:
@@ -55,24 +55,24 @@ class JsonValues:
             F.when(
                 _decoded(text, [each])[UNDECODABLE].isNotNull(),
                 F.concat(
-                    F.lit(f"{each.name} is no {each.dataType.simpleString().upper()}: "),
+                    F.lit(f"{each.name} is not {each.dataType.simpleString().upper()}: "),
                     _excerpt(given[each.name]),
                 ),
             )
             for each in fields
         ]
         return (
-            F.when(~F.is_valid_utf8(value), F.lit("the value is no UTF-8"))
+            F.when(~F.is_valid_utf8(value), F.lit("the value is not UTF-8"))
             .when(given.isNull(), F.lit("the value is empty"))
             .when(
                 given[UNDECODABLE].isNotNull(),
-                F.concat(F.lit("the value is no JSON object: "), _excerpt(text)),
+                F.concat(F.lit("the value is not a JSON object: "), _excerpt(text)),
             )
             .when(
                 F.coalesce(_ends_with_its_object(text), F.lit(False)),
                 F.concat_ws("; ", *wrong),
             )
-            .otherwise(F.concat(F.lit("the value goes on behind a JSON object: "), _excerpt(text)))
+            .otherwise(F.concat(F.lit("there is more after the JSON object: "), _excerpt(text)))
         )
 
     def encode(self, row: Mapping[str, Any]) -> bytes:
@@ -109,4 +109,4 @@ def _json_value(value: object) -> Any:
         return value.isoformat()
     if isinstance(value, Decimal):
         return float(value)
-    raise TypeError(f"{value!r} is nothing that JSON has")
+    raise TypeError(f"JSON has no type for {value!r}")

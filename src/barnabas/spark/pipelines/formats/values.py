@@ -20,7 +20,7 @@ def value_format(name: str, schema: str | StructType) -> ValueFormat:
         if not isinstance(schema, str):
             raise InvalidArgument("a schema of Avro is its JSON, or the path of an .avsc file")
         return AvroValues(_avro_text(schema))
-    raise InvalidArgument(f'format={name!r} is unknown: it is "json" or "avro"')
+    raise InvalidArgument(f"unknown format {name!r}; use json or avro")
 
 
 def _avro_text(schema: str) -> str:

@@ -1,4 +1,4 @@
-"""Dead letters sent back to where they came from, once what could not decode them is mended."""
+"""Dead letters sent back to their topics, once the pipeline or the schema is fixed."""
 
 from collections import Counter
 
@@ -24,7 +24,7 @@ def replay_dead_letters(pipeline: Pipeline, bootstrap_servers: str) -> Counter[t
     """
     topics = _topics(pipeline)
     if not topics:
-        raise InvalidArgument(f"pipeline {pipeline.name} has no topic for dead letters")
+        raise InvalidArgument(f"pipeline {pipeline.name} has no dead-letter topic")
     name = f"{pipeline.name}.replay"
     with Admin(bootstrap_servers) as admin:
         ends = {
@@ -65,7 +65,7 @@ def _origin(letter: Message) -> str:
         if name == _TOPIC and value is not None:
             return value.decode()
     raise InvalidArgument(
-        f"the record {letter.topic}:{letter.partition}@{letter.offset} is no dead letter: it has "
+        f"record {letter.topic}:{letter.partition}@{letter.offset} is not a dead letter: it has "
         f"no header {_TOPIC}"
     )
 

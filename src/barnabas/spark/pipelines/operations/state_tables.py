@@ -76,12 +76,12 @@ def state_tables(spark: SparkSession | None, checkpoint: str) -> list[StateTable
 def table_named(tables: list[StateTable], checkpoint: str, name: str | None) -> StateTable:
     """The table of a name, which may be left out where there is only one."""
     if not tables:
-        raise PipelineError(f"there is no state in {checkpoint}")
+        raise PipelineError(f"no state in {checkpoint}")
     chosen = [each for each in tables if name in (None, each.name)]
     if len(chosen) != 1:
         known = ", ".join(each.name for each in tables)
-        wrong = "say which state" if name is None else f"there is no state {name!r}"
-        raise InvalidArgument(f"{wrong}: there is {known}")
+        wrong = "name a state" if name is None else f"unknown state {name!r}"
+        raise InvalidArgument(f"{wrong}; use {known}")
     return chosen[0]
 
 

@@ -45,7 +45,7 @@ class ParquetBatches:
 
         touched = self._table.add(query, number, write, self._writer)
         with self._table.compacting() as is_mine:
-            if is_mine:  # else somebody is at it
+            if is_mine:  # else another process is compacting
                 self._table.sweep()
                 if self._compact:
                     compact_partitions(spark, self._table, touched, self._compact, thrifty=True)

@@ -50,7 +50,7 @@ def compact_parquet(
     """
     table = ParquetTable(Path(str(path).removeprefix("file://")))
     if not table.folder.is_dir():
-        raise InvalidArgument(f"there is no folder {table.folder}")
+        raise InvalidArgument(f"folder {table.folder} does not exist")
     if (table.folder / OF_SPARK).exists():
         raise InvalidArgument(
             f"the table in {table.folder} was written by Spark's own sink, whose log names each "

@@ -1,7 +1,7 @@
-"""Two folders change places in one step, so that nobody finds none, or half of each.
+"""Exchanges two folders in one step, so that a reader never finds none, or half of each.
 
-Linux (`renameat2`) and macOS (`renamex_np`) can; Python has no name for it. Not every file system
-does: network file systems, for one, mostly don't.
+Linux (`renameat2`) and macOS (`renamex_np`) support it; Python has no function for it. Some file
+systems don't support it, among them most network file systems.
 """
 
 import ctypes

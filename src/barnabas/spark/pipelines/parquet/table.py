@@ -46,7 +46,7 @@ _REPLACED_KEPT_S = 60.0  # for those who are just listing them
 
 
 class TableInUseError(BarnabasError):
-    """Somebody writes or compacts the table just now."""
+    """The table is being written or compacted."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,8 @@ class ParquetTable:
                 "twice: move it away, or run `barnabas pipeline reset` with --tables"
             )
         raise InvalidArgument(
-            f"the table in {self.folder} belongs to {owner.describe()}: give this one a path of "
-            "its own, or run it with the other's checkpoint (--checkpoints)"
+            f"the table in {self.folder} belongs to {owner.describe()}: give this one a different "
+            "path, or run it with the other's checkpoint (--checkpoints)"
         )
 
     def check_present(self, batches: int) -> None:
@@ -104,19 +104,19 @@ class ParquetTable:
             return
         raise InvalidArgument(
             f"the table in {self.folder} is gone, or its folder {OURS} is, though {batches} "
-            "batches were written before: put it back, or begin anew (`barnabas pipeline reset`). "
-            "If it is to have only the rows to come, move away what there is, and "
+            "batches were written before: put it back, or start over (`barnabas pipeline reset`). "
+            "If it is to have only new rows, move away what there is, and "
             f"`mkdir -p {self._ours}`"
         )
 
     def check_idle(self) -> None:
-        """Raise if somebody writes or compacts it just now."""
+        """Raise if it is being written or compacted."""
         if self._ours.is_dir():
             with self._alone():
                 pass
 
     def delete(self) -> None:
-        """Delete all of it, unless somebody is at it."""
+        """Delete all of it, unless it is in use."""
         with self._alone():
             shutil.rmtree(self.folder)
 

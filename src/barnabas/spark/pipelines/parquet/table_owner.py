@@ -50,7 +50,7 @@ def read_owner(file: Path) -> Owner | None:
 
 
 def write_owner(file: Path, owner: Owner) -> None:
-    """Write it, in one step for whoever reads."""
+    """Replace the file in one step."""
     new = file.with_suffix(".new")
     new.write_text(json.dumps(asdict(owner)), "utf-8")
     new.replace(file)

@@ -31,12 +31,12 @@ def connected(url: str) -> "Iterator[Connection]":
         connection = psycopg.connect(url, **defaults)
     except psycopg.ProgrammingError as error:
         raise InvalidArgument(
-            f"{shown(url)} is no address of a PostgreSQL, as postgresql://user@host:5432/database: "
+            f"{shown(url)} is not a PostgreSQL URL such as postgresql://user@host:5432/database: "
             f"{first_line(error)}"
         ) from None
     except psycopg.OperationalError as error:
         raise DatabaseError(
-            f"can't get into {shown(url)}: {first_line(error)} (does it run, and is the address "
+            f"can't connect to {shown(url)}: {first_line(error)} (is it running, and is the URL "
             "right?)"
         ) from error
     with connection:

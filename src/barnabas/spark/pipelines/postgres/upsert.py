@@ -118,8 +118,8 @@ class Upsert:
             yield
         except errors.UndefinedTable as error:
             raise DatabaseError(
-                f"there is no table {self.table} in {shown(self.url)}: create it, or let it be "
-                "created with create=True"
+                f"table {self.table} does not exist in {shown(self.url)}: create it, or set "
+                "create=True"
             ) from error
         except errors.InvalidColumnReference as error:
             raise DatabaseError(

@@ -1,4 +1,4 @@
-"""Dead letters: a second query beside a pipeline, for the records that its source leaves out.
+"""Dead letters: a second query for a pipeline, with the records that its source leaves out.
 
 It is called `NAME.dead-letters`, reads the same records, and keeps exactly those that the first
 query skips. Each has its own checkpoint, so both run independently, and every record is taken by

@@ -32,17 +32,17 @@ _POLL_S = 0.1
 class SparkGone(PipelineError):  # noqa: N818 - its name says what is wrong
     """The process that Spark runs in has ended."""
 
-    MESSAGE = "Spark is gone: its process has ended, or was killed"
+    MESSAGE = "the Spark process has ended, or was killed"
 
 
 class PipelineRun:
-    """Some pipelines that run.
+    """Pipelines that run together.
 
         with PipelineRun(spark, [views_per_minute], "localhost:9092", RunFolder(path)) as run:
             run.wait()
 
-    With `once` they process what there is and end. Otherwise they run until `stop`, and one that
-    fails is started again, later each time it fails without having got on; at most `max_restarts`
+    With `once` they process what there is and end. Otherwise they run until `stop`. A pipeline that
+    fails is restarted, after a wait that doubles until a batch succeeds; at most `max_restarts`
     times in a row if that is given.
     """
 
@@ -87,7 +87,7 @@ class PipelineRun:
         self.stop()
 
     def start(self) -> None:
-        """Start all. What is wrong with definitions is raised before any has begun."""
+        """Start all. Mistakes in definitions are raised before any has started."""
         try:
             errors: list[BarnabasError] = []
             for query in self.queries:
@@ -105,7 +105,7 @@ class PipelineRun:
             raise
 
     def look_after(self) -> None:
-        """Start again what has failed and waited, and tell how all are doing. Call it often."""
+        """Restart what has failed and waited, and write statuses. Call it often."""
         now = time.time()
         try:
             changed = [query.look_after(now) for query in self.queries]
@@ -124,7 +124,7 @@ class PipelineRun:
     def wait(self, until: Callable[[], bool] | None = None) -> None:
         """Look after all until they are over, or something is true. Raises if any has failed.
 
-        Who waits for something hears of a failure at once, since it may never be true then.
+        With `until`, a failure is raised at once, since the condition may never become true.
         """
         while not self.is_over and not (until is not None and until()):
             self.look_after()
@@ -141,7 +141,7 @@ class PipelineRun:
             raise PipelineError("; ".join(failed))
 
     def stop(self) -> None:
-        """End all, in the middle of a batch if need be: the next run does that batch again."""
+        """End all, even in the middle of a batch: the next run repeats that batch."""
         for query in self.queries:
             query.stop()
         if self._locks:
@@ -157,14 +157,14 @@ class PipelineRun:
         return defined.rows(replace(self._environment, group_id=group_id))
 
     def _check_rows(self, defined: Pipeline) -> None:
-        """Build it once, to hear of wrong names and types before anything has begun."""
+        """Build it once, to find wrong names and types before anything starts."""
         try:
             self._rows(defined)
         except PySparkException as error:
             raise PipelineError(f"pipeline {defined.name}: {reason_of(error)}") from error
 
     def _start(self, defined: Pipeline) -> StreamingQuery:
-        self._check_output(defined)  # again: what has made it fail may be a table that is gone
+        self._check_output(defined)  # again: the reason of a failure may be a deleted table
         environment = replace(self._environment, writer=self._folder.writer_of(defined.name))
         with applied(self._spark, defined.conf):
             counted = self._rows(defined).observe(OUTPUT_METRIC, F.count(F.lit(1)).alias("rows"))
@@ -188,7 +188,7 @@ class PipelineRun:
     def _write_status(self, now: float) -> None:
         self._status_written = now
         for query in self.queries:
-            if query.state == "new":  # what is told of another run stays
+            if query.state == "new":  # the status of an earlier run stays
                 continue
             status = {
                 **query.status(now),

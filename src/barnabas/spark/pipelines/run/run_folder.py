@@ -1,11 +1,10 @@
-"""What a pipeline keeps between runs, and what tells others of it: a folder for each.
+"""The folder of a pipeline: what it keeps between runs, and its status.
 
-    FOLDER/NAME/checkpoint/   Spark's: how far it is, and its state
-    FOLDER/NAME/status.json   what it does, or did last, for `barnabas pipeline status`
-    FOLDER/NAME/lock          locked while it runs, by whoever runs it
+    FOLDER/NAME/checkpoint/   Spark's checkpoint: progress and state
+    FOLDER/NAME/status.json   its last status, for `barnabas pipeline status`
+    FOLDER/NAME/lock          locked by the process that runs it
 
-Checkpoints may be elsewhere, on a file system that all of a Spark cluster can reach; then only
-they are.
+Checkpoints, and only they, may be elsewhere, on a file system that a Spark cluster shares.
 """
 
 import fcntl
@@ -59,7 +58,7 @@ class RunFolder:
         return sorted(each.parent.name for each in self.folder.glob("*/status.json"))
 
     def status_of(self, name: str) -> dict[str, Any]:
-        """What was last written of it; empty if nothing was."""
+        """Its last status; empty if there is none."""
         try:
             found = json.loads((self.folder / name / "status.json").read_text("utf-8"))
         except FileNotFoundError:
@@ -68,18 +67,18 @@ class RunFolder:
         return found
 
     def write_status(self, name: str, status: dict[str, Any]) -> None:
-        """Replace it, in one step for whoever reads."""
+        """Replace it in one step."""
         target = self.folder / name / "status.json"
         new = target.with_name(f".status-{os.getpid()}.json")
         new.write_text(json.dumps(status), "utf-8")
         new.replace(target)
 
     def is_running(self, name: str) -> bool:
-        """Whether somebody runs it now, on this machine."""
+        """Whether a process on this machine runs it now."""
         return self.writer_of(name).is_running
 
     def lock(self, name: str) -> int:
-        """Say that it runs here, until the descriptor is closed or the process ends."""
+        """Lock it, until the descriptor is closed or the process ends."""
         (self.folder / name).mkdir(parents=True, exist_ok=True)
         if self.folder.parts[-len(DEFAULT.parts) :] == DEFAULT.parts:  # it may be in a repository
             (self.folder.parent / ".gitignore").write_text("*\n")
@@ -92,16 +91,16 @@ class RunFolder:
         return descriptor
 
     def check_not_running(self, name: str) -> None:
-        """Raise if somebody runs it now, on this machine."""
+        """Raise if a process on this machine runs it now."""
         if self.is_running(name):
             raise self._runs_already(name)
 
     def _runs_already(self, name: str) -> PipelineError:
         pid = self.status_of(name).get("pid", "?")
-        return PipelineError(f"pipeline {name} runs already (process {pid})")
+        return PipelineError(f"pipeline {name} is already running (process {pid})")
 
     def reset(self, name: str) -> bool:
-        """Forget how far it is, so that the next run begins anew; False if there was nothing."""
+        """Delete its folder, so that the next run starts over; False if there was none."""
         if self.checkpoints is not None:
             raise PipelineError(
                 f"its checkpoints are in {self.checkpoints}: delete {self.checkpoint_of(name)} "
@@ -118,7 +117,7 @@ class RunFolder:
 
 
 def statuses(folder: RunFolder, defined_in: Path | None = None) -> list[dict[str, Any]]:
-    """How all pipelines are that run or have run, or those of one file."""
+    """The statuses of pipelines that run or have run, or of those of one file."""
     found = []
     for name in folder.names():
         status = folder.status_of(name)
@@ -127,8 +126,8 @@ def statuses(folder: RunFolder, defined_in: Path | None = None) -> list[dict[str
         if not folder.is_running(name) and status.get("state") in ("new", "running", "waiting"):
             status["state"] = "died"
             status["error"] = (
-                f"its process {status.get('pid', '?')} ended without a word: run it again, and it "
-                "goes on where it was"
+                f"its process {status.get('pid', '?')} ended unexpectedly: run it again, and it "
+                "continues from its checkpoint"
             )
         found.append(status)
     return found

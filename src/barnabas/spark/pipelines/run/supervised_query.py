@@ -95,7 +95,7 @@ class SupervisedQuery:
                 self._read_reports(self._query)
 
     def give_up(self, reason: str) -> None:
-        """It has failed for good, for a reason that is none of its own."""
+        """End it as failed, for a reason outside of it."""
         if not self.is_over:
             self.error, self.state, self.next_start = reason, "failed", None
 

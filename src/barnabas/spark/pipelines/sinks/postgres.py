@@ -64,7 +64,9 @@ class PostgresSink(Sink):
         names = [each.name for each in fields]
         for name in self.key:
             if name not in names:
-                raise InvalidArgument(f"there is no column {name!r} for the key, but {names}")
+                raise InvalidArgument(
+                    f"no column {name!r} for the key; the rows have {', '.join(names)}"
+                )
         return fields
 
     def _prepared(self, rows: DataFrame) -> DataFrame:
