@@ -16,7 +16,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from barnabas.spark.cluster.worker_memory import settle
+from barnabas.spark.cluster.worker_memory import freeze_loaded_objects
 from barnabas.spark.sink.batch_writer import BatchWriter
 from barnabas.spark.sink.options import sink_options
 from barnabas.spark.sink.stream_writer import AtLeastOnceWriter, ExactlyOnceWriter
@@ -44,7 +44,7 @@ class BarnabasDataSource(DataSource):
         return schema_of(headers=self.options.get("includeheaders", "").lower() == "true")
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        settle()
+        freeze_loaded_objects()
         check_schema(schema)
         return BatchReader(batch_options(self.options), schema, self.parallelism)
 
@@ -53,11 +53,11 @@ class BarnabasDataSource(DataSource):
         return StreamReader(stream_options(self.options), schema, self.parallelism)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        settle()
+        freeze_loaded_objects()
         return BatchWriter(sink_options(self.options, streaming=False), schema, overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: ARG002, N802 - Spark's
-        settle()
+        freeze_loaded_objects()
         options = sink_options(self.options, streaming=True)
         if options.exactly_once:
             return ExactlyOnceWriter(options, schema)

@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from barnabas.spark.cluster import worker_memory
-from barnabas.spark.cluster.worker_memory import settle
+from barnabas.spark.cluster.worker_memory import freeze_loaded_objects
 
 
 @pytest.fixture(autouse=True)
@@ -29,19 +29,19 @@ def run_as(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 
 def test_a_worker_keeps_what_it_has_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     run_as(monkeypatch, "pyspark.daemon")
-    settle()
+    freeze_loaded_objects()
     kept = gc.get_freeze_count()
     assert kept > 1000
     cycle: list[object] = []
     cycle.append(cycle)
-    settle()
+    freeze_loaded_objects()
     assert gc.get_freeze_count() <= kept, "what comes later is searched as ever"
 
 
 def test_other_processes_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     run_as(monkeypatch, "my_pipeline")
-    settle()
+    freeze_loaded_objects()
     assert gc.get_freeze_count() == 0
     monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
-    settle()
+    freeze_loaded_objects()
     assert gc.get_freeze_count() == 0

@@ -198,7 +198,7 @@ def test_dead_letters_do_not_go_round_for_ever() -> None:
 def test_waits_double_and_begin_anew_once_something_was_done() -> None:
     backoff = Backoff()
     assert [backoff.next_s() for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
-    backoff.got_on()
+    backoff.reset()
     assert backoff.next_s() == 1
     limited = Backoff(max_restarts=1)
     assert [limited.next_s(), limited.next_s()] == [1, None]
@@ -307,10 +307,10 @@ def test_a_report_of_idleness_does_not_stand_for_the_batch_that_follows() -> Non
     supervised.start(0.0)
     query.reports.append(report(0, "2026-01-01T00:00:00.000Z", **done))
     query.reports.append(report(1, "2026-01-01T00:00:10.000Z", **idle))
-    supervised.look_after(1.0)
+    supervised.poll(1.0)
     assert (supervised.progress.batches, supervised.progress.rows_in) == (1, 10)
     query.reports.append(report(1, "2026-01-01T00:00:11.000Z", **done))
-    supervised.look_after(2.0)
+    supervised.poll(2.0)
     assert (supervised.progress.batches, supervised.progress.rows_in) == (2, 20)
 
 

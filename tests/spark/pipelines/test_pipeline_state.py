@@ -110,7 +110,7 @@ def test_state_is_read_while_pipelines_run(
         assert state_tables(spark, folder.checkpoint_of("forgetful")) == []
         with pytest.raises(PipelineError, match="no state in"):
             read_state(spark, folder.checkpoint_of("forgetful"))
-        run.look_after()
+        run.poll()
         assert {each.state for each in run.queries} == {"running"}, "undisturbed"
 
     for each in pipelines:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.consumer.range_reader import RecordRange
 from barnabas.spark.source.rate_limit import limited
-from barnabas.spark.source.tasks import MIN_TASK_RECORDS, share_out
+from barnabas.spark.source.tasks import MIN_TASK_RECORDS, plan_tasks
 
 partitions = st.builds(TopicPartition, st.sampled_from("abc"), st.integers(0, 5))
 counts = st.dictionaries(partitions, st.integers(0, 3 * MIN_TASK_RECORDS))
@@ -28,7 +28,7 @@ def test_tasks_cover_every_range_once(
     least: int | None,
     most: int | None,
 ) -> None:
-    tasks = share_out(
+    tasks = plan_tasks(
         ranges_of(counts), parallelism=parallelism, min_tasks=least, max_task_records=most
     )
     read: dict[TopicPartition, int] = {}
@@ -45,22 +45,22 @@ def test_tasks_cover_every_range_once(
 
 def test_as_many_tasks_as_run_at_once_all_alike() -> None:
     counts = {TopicPartition("a", number): 10_000 for number in range(7)}
-    tasks = share_out(ranges_of(counts), parallelism=2)
+    tasks = plan_tasks(ranges_of(counts), parallelism=2)
     assert [size(task) for task in tasks] == [35_000, 35_000]
 
 
 def test_little_is_read_by_one_task_unless_more_are_asked_for() -> None:
     ranges = ranges_of({TopicPartition("a", number): 10 for number in range(4)})
-    assert len(share_out(ranges, parallelism=8)) == 1
-    assert len(share_out(ranges, parallelism=8, min_tasks=5)) == 5
-    assert len(share_out(ranges, parallelism=None)) == 1
+    assert len(plan_tasks(ranges, parallelism=8)) == 1
+    assert len(plan_tasks(ranges, parallelism=8, min_tasks=5)) == 5
+    assert len(plan_tasks(ranges, parallelism=None)) == 1
 
 
 def test_a_task_for_each_partition_and_several_for_large_ones_if_cores_are_not_known() -> None:
     counts = {TopicPartition("a", number): 10_000 for number in range(4)}
-    assert [size(task) for task in share_out(ranges_of(counts), parallelism=None)] == [10_000] * 4
+    assert [size(task) for task in plan_tasks(ranges_of(counts), parallelism=None)] == [10_000] * 4
     large = ranges_of({TopicPartition("a", 0): 1_000_000})
-    assert [size(task) for task in share_out(large, parallelism=None)] == [250_000] * 4
+    assert [size(task) for task in plan_tasks(large, parallelism=None)] == [250_000] * 4
 
 
 @given(counts, st.integers(1, 20_000))

@@ -6,7 +6,7 @@ from barnabas.cli.base.command import CommandError
 from barnabas.cli.base.output import say
 from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.spark.pipelines import Pipeline, PipelineError, RunFolder
-from barnabas.spark.pipelines.errors.several import raise_all
+from barnabas.spark.pipelines.errors.error_list import raise_all
 from barnabas.spark.pipelines.run.dead_letters import dead_letter_pipelines
 from barnabas.sync.admin import Admin
 

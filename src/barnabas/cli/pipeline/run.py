@@ -86,7 +86,7 @@ def _run(
     with view_for(as_json=options.as_json) as view:
         with run:
             while not run.is_over and interruption.exit_code is None:
-                run.look_after()
+                run.poll()
                 view.show([each.status(time.time()) for each in run.queries])
                 time.sleep(_POLL_S)
             if interruption.exit_code is not None:

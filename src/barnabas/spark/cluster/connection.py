@@ -12,7 +12,7 @@ from typing import TypeVar
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.connection_pool import Channel
 from barnabas.spark.cluster.kafka_settings import ConnectionOptions
-from barnabas.spark.cluster.worker_memory import settle
+from barnabas.spark.cluster.worker_memory import freeze_loaded_objects
 from barnabas.sync.waiting import Client
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ def connect(options: ConnectionOptions) -> ClusterConnection:
     key = (os.getpid(), options)
     connection = _connections.get(key)
     if connection is None:
-        settle()
+        freeze_loaded_objects()
         connection = _connections[key] = ClusterConnection(options)
     return connection
 

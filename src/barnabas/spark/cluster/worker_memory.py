@@ -13,7 +13,7 @@ import sys
 _settled_pids: set[int] = set()
 
 
-def settle() -> None:
+def freeze_loaded_objects() -> None:
     """Keep what is loaded by now for good, if this is a worker that Spark uses again and again."""
     pid = os.getpid()
     if pid not in _settled_pids and "pyspark.daemon" in _program():

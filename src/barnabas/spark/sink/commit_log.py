@@ -1,21 +1,21 @@
-"""What was decided about the batches of streams, in a compacted topic: one record for each query.
+"""Decisions about the batches of streams, in a compacted topic: one record for each query.
 
     topic       __barnabas_spark_commits, compacted, never deleted
     key         the id of the query, as its checkpoint has it
     value       JSON: {"run", "past_runs", "batch", "decided_by", "transactions": [[id, producer
                 id, epoch], ...]}
 
-`run` is the run of the query that owns it: who starts the query again takes it from the run before,
-for good. `batch` is the last batch whose transactions are committed, whatever happens; until they
-all are, no later batch is begun. So one record is enough.
+`run` is the run that owns the query: a restart takes it from the run before, for good. `batch` is
+the last batch that is decided; until all of its transactions are committed, no later batch starts.
+So one record is enough.
 
-A change is made in a transaction, under a transactional id of the query. Whoever begins to change
-something thereby shuts out all who had begun before, and then reads how things stand: of two that
-change something at the same time one fails, and none overwrites what it has not seen.
+A change is made in a transaction, under a transactional id of the query. Starting it fences all who
+started before; then it reads the current state. Of two concurrent changes one fails, and none
+overwrites a state that it has not read.
 
-A change reads to the end of the log, not only as far as the oldest transaction that is
-open: behind it there may be changes of this query. If another query's change hangs, it is waited
-for. A read does not wait: a run that sees its own claim has seen all that came before.
+A change reads to the end of the log, not only to the oldest open transaction, because changes of
+this query may be behind it. It waits for the open transactions of other queries. A read does not
+wait: a run that sees its own claim has seen everything before it.
 """
 
 import json
@@ -59,7 +59,7 @@ class QueryState:
     decided_by: str = ""
     transactions: tuple[PreparedTransaction, ...] = ()
 
-    def taken_by(self, run: str) -> "QueryState":
+    def claimed_by(self, run: str) -> "QueryState":
         past_runs = (*self.past_runs, self.run)[-_PAST_RUNS:]
         return QueryState(run, past_runs, self.batch, self.decided_by, self.transactions)
 
@@ -81,7 +81,7 @@ class QueryState:
         )
 
 
-class Reading(NamedTuple):
+class KnownState(NamedTuple):
     """The state of a query as far as the log was read."""
 
     state: QueryState | None
@@ -89,25 +89,25 @@ class Reading(NamedTuple):
     """Where to read on from."""
 
 
-NOTHING_READ = Reading(None, 0)
+NOTHING_READ = KnownState(None, 0)
 
 
 class CommitLog:
     """The state of one query. `known` is what was read before, maybe elsewhere."""
 
     def __init__(
-        self, cluster: ClusterClient, query_id: str, known: Reading = NOTHING_READ
+        self, cluster: ClusterClient, query_id: str, known: KnownState = NOTHING_READ
     ) -> None:
         self._cluster = cluster
         self._query_id = query_id
         self._key = query_id.encode()
         self._known = known
 
-    async def look(self) -> Reading:
+    async def read(self) -> KnownState:
         """How the query stands, or stood before a change that is under way."""
         return await self._read(IsolationLevel.READ_COMMITTED)
 
-    async def _read(self, up_to: IsolationLevel) -> Reading:
+    async def _read(self, up_to: IsolationLevel) -> KnownState:
         """Read committed changes, up to where a reader of this isolation sees the log end."""
         partition = await self._partition()
         first, end = (await beginning_and_end(self._cluster, [partition], up_to))[partition]
@@ -124,7 +124,7 @@ class CommitLog:
                 for row in table.to_pylist():
                     if row[KEY] == self._key:
                         state = QueryState.decode(row[VALUE])
-        self._known = Reading(state, max(start, end))
+        self._known = KnownState(state, max(start, end))
         return self._known
 
     async def change(

@@ -1,27 +1,27 @@
-"""Every record of a stream once, whatever dies: transactions that wait, and one decision.
+"""Exactly-once streams: prepared transactions, and one recorded decision per batch.
 
-    in tasks       claim the query for this run, unless that is done         commit_log
-                   write in a transaction of the task's own, and leave it prepared
+    in tasks       claim the query for this run, unless it is claimed        commit_log
+                   write in a transaction of the task, and leave it prepared
     in the driver  decide: one record says that the batch commits, and names its transactions
                    commit each of them
 
-Before the decision a batch does not count: whatever dies, Spark runs it again, under new
-transactions that take the place of the old ones. After the decision it counts: when Spark runs it
-again, tasks find it decided and write nothing, and the driver commits what is left. Transactions
-have no timeout, so nothing depends on how long it takes until somebody comes back.
+Before the decision a batch does not count: after a failure Spark runs it again, in new transactions
+that replace the old ones. After the decision it counts: when Spark runs it again, tasks find it
+decided and write nothing, and the driver commits what is left. Transactions have no timeout, so it
+does not matter how long a restart takes.
 
-Who is thought to be dead may be alive. A run has to own the query before it touches transactions
-of the run before, and who no longer owns it can't decide any more. Two attempts at the same task
-have ids of their own, so that one can't end what the other has prepared and Spark has chosen. (An
-attempt that Spark has long given up, and that wakes up in a later batch, may still do so; then that
-batch is refused, and written again.)
+A run that seems dead may be alive. So a run has to own the query before it touches transactions of
+an earlier run, and a run that no longer owns the query can't decide. Two attempts at the same task
+have different transactional ids, so that one can't end what the other has prepared and Spark has
+chosen. (An attempt that Spark has given up, and that wakes up in a later batch, may still do so;
+then that batch is refused, and written again.)
 
-With a timeout the same is done in ordinary transactions, for brokers that know no others. If it
-runs out before the decision, the batch is refused and written again. If it runs out after it,
-because nobody came back in time, what was decided is lost, and that is told.
+With a timeout the same is done in ordinary transactions, for brokers without two-phase commit. If
+it expires before the decision, the batch is refused and written again. If it expires after the
+decision, because the query was down for longer, part of the batch is lost, which is an error.
 
-What nobody will end is rolled back by the driver: with the first batch that a run decides, when a
-task was tried again, and every few batches for attempts that lost a race.
+Transactions that no run will end are rolled back by the driver: with the first batch that a run
+decides, when a task was retried, and every few batches for attempts that lost a race.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ from barnabas.errors import (
     ProducerFenced,
     TransactionAborted,
 )
-from barnabas.spark.sink.commit_log import PREFIX, CommitLog, QueryState, Reading
+from barnabas.spark.sink.commit_log import PREFIX, CommitLog, KnownState, QueryState
 from barnabas.wire.errors import ErrorCode
 
 _SWEEP_EVERY = 10
@@ -85,7 +85,7 @@ class Written(NamedTuple):
     """What a task leaves to the driver."""
 
     task: Task
-    known: Reading
+    known: KnownState
     """The state of the query when this run claimed it, or later."""
     prepared: PreparedTransaction | None
 
@@ -93,7 +93,7 @@ class Written(NamedTuple):
 # -- tasks -----------------------------------------------------------------------------------------
 
 
-async def claim(cluster: ClusterClient, task: Task) -> Reading:
+async def claim(cluster: ClusterClient, task: Task) -> KnownState:
     """See to it that the query belongs to the task's run, and say how it stands.
 
     Raises `RunSuperseded`. Of many tasks that come at once the first does it and the others wait.
@@ -101,7 +101,7 @@ async def claim(cluster: ClusterClient, task: Task) -> Reading:
     log = CommitLog(cluster, task.query_id)
     began = monotonic()
     while True:
-        known = await log.look()
+        known = await log.read()
         if known.state is not None and known.state.run == task.run_id:
             return known
         waited_s = monotonic() - began
@@ -123,7 +123,7 @@ def _claimed(state: QueryState | None, task: Task) -> QueryState | None:
         return None
     if task.run_id in state.past_runs:
         raise _superseded(task)
-    return state.taken_by(task.run_id)
+    return state.claimed_by(task.run_id)
 
 
 def is_decided(state: QueryState | None, task: Task) -> bool:
@@ -156,7 +156,7 @@ async def commit_batch(
     task = written[0].task
     log = CommitLog(cluster, task.query_id, _latest(written))
     prepared = sorted(each.prepared for each in written if each.prepared is not None)
-    state = (await log.look()).state
+    state = (await log.read()).state
     if not prepared and (state is None or state.batch != task.batch_id):
         return  # nothing was written, now or before
     is_first = state is not None and state.decided_by != task.run_id
@@ -185,7 +185,7 @@ async def abort_batch(cluster: ClusterClient, written: list[Written]) -> None:
     await _roll_back(cluster, (each for each in prepared if each not in decided))
 
 
-def _latest(written: list[Written]) -> Reading:
+def _latest(written: list[Written]) -> KnownState:
     return max((each.known for each in written), key=lambda known: known.offset)
 
 

@@ -9,7 +9,7 @@ from barnabas.client.producer.record_producer import RecordProducer
 from barnabas.client.producer.transaction import ProducerTransaction
 from barnabas.errors import InvalidArgument, NotAuthorized
 from barnabas.spark.cluster.connection import ClusterConnection, connect
-from barnabas.spark.sink.commit_log import NOTHING_READ, Reading
+from barnabas.spark.sink.commit_log import NOTHING_READ, KnownState
 from barnabas.spark.sink.exactly_once import Task, Written, claim, is_decided
 from barnabas.spark.sink.options import SinkOptions
 from barnabas.spark.sink.row_writer import RowWriting
@@ -66,7 +66,7 @@ async def _begin(producer: RecordProducer, timeout_ms: int | None) -> ProducerTr
     return transaction
 
 
-def _claimed(connection: ClusterConnection, task: Task) -> Reading:
+def _claimed(connection: ClusterConnection, task: Task) -> KnownState:
     """How the query stood when this run claimed it: no other run can change it meanwhile."""
     key = (os.getpid(), task.query_id)
     run_id, known = _claims.get(key, ("", NOTHING_READ))
@@ -76,5 +76,5 @@ def _claimed(connection: ClusterConnection, task: Task) -> Reading:
     return known
 
 
-_claims: dict[tuple[int, str], tuple[str, Reading]] = {}
+_claims: dict[tuple[int, str], tuple[str, KnownState]] = {}
 """The run that each query belongs to, as far as this process has seen to it."""

@@ -16,7 +16,7 @@ from barnabas.spark.source.options import BatchOptions
 from barnabas.spark.source.positions import Offsets
 from barnabas.spark.source.range_reader import read_ranges
 from barnabas.spark.source.subscription import partitions_of
-from barnabas.spark.source.tasks import RangesPartition, share_out
+from barnabas.spark.source.tasks import RangesPartition, plan_tasks
 
 
 class BatchReader(DataSourceReader):
@@ -34,7 +34,7 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         ranges = connect(self._source.consumer.connection).ask(self._ranges)
-        tasks = share_out(
+        tasks = plan_tasks(
             ranges,
             parallelism=self._parallelism,
             min_tasks=self._source.min_partitions,

@@ -36,7 +36,7 @@ from barnabas.spark.source.range_reader import read_ranges
 from barnabas.spark.source.rate_limit import limited
 from barnabas.spark.source.stream_position import Json, StreamPosition, position_at, position_of
 from barnabas.spark.source.subscription import partitions_of
-from barnabas.spark.source.tasks import RangesPartition, share_out
+from barnabas.spark.source.tasks import RangesPartition, plan_tasks
 
 _LOOK_AROUND_S = 1.0
 """How often new partitions and topics are looked for."""
@@ -96,7 +96,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: Json, end: Json) -> list[InputPartition]:
         last = position_of("the end of a batch", end)
         starts = self._starts(position_of("the start of a batch", start), last)
-        tasks = share_out(
+        tasks = plan_tasks(
             [
                 RecordRange(each, starts[each], offset, last.topic_id(each.topic))
                 for each, offset in last.offsets.items()

@@ -31,7 +31,7 @@ class RangesPartition(InputPartition):
         self.min_timestamp_ms = min_timestamp_ms
 
 
-def share_out(
+def plan_tasks(
     ranges: Iterable[RecordRange],
     *,
     parallelism: int | None,

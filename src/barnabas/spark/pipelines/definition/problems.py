@@ -9,7 +9,7 @@ from pathlib import Path
 from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.spark.pipelines.definition.loader import definition_files, load
 from barnabas.spark.pipelines.definition.pipeline import Pipeline
-from barnabas.spark.pipelines.errors.several import raise_all
+from barnabas.spark.pipelines.errors.error_list import raise_all
 from barnabas.spark.pipelines.errors.user_code import PipelineError
 
 

@@ -3,5 +3,5 @@
 user_code      errors in a pipeline's own code, with file and line
 failure        the reason in what Spark raises
 source_errors  errors of a source, with its name
-several        several errors raised as one
+error_list     several errors raised as one
 """

@@ -1,24 +1,23 @@
-"""A table of Parquet files that any reader of folders sees right, whatever dies in the middle.
+"""A table of Parquet files that readers of the folder see correctly, also after a crash.
 
-    TABLE/day=2026-01-01/*.parquet    the rows: what readers list is what there is
-    TABLE/_barnabas/owner.json        the query whose table it is, and where its checkpoint is
-    TABLE/_barnabas/batch.json        the last batch that counts, and where its files belong
+    TABLE/day=2026-01-01/*.parquet    the rows: every file that a reader lists counts
+    TABLE/_barnabas/owner.json        the query that owns the table, and its checkpoint
+    TABLE/_barnabas/batch.json        the last decided batch, and where its files belong
     TABLE/_barnabas/staged/ID/        files that do not count yet
-    TABLE/_barnabas/replaced/ID/      files that do not count any more
-    TABLE/_barnabas/lock              held while files get or lose their places
+    TABLE/_barnabas/replaced/ID/      files that no longer count
+    TABLE/_barnabas/lock              held while files are moved
 
-Spark, pyarrow and pandas pass over folders that begin with `_`. A batch is written aside, then
-decided by one step that replaces `batch.json`, then its files are moved to their places, each in
-one step. A batch that comes again after a failure is written anew if it was not decided, and else
-only moved. So every row is there once as soon as its batch has ended, and never twice; while a
-batch is moved, or after a crash in that moment and until the next run, some of its files are
-there and some not yet.
+Spark, pyarrow and pandas skip folders that start with `_`. A batch is staged, then decided by
+replacing `batch.json` in one step, then its files are moved to their places, each in one step. A
+batch that is repeated after a failure is written again if it was not decided, and otherwise only
+moved. So every row is there once when its batch has ended, and never twice; while a batch is being
+moved, or after a crash at that moment until the next run, some of its files are not there yet.
 
 Small files are replaced by large ones a folder at a time: the new folder, with links to the files
-that stay, changes places with the old one in one step. Who has listed the old one and opens its
-files after that gets an error, and never wrong rows.
+that stay, is exchanged with the old one in one step. A reader that listed the old one before and
+opens its files later gets an error, and never wrong rows.
 
-It leaves out tables that are not in a file system of this machine.
+Tables that are not in a file system of this machine are not covered.
 """
 
 import fcntl

@@ -11,7 +11,7 @@ class Backoff:
         self._max_restarts = max_restarts
         self.in_a_row = 0
 
-    def got_on(self) -> None:
+    def reset(self) -> None:
         """A batch was finished."""
         self.in_a_row = 0
 

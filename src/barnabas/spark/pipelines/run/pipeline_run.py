@@ -18,8 +18,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError
 from barnabas.spark.pipelines.environment import BrokerRecords, Environment, Records, applied
+from barnabas.spark.pipelines.errors.error_list import raise_all
 from barnabas.spark.pipelines.errors.failure import reason_of
-from barnabas.spark.pipelines.errors.several import raise_all
 from barnabas.spark.pipelines.run.dead_letters import dead_letter_pipelines
 from barnabas.spark.pipelines.run.progress import OUTPUT_METRIC
 from barnabas.spark.pipelines.run.run_folder import RunFolder
@@ -104,11 +104,11 @@ class PipelineRun:
             self.stop()
             raise
 
-    def look_after(self) -> None:
+    def poll(self) -> None:
         """Restart what has failed and waited, and write statuses. Call it often."""
         now = time.time()
         try:
-            changed = [query.look_after(now) for query in self.queries]
+            changed = [query.poll(now) for query in self.queries]
         except (Py4JError, ConnectionError) as error:
             for query in self.queries:
                 query.give_up(SparkGone.MESSAGE)
@@ -127,11 +127,11 @@ class PipelineRun:
         With `until`, a failure is raised at once, since the condition may never become true.
         """
         while not self.is_over and not (until is not None and until()):
-            self.look_after()
+            self.poll()
             if until is not None:
                 self.check()
             time.sleep(_POLL_S)
-        self.look_after()
+        self.poll()
         self.check()
 
     def check(self) -> None:

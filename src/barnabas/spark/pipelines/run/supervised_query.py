@@ -65,7 +65,7 @@ class SupervisedQuery:
         else:
             self.state = "running"
 
-    def look_after(self, now: float) -> bool:
+    def poll(self, now: float) -> bool:
         """See how it is; True if that is something new."""
         before = self.state
         if self.state == "waiting" and self.next_start is not None and now >= self.next_start:
@@ -135,7 +135,7 @@ class SupervisedQuery:
                 new.append(read_batch(told))
         for batch in reversed(new):
             self._last_reported = batch.number
-            self._backoff.got_on()
+            self._backoff.reset()
             self.progress.add(batch)
 
     def _failed(self, reason: str, now: float) -> None:
