@@ -5,13 +5,15 @@ their assignment yet. A client without a member id and generation (a consumer th
 partitions itself, or an admin tool) may commit while the group has no members.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from barnabas.coordination.decision import CoordinatorDecision
 from barnabas.groups.group import Group
 from barnabas.groups.group_offsets import propose_offset
+from barnabas.groups.memory import PER_GROUP_BYTES, PER_OFFSET_BYTES, GroupMemory
 from barnabas.groups.names import check_group_id
 from barnabas.groups.state import GroupState
+from barnabas.groups.transactional_offsets import bytes_of_offset
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.group_records import OffsetCommitValue
 from barnabas.wire.messages.offset_commit import (
@@ -22,6 +24,7 @@ from barnabas.wire.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequestTopic
 
 CheckCommit = Callable[[OffsetCommitRequestTopic, int], ErrorCode]
 
@@ -49,10 +52,13 @@ def commit(
     request: OffsetCommitRequest,
     token: object,
     check_partition: CheckCommit,
+    memory: GroupMemory,
     decision: CoordinatorDecision,
     now_ms: int,
 ) -> None:
     error = check_commit(group, request)
+    if error is ErrorCode.NONE and not memory.has_room_for(more_bytes(group, request.topics)):
+        error = ErrorCode.INVALID_COMMIT_OFFSET_SIZE
     if request.member_id in group.members and error in _KEEPS_SESSION:
         group.touch(request.member_id, now_ms)
 
@@ -77,6 +83,20 @@ def commit(
                 decision.records.append(propose_offset(group, (topic.name, index), value))
         response.topics.append(OffsetCommitResponseTopic(topic.name, topic.topic_id, results))
     decision.hold(token, committed=response, failed=lambda error: _failed(response, error))
+
+
+def more_bytes(
+    group: Group,
+    topics: Iterable[OffsetCommitRequestTopic] | Iterable[TxnOffsetCommitRequestTopic],
+) -> int:
+    """How much more memory the group's offsets would take."""
+    more = PER_GROUP_BYTES if group.is_void else 0
+    for topic in topics:
+        for partition in topic.partitions:
+            before = group.image.offsets.get(topic.name, partition.partition_index)
+            more += PER_OFFSET_BYTES + len(partition.committed_metadata or "")
+            more -= bytes_of_offset(before)
+    return more
 
 
 def _failed(response: OffsetCommitResponse, error: ErrorCode) -> OffsetCommitResponse:

@@ -16,7 +16,7 @@ from barnabas.coordination.decision import CoordinatorRecord
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.image import GroupImage, GroupsImage
 from barnabas.groups.member import Member
-from barnabas.groups.memory import PER_MEMBER_BYTES
+from barnabas.groups.memory import PER_GROUP_BYTES, PER_MEMBER_BYTES
 from barnabas.groups.pending_offsets import PendingOffsets
 from barnabas.groups.records import group_record
 from barnabas.groups.state import GroupState, check_transition
@@ -183,9 +183,10 @@ class Group:
 
     @property
     def size_bytes(self) -> int:
-        """Approximate memory for the members."""
+        """Approximate memory for the group, its members and its offsets."""
         count = len(self.members) + len(self.pending_members)
-        return self.metadata_bytes + self.image.metadata_bytes + count * PER_MEMBER_BYTES
+        of_members = self.metadata_bytes + self.image.metadata_bytes + count * PER_MEMBER_BYTES
+        return PER_GROUP_BYTES + of_members + self.image.offsets.size_bytes
 
     # -- protocols ---------------------------------------------------------------------------------
 

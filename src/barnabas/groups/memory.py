@@ -1,12 +1,17 @@
-"""A limit for the metadata and assignments of members, in all groups of a node.
+"""A limit for the groups of a node: their number, their members' metadata and assignments, offsets.
 
-They are opaque to the coordinator and stay in memory as long as the members do, up to half an hour
-after their last heartbeat. So their total size is limited. Members with little metadata, which are
-nearly all, may exceed the limit somewhat: others with much metadata must not keep them out.
+What members bring is opaque to the coordinator and stays in memory as long as the members do, up to
+half an hour after their last heartbeat; offsets stay for days. So their total size is limited. A
+request that adds little, which is nearly every one, may exceed the limit somewhat: others that add
+much must not keep it out.
 """
 
 _SMALL_BYTES = 16 * 1024
 _RESERVE = 1.25
+PER_GROUP_BYTES = 2000
+"""What a group takes besides its members and its offsets."""
+PER_OFFSET_BYTES = 300
+"""What a committed offset takes besides its metadata."""
 PER_MEMBER_BYTES = 1000
 """Overhead of a member besides its metadata, and of a member id that was given out."""
 
@@ -19,6 +24,10 @@ class GroupMemory:
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self.used = 0
+
+    def has_room_for(self, more: int) -> bool:
+        """As `has_room`; what takes no more than before always has room."""
+        return more <= 0 or self.has_room(more)
 
     def has_room(self, more: int) -> bool:
         """Whether `more` bytes may be added."""

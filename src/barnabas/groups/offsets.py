@@ -4,18 +4,28 @@ from collections.abc import Iterator
 
 from barnabas.coordination.decision import CoordinatorRecord
 from barnabas.groups.records import offset_record
-from barnabas.groups.transactional_offsets import TopicPartition, TransactionalOffsets
+from barnabas.groups.transactional_offsets import (
+    TopicPartition,
+    TransactionalOffsets,
+    bytes_of_offset,
+)
 from barnabas.wire.messages.group_records import OffsetCommitKey, OffsetCommitValue
 
 NO_PRODUCER_ID = -1
 
 
 class CommittedOffsets:
-    __slots__ = ("_by_topic", "in_transactions")
+    __slots__ = ("_by_topic", "_bytes", "in_transactions")
 
     def __init__(self) -> None:
         self._by_topic: dict[str, dict[int, OffsetCommitValue]] = {}
+        self._bytes = 0
         self.in_transactions = TransactionalOffsets()
+
+    @property
+    def size_bytes(self) -> int:
+        """Approximate memory for them."""
+        return self._bytes + self.in_transactions.size_bytes
 
     def __bool__(self) -> bool:
         """Whether an offset is committed, or will be if a transaction commits."""
@@ -59,11 +69,11 @@ class CommittedOffsets:
         if self.in_transactions:
             self.in_transactions.supersede((topic, partition))
         if value is not None:
-            self._by_topic.setdefault(topic, {})[partition] = value
+            self._put(topic, partition, value)
             return
         partitions = self._by_topic.get(topic)
         if partitions is not None:
-            partitions.pop(partition, None)
+            self._bytes -= bytes_of_offset(partitions.pop(partition, None))
             if not partitions:
                 del self._by_topic[topic]
 
@@ -71,7 +81,12 @@ class CommittedOffsets:
         """The transaction of that producer ended."""
         ended = self.in_transactions.end(producer_id, is_commit=is_commit)
         for (topic, partition), value in ended.items():
-            self._by_topic.setdefault(topic, {})[partition] = value
+            self._put(topic, partition, value)
+
+    def _put(self, topic: str, partition: int, value: OffsetCommitValue) -> None:
+        partitions = self._by_topic.setdefault(topic, {})
+        self._bytes += bytes_of_offset(value) - bytes_of_offset(partitions.get(partition))
+        partitions[partition] = value
 
 
 def tombstone(group_id: str, topic: str, partition: int) -> CoordinatorRecord:

@@ -36,7 +36,7 @@ from barnabas.groups.config import GroupConfig
 from barnabas.groups.group import Group, bytes_of
 from barnabas.groups.group_offsets import deletable_offsets
 from barnabas.groups.image import GroupsImage
-from barnabas.groups.memory import PER_MEMBER_BYTES, GroupMemory
+from barnabas.groups.memory import PER_GROUP_BYTES, PER_MEMBER_BYTES, GroupMemory
 from barnabas.groups.names import MAX_CLIENT_ID_IN_MEMBER_ID
 from barnabas.groups.offsets import NO_PRODUCER_ID
 from barnabas.groups.rebalance import (
@@ -109,8 +109,10 @@ class GroupShard:
         """Apply a stored marker: the producer's transaction ended in this partition."""
         for group_id in self.image.replay_end(producer_id, is_commit=is_commit):
             group = self._groups.get(group_id)
-            if group is not None and group.is_void:
-                self._settle(group)
+            if group is not None:
+                self._count(group)
+                if group.is_void:
+                    self._settle(group)
 
     def loaded(self, now_ms: int) -> None:
         """The whole partition was replayed: begin to serve its groups."""
@@ -153,6 +155,7 @@ class GroupShard:
                         (key.topic, key.partition), in_transaction=producer is not None
                     )
                 if group.retention_check_ms is not None and not group.is_void:
+                    self._count(group)
                     continue  # no deadline has changed; `_settle` checks every member
             elif record.value is None:
                 group = self._deleted(group)
@@ -241,7 +244,8 @@ class GroupShard:
         member = None if group is None else group.members.get(attempt.request.member_id)
         more = bytes_of(attempt.protocols)
         more += PER_MEMBER_BYTES if member is None else -bytes_of(member.protocols)
-        return more <= 0 or self._memory.has_room(more)
+        more += PER_GROUP_BYTES if group is None else 0
+        return self._memory.has_room_for(more)
 
     def sync_group(
         self, request: SyncGroupRequest, *, token: object, now_ms: int
@@ -284,7 +288,7 @@ class GroupShard:
     ) -> CoordinatorDecision:
         decision = CoordinatorDecision()
         group = self._group(request.group_id)
-        commit.commit(group, request, token, check_partition, decision, now_ms)
+        commit.commit(group, request, token, check_partition, self._memory, decision, now_ms)
         if request.group_id not in self._groups:
             self._settle(group)
         return decision
@@ -300,7 +304,9 @@ class GroupShard:
         """The transaction is ongoing, and this partition of the log is part of it."""
         decision = CoordinatorDecision()
         group = self._group(request.group_id)
-        txn_commit.txn_commit(group, request, token, check_partition, decision, now_ms)
+        txn_commit.txn_commit(
+            group, request, token, check_partition, self._memory, decision, now_ms
+        )
         if request.group_id not in self._groups:
             self._settle(group)
         return decision
@@ -380,9 +386,7 @@ class GroupShard:
     def _settle(self, group: Group) -> None:
         """A group may have changed: register it with its next deadline, or forget it."""
         group_id = group.group_id
-        size_bytes = 0 if group.is_void else group.size_bytes
-        self._memory.used += size_bytes - group.counted_bytes
-        group.counted_bytes = size_bytes
+        self._count(group)
         if group.is_void:
             self._groups.pop(group_id, None)
             self._deadlines.forget(group_id)
@@ -391,6 +395,11 @@ class GroupShard:
         deadline_ms = group.next_deadline_ms()
         if deadline_ms is not None:
             self._deadlines.set(group_id, deadline_ms)
+
+    def _count(self, group: Group) -> None:
+        size_bytes = 0 if group.is_void else group.size_bytes
+        self._memory.used += size_bytes - group.counted_bytes
+        group.counted_bytes = size_bytes
 
     def _deleted(self, group: Group) -> Group:
         """A void group in place of a deleted one; all of its offsets are deleted too."""

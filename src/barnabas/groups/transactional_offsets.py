@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from barnabas.coordination.decision import CoordinatorDecision
+from barnabas.groups.memory import PER_OFFSET_BYTES
 from barnabas.wire.messages.group_records import OffsetCommitValue
 
 TopicPartition = tuple[str, int]
@@ -24,14 +25,21 @@ class TransactionEnd(CoordinatorDecision):
     is_commit: bool = False
 
 
+def bytes_of_offset(value: OffsetCommitValue | None) -> int:
+    """Approximate memory for a committed offset."""
+    return 0 if value is None else PER_OFFSET_BYTES + len(value.metadata)
+
+
 class TransactionalOffsets:
-    __slots__ = ("_by_partition", "_partitions_of")
+    __slots__ = ("_by_partition", "_partitions_of", "size_bytes")
 
     def __init__(self) -> None:
         self._by_partition: dict[TopicPartition, dict[int, OffsetCommitValue]] = {}
         """What each producer id has committed to a partition, in the order of the log."""
         self._partitions_of: dict[int, dict[TopicPartition, None]] = {}
         """The partitions in `_by_partition` of a producer id."""
+        self.size_bytes = 0
+        """Approximate memory for them."""
 
     def __bool__(self) -> bool:
         return bool(self._by_partition)
@@ -56,14 +64,14 @@ class TransactionalOffsets:
 
     def put(self, producer_id: int, key: TopicPartition, value: OffsetCommitValue) -> None:
         values = self._by_partition.setdefault(key, {})
-        values.pop(producer_id, None)
+        self.size_bytes += bytes_of_offset(value) - bytes_of_offset(values.pop(producer_id, None))
         values[producer_id] = value
         self._partitions_of.setdefault(producer_id, {})[key] = None
 
     def supersede(self, key: TopicPartition) -> None:
         """A record that counts at once stands after all of these in the log."""
-        for producer_id in self._by_partition.pop(key, ()):
-            self._left(producer_id, key)
+        for producer_id, value in self._by_partition.pop(key, {}).items():
+            self._left(producer_id, key, value)
 
     def end(self, producer_id: int, *, is_commit: bool) -> dict[TopicPartition, OffsetCommitValue]:
         """The transaction ended; returns the offsets that are committed by that."""
@@ -74,14 +82,15 @@ class TransactionalOffsets:
             if is_commit:
                 committed[key] = value
                 while (before := next(iter(values))) != producer_id:
-                    del values[before]
-                    self._left(before, key)
+                    self._left(before, key, values.pop(before))
             del values[producer_id]
+            self.size_bytes -= bytes_of_offset(value)
             if not values:
                 del self._by_partition[key]
         return committed
 
-    def _left(self, producer_id: int, key: TopicPartition) -> None:
+    def _left(self, producer_id: int, key: TopicPartition, value: OffsetCommitValue) -> None:
+        self.size_bytes -= bytes_of_offset(value)
         keys = self._partitions_of[producer_id]
         del keys[key]
         if not keys:

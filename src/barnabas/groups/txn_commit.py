@@ -9,9 +9,10 @@ refused between join and sync.
 from collections.abc import Callable
 
 from barnabas.coordination.decision import CoordinatorDecision, ProducerIdAndEpoch
-from barnabas.groups.commit import check_metadata
+from barnabas.groups.commit import check_metadata, more_bytes
 from barnabas.groups.group import Group
 from barnabas.groups.group_offsets import propose_offset
+from barnabas.groups.memory import GroupMemory
 from barnabas.groups.names import check_group_id
 from barnabas.groups.state import GroupState
 from barnabas.wire.errors import ErrorCode
@@ -48,10 +49,13 @@ def txn_commit(
     request: TxnOffsetCommitRequest,
     token: object,
     check_partition: CheckTxnCommit,
+    memory: GroupMemory,
     decision: CoordinatorDecision,
     now_ms: int,
 ) -> None:
     error = check_txn_commit(group, request)
+    if error is ErrorCode.NONE and not memory.has_room_for(more_bytes(group, request.topics)):
+        error = ErrorCode.INVALID_COMMIT_OFFSET_SIZE
     response = TxnOffsetCommitResponse()
     for topic in request.topics:
         results: list[TxnOffsetCommitResponsePartition] = []

@@ -436,8 +436,9 @@ _OWN = (
         "group.metadata.max.bytes",
         _LONG,
         "134217728",
-        "Memory for what members of groups say of themselves and are assigned, in all groups that "
-        "a node coordinates; beyond it, joins are refused with GROUP_MAX_SIZE_REACHED",
+        "Memory for the groups that a node coordinates: their members, assignments and offsets; "
+        "beyond it, joins are refused with GROUP_MAX_SIZE_REACHED and commits of new offsets with "
+        "INVALID_COMMIT_OFFSET_SIZE",
         low=65536,
     ),
 )
