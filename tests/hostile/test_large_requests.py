@@ -174,7 +174,7 @@ def test_more_partitions_than_a_request_may_create_are_refused(
     asked = [CreatableTopic(f"large-{n}", 20_000 // topics, -1) for n in range(topics)]
     created = client.ask(CreateTopicsRequest(asked, 60_000)).topics
     assert {topic.error_code for topic in created} == {ErrorCode.POLICY_VIOLATION}
-    assert "20000 partitions in one request, at most 10000" in created[0].error_message
+    assert "20000 partitions in one request, the maximum is 10000" in created[0].error_message
     more = CreatePartitionsRequest([CreatePartitionsTopic("t", 20_001, None)], 60_000)
     (grown,) = client.ask(more).results
     assert grown.error_code == ErrorCode.POLICY_VIOLATION

@@ -1,5 +1,13 @@
-"""Decisions about topics, configs and producer ids: a request in, records and an answer out.
+"""Decisions about brokers, topics, partitions, configs and producer ids.
 
-Nothing here changes state. The records a decision returns are persisted and then replayed into
-the `MetadataImage`, which is what the next decision looks at.
+A request in, records and an answer out. Records are replayed into the controller's pending image at
+once, and into the `MetadataImage` of every node when they are committed.
+
+    controller.py                    one method per request, and deadlines
+    draft.py decision.py             a decision while it is made, and its result
+    partition_changes.py liveness.py placement.py replica_ends.py       leaders and replicas
+    registrations.py heartbeats.py broker_sessions.py                   brokers
+    topics.py create_partitions.py internal_topics.py                   topics
+    configs.py alter_configs.py producer_ids.py                         configs, producer ids
+    isr_changes.py lost_replicas.py elect_leaders.py reassignments.py leader_balance.py
 """

@@ -15,13 +15,11 @@ from barnabas.wire.messages import alter_configs as plain
 from barnabas.wire.messages import incremental_alter_configs as incremental
 from barnabas.wire.messages.metadata_records import ConfigRecord
 
-"""Settings that decide who may lead."""
-
 
 def replace_configs(
     draft: Draft, settings: BrokerSettings, request: plain.AlterConfigsRequest
 ) -> plain.AlterConfigsResponse:
-    """The older way: what is not named goes back to its default."""
+    """AlterConfigs: settings that are not named go back to their defaults."""
     response = plain.AlterConfigsResponse()
     for resource in request.resources:
         changes = [ConfigChange(c.name, OPERATION_SET, c.value) for c in resource.configs]
@@ -38,7 +36,7 @@ def replace_configs(
 def change_configs(
     draft: Draft, settings: BrokerSettings, request: incremental.IncrementalAlterConfigsRequest
 ) -> incremental.IncrementalAlterConfigsResponse:
-    """The newer way: only what is named changes."""
+    """IncrementalAlterConfigs: only settings that are named change."""
     response = incremental.IncrementalAlterConfigsResponse()
     for resource in request.resources:
         changes = [ConfigChange(c.name, c.config_operation, c.value) for c in resource.configs]
@@ -77,10 +75,10 @@ def _alter(
 
 
 def _elect_where_needed(draft: Draft) -> None:
-    """Settle what waits for a setting that has just changed.
+    """Elect leaders of partitions that waited for a setting that has changed.
 
-    Unclean elections may be allowed now: then offline partitions need not wait. And where fewer
-    replicas have to be in sync than before, the leader commits again without the eligible ones.
+    Unclean elections may be allowed now, for offline partitions. And if `min.insync.replicas` is
+    lower than before, the leader can commit without the eligible leaders.
     """
     if not any(isinstance(r, ConfigRecord) and r.name in ELECTION_SETTINGS for r in draft.records):
         return

@@ -1,4 +1,4 @@
-"""When each broker was last heard of. Never agreed on: a new controller begins anew."""
+"""When each broker last sent a heartbeat: soft state, which a new controller begins without."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,23 +8,23 @@ from barnabas.metadata.image import MetadataImage
 
 NOTHING_READ = -1
 _MOST_FORGIVEN = 2
-"""How many sessions' worth of silence the controller leaves out because it stood still itself."""
+"""How many session timeouts a session is extended at most because the controller stalled."""
 
 
 @dataclass(slots=True)
 class BrokerSession:
-    """One broker, as long as it is heard of."""
+    """The session of one broker."""
 
     deadline_ms: int | None
-    """When it is fenced unless it is heard of; None while it is fenced anyway."""
+    """When the broker is fenced unless it sends a heartbeat; None while it is fenced."""
     forgiven_ms: int = 0
-    """How much of its silence counts for nothing, as the controller stood still itself."""
+    """How much the session was extended because the controller stalled."""
     metadata_offset: int = NOTHING_READ
-    """How much of the metadata it has replayed."""
+    """How far it has replayed the metadata log."""
     caught_up_offset: int | None = None
-    """How much it has to have replayed to be let in: all there was when it first called."""
+    """How far it must have replayed to be unfenced: the end of the log at its first heartbeat."""
     leave_offset: int | None = None
-    """How much the others have to have replayed before it may shut down: who leads in its place."""
+    """How far the others must have replayed before it may shut down, to know the new leaders."""
 
 
 class BrokerSessions:
@@ -41,7 +41,7 @@ class BrokerSessions:
     def heard(
         self, broker_id: int, metadata_offset: int, metadata_end_offset: int
     ) -> BrokerSession:
-        """A broker has called, and has replayed so much of what there is."""
+        """A broker sent a heartbeat, with how far it has replayed."""
         session = self._sessions.setdefault(broker_id, BrokerSession(None))
         session.metadata_offset = metadata_offset
         if session.caught_up_offset is None:
@@ -49,23 +49,23 @@ class BrokerSessions:
         return session
 
     def keep(self, broker_id: int, now_ms: int, *, fenced: bool) -> None:
-        """It is well until its time is up, or fenced and not waited for."""
+        """Restart the session, or end its deadline if the broker is fenced."""
         session = self._sessions[broker_id]
         session.deadline_ms = None if fenced else now_ms + self._config.session_timeout_ms
         session.forgiven_ms = 0
 
     def shorten(self, broker_id: int, now_ms: int) -> None:
-        """Its connection has broken."""
+        """The broker's connection broke."""
         session = self._sessions.get(broker_id)
         if session is not None and session.deadline_ms is not None:
             grace_ends_ms = now_ms + self._config.disconnect_grace_ms
             session.deadline_ms = min(session.deadline_ms, grace_ends_ms)
 
     def forgive(self, stalled_ms: int) -> None:
-        """The controller stood still for so long, and could not have heard of anybody.
+        """Extend all sessions: the controller stalled and could not receive heartbeats.
 
-        Up to a limit: a controller that is always slow still notices that a broker is gone. That
-        a broker is fenced later than it thinks is safe: it stops leading by its own clock.
+        There is a limit, so that a controller that is always slow still notices dead brokers. It is
+        safe to fence a broker later than it expects: it stops leading by its own clock.
         """
         for session in self._sessions.values():
             if session.deadline_ms is not None:
@@ -78,7 +78,7 @@ class BrokerSessions:
         self._sessions.pop(broker_id, None)
 
     def expired(self, now_ms: int) -> list[int]:
-        """Whose time is up."""
+        """The brokers whose session has ended."""
         return [
             broker_id
             for broker_id, session in self._sessions.items()
@@ -90,7 +90,7 @@ class BrokerSessions:
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
     def have_replayed(self, broker_ids: Iterable[int], offset: int) -> bool:
-        """Whether all of them know what was agreed on before `offset`."""
+        """Whether all of them have replayed the metadata log up to `offset`."""
         return all(
             broker_id in self._sessions and self._sessions[broker_id].metadata_offset >= offset
             for broker_id in broker_ids

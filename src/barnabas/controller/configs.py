@@ -151,7 +151,7 @@ def described_broker_configs(
 
 @dataclass(frozen=True, slots=True)
 class ConfigChange:
-    """One asked-for change; plain AlterConfigs knows only OPERATION_SET."""
+    """One change of a request; AlterConfigs has only OPERATION_SET."""
 
     name: str
     operation: int
@@ -175,7 +175,7 @@ def alter_configs(
     current = image.configs.get((resource_type, resource_name), {})
     names = [change.name for change in changes]
     if len(set(names)) < len(names):
-        raise Refusal(ErrorCode.INVALID_REQUEST, "a setting stands twice in the request")
+        raise Refusal(ErrorCode.INVALID_REQUEST, "a setting is in the request twice")
     wanted: dict[str, str | None] = dict.fromkeys(current) if replace else {}
     for change in changes:
         config = table.get(change.name)
@@ -206,17 +206,13 @@ def _table(
 ) -> Mapping[str, ConfigDef]:
     if resource_type == TOPIC_RESOURCE:
         if resource_name not in image.topics:
-            raise Refusal(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {resource_name!r}"
-            )
+            raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"unknown topic {resource_name!r}")
         return TOPIC_CONFIGS
     if resource_type == BROKER_RESOURCE:
         if resource_name not in ("", str(broker.node_id), *map(str, image.brokers)):
-            raise Refusal(ErrorCode.INVALID_REQUEST, f"there is no broker {resource_name!r}")
+            raise Refusal(ErrorCode.INVALID_REQUEST, f"unknown broker {resource_name!r}")
         return broker.table
-    raise Refusal(
-        ErrorCode.INVALID_REQUEST, f"resources of type {resource_type} have no settings here"
-    )
+    raise Refusal(ErrorCode.INVALID_REQUEST, f"resources of type {resource_type} have no settings")
 
 
 def _unknown(resource_type: int, name: str, table: Mapping[str, ConfigDef]) -> Refusal:
@@ -224,7 +220,7 @@ def _unknown(resource_type: int, name: str, table: Mapping[str, ConfigDef]) -> R
     if resource_type == TOPIC_RESOURCE:
         # Kafka's words come first: programs match on them.
         return Refusal(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {name}{hint}")
-    return Refusal(ErrorCode.INVALID_CONFIG, f"there is no setting {name!r} here{hint}")
+    return Refusal(ErrorCode.INVALID_CONFIG, f"unknown setting {name!r}{hint}")
 
 
 def _inherited(
@@ -237,16 +233,17 @@ def _inherited(
 
 
 def _changed(config: ConfigDef, change: ConfigChange, in_force: str | None) -> str | None:
-    """The value to keep, None to take it back; lists grow and shrink from the one in force."""
+    """The new value, None to remove it; APPEND and SUBTRACT change the value in force."""
     if change.operation == OPERATION_SET:
         return _checked(config, change.value)
     if change.operation == OPERATION_DELETE:
         return None
     if change.operation not in (OPERATION_APPEND, OPERATION_SUBTRACT):
-        raise Refusal(ErrorCode.INVALID_REQUEST, f"there is no config operation {change.operation}")
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"unknown config operation {change.operation}")
     if config.type is not ConfigType.LIST:
         raise Refusal(
-            ErrorCode.INVALID_CONFIG, f"{config.name} is no list: nothing to append or subtract"
+            ErrorCode.INVALID_CONFIG,
+            f"{config.name} is not a list: can't append or subtract",
         )
     items = _items(in_force)
     given = _items(change.value)

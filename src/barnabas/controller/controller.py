@@ -106,14 +106,14 @@ class Controller:
         self._sessions = BrokerSessions(config, self.pending_image, now_ms)
         self._balance = leader_balance.LeaderBalanceSchedule(config, now_ms)
         self._taking_over_ms = now_ms if has_leaderless(self.pending_image) else None
-        """When elections are held that the controller before may have left undone."""
+        """When to hold elections that the former controller may have left undone."""
 
     # -- brokers and time --------------------------------------------------------------------------
 
     def register_broker(
         self, request: BrokerRegistrationRequest, now_ms: int
     ) -> Decision[BrokerRegistrationResponse]:
-        """A broker begins: it gets an epoch, and is fenced until it has read the metadata."""
+        """A broker starts: it gets an epoch, and is fenced until it has read the metadata."""
         self._balance.now_ms = now_ms
         draft = self._draft()
         is_controller = request.broker_id == self._settings.node_id
@@ -125,10 +125,10 @@ class Controller:
     def heartbeat(
         self, request: BrokerHeartbeatRequest, now_ms: int, metadata_end_offset: int
     ) -> Decision[BrokerHeartbeatResponse]:
-        """A broker is alive: let it in, keep it, or let it go.
+        """A broker is alive: unfence it, keep its session, or let it shut down.
 
-        `metadata_end_offset` and the request's offset are of one kind: how many entries there
-        are, and how many of them the broker has replayed.
+        `metadata_end_offset` is the end of the metadata log; the request has how far the broker has
+        replayed it.
         """
         self._balance.now_ms = now_ms
         draft = self._draft()
@@ -136,15 +136,15 @@ class Controller:
         return draft.decision(answer)
 
     def disconnected(self, node_id: int, now_ms: int) -> None:
-        """A broker's connection has broken: it has to be back soon."""
+        """A broker's connection broke: it has to reconnect soon."""
         self._sessions.shorten(node_id, now_ms)
 
     def stalled(self, stalled_ms: int) -> None:
-        """The controller stood still for so long: nobody is blamed for silence meanwhile."""
+        """The controller stalled: missing heartbeats in that time do not count."""
         self._sessions.forgive(stalled_ms)
 
     def tick(self, now_ms: int) -> Decision[None]:
-        """Do what is due: fence the silent, bring leadership back to where it belongs."""
+        """Do what is due: fence silent brokers, elect leaders, balance leadership."""
         self._balance.now_ms = now_ms
         draft = self._draft()
         expired = self._sessions.expired(now_ms)
@@ -160,7 +160,7 @@ class Controller:
         return draft.decision(None)
 
     def next_deadline_ms(self) -> int | None:
-        """When `tick` has something to do at the latest."""
+        """When to call `tick` at the latest."""
         deadlines = (
             self._sessions.next_deadline_ms(),
             self._balance.next_ms,
@@ -171,7 +171,7 @@ class Controller:
     def unregister_broker(
         self, request: UnregisterBrokerRequest
     ) -> Decision[UnregisterBrokerResponse]:
-        """Forget a broker that will not come back; its replicas stay assigned to it."""
+        """Remove a broker that will not return; its replicas stay assigned to it."""
         draft = self._draft()
         answer = unregister_broker(draft, request)
         if not answer.error_code:
@@ -181,7 +181,7 @@ class Controller:
     # -- partitions --------------------------------------------------------------------------------
 
     def alter_partition(self, request: AlterPartitionRequest) -> Decision[AlterPartitionResponse]:
-        """A leader changes the in-sync set of what it leads."""
+        """A leader changes the in-sync set of its partitions."""
         draft = self._draft()
         answer = isr_changes.alter_partition(draft, request)
         if leader_balance.wanted_by(draft):
@@ -191,12 +191,12 @@ class Controller:
     def elect_leaders(
         self, request: ElectLeadersRequest, ends: ReplicaEnds
     ) -> Decision[ElectLeadersResponse]:
-        """Elect the preferred leaders, or unclean ones where there is no other way."""
+        """Elect the preferred leaders, or unclean ones for partitions without a leader."""
         draft = self._draft()
         return draft.decision(elect_leaders(draft, request, ends))
 
     def recover(self, ends: ReplicaEnds) -> Decision[None]:
-        """The replicas of partitions to be led uncleanly have said how far their logs go."""
+        """Hold unclean elections; `ends` has the log ends of the replicas."""
         draft = self._draft()
         for topic_id, index in ends:
             topic = self.pending_image.topics_by_id.get(topic_id)
@@ -209,21 +209,21 @@ class Controller:
     def assign_replicas_to_dirs(
         self, request: AssignReplicasToDirsRequest
     ) -> Decision[AssignReplicasToDirsResponse]:
-        """A broker says which of its replicas have lost something."""
+        """A broker reports which of its replicas have lost records."""
         draft = self._draft()
         return draft.decision(lost_replicas.assign_replicas_to_dirs(draft, request))
 
     def alter_partition_reassignments(
         self, request: AlterPartitionReassignmentsRequest
     ) -> Decision[AlterPartitionReassignmentsResponse]:
-        """Move replicas, or call a move off."""
+        """Begin or cancel reassignments."""
         draft = self._draft()
         return draft.decision(reassignments.alter_reassignments(draft, request))
 
     def list_partition_reassignments(
         self, request: ListPartitionReassignmentsRequest
     ) -> Decision[ListPartitionReassignmentsResponse]:
-        """The moves that are going on."""
+        """The reassignments in progress."""
         return Decision([], reassignments.list_reassignments(self.pending_image, request))
 
     # -- topics and settings -----------------------------------------------------------------------
@@ -261,7 +261,7 @@ class Controller:
         draft = self._draft()
         return draft.decision(producer_ids.allocate(draft, request))
 
-    # -- how it is done ----------------------------------------------------------------------------
+    # -- the decision ------------------------------------------------------------------------------
 
     def _draft(self) -> Draft:
         return Draft(self.pending_image, self._allows_unclean_election, self._min_isr)

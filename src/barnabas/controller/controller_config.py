@@ -1,27 +1,27 @@
-"""How patient the controller is."""
+"""Timeouts and limits of the controller."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerConfig:
-    """Times and limits that hold as long as the controller does.
+    """Fixed for the lifetime of a controller.
 
-    What can be changed while running, such as num.partitions, is read from the settings instead.
+    Dynamic settings, such as num.partitions, are read from the image instead.
     """
 
     session_timeout_ms: int = 3000
-    """Silence after which a broker is fenced."""
+    """A broker is fenced after this long without a heartbeat."""
     disconnect_grace_ms: int = 150
-    """Silence after which a broker is fenced whose connection has broken."""
+    """The same for a broker whose connection broke."""
     auto_leader_rebalance: bool = True
     leader_imbalance_check_interval_ms: int = 300_000
     leader_imbalance_percentage: int = 10
-    """Leadership is brought back to a broker if others have more than this share of it."""
+    """Leadership moves back to a broker if others lead more than this share of its partitions."""
     leader_return_delay_ms: int = 20_000
-    """How long after a broker is back in sync its leadership is looked at, to move it in bulk.
+    """How long after a broker is back in sync leadership is balanced, to move it in bulk.
 
-    Longer than clients wait before they try again to connect to a broker that was gone (librdkafka:
-    up to 10 s), else they would have to do without the partition so long."""
+    Longer than clients wait before they reconnect to a broker that was down (librdkafka: up to
+    10 s), because until then the partition would not be available to them."""
     max_elections_at_a_time: int = 1000
-    """Leaders moved in one decision when balancing, so that it does not hold others up."""
+    """Leaders moved in one decision when balancing, so that other decisions do not wait."""

@@ -1,4 +1,4 @@
-"""CreatePartitions: topics that grow."""
+"""CreatePartitions: adds partitions to topics."""
 
 from collections import Counter
 
@@ -26,7 +26,7 @@ def create_partitions(
     request: CreatePartitionsRequest,
     max_broker_partitions: int | None = None,
 ) -> Decision[CreatePartitionsResponse]:
-    """Grow topics; they never shrink."""
+    """Each topic succeeds or fails on its own."""
     records: list[MetadataRecord] = []
     results: list[CreatePartitionsTopicResult] = []
     asked = Counter(topic.name for topic in request.topics)
@@ -38,7 +38,8 @@ def create_partitions(
                 raise too_many_partitions(new)
             if asked[topic.name] > 1:
                 raise Refusal(
-                    ErrorCode.INVALID_REQUEST, f"{topic.name!r} stands twice in the request"
+                    ErrorCode.INVALID_REQUEST,
+                    f"topic {topic.name!r} is in the request twice",
                 )
             records += _grow(image, topic, placement)
         except Refusal as refusal:
@@ -51,7 +52,7 @@ def create_partitions(
 
 
 def _growth(image: MetadataImage, topic: CreatePartitionsTopic) -> int:
-    """By how many partitions a topic that exists would grow."""
+    """How many partitions the topic would get."""
     current = image.topics.get(topic.name)
     return 0 if current is None else max(0, topic.count - len(current.partitions))
 
@@ -61,23 +62,23 @@ def _grow(
 ) -> list[PartitionRecord]:
     current = image.topics.get(topic.name)
     if current is None:
-        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic.name!r}")
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"unknown topic {topic.name!r}")
     if topic.name in INTERNAL_TOPICS:
         raise Refusal(
             ErrorCode.INVALID_REQUEST,
-            f"{topic.name!r} is internal: its partition count places the groups and is fixed",
+            f"topic {topic.name!r} is internal; its number of partitions is fixed",
         )
     have = len(current.partitions)
     if topic.count == have:
         raise Refusal(
             ErrorCode.INVALID_PARTITIONS,
-            f"it has {have} already, and the number is what it should have afterwards",
+            f"topic {topic.name!r} has {have} partitions already; give the new total",
         )
     if not have < topic.count <= MAX_PARTITIONS_PER_TOPIC:
         raise Refusal(
             ErrorCode.INVALID_PARTITIONS,
-            f"topic {topic.name!r} has {have} partitions; it can only grow "
-            f"(to at most {MAX_PARTITIONS_PER_TOPIC}), not become {topic.count}",
+            f"topic {topic.name!r} has {have} partitions, can't change to {topic.count}; the total "
+            f"can only grow, to at most {MAX_PARTITIONS_PER_TOPIC}",
         )
     first = current.partitions[0]
     factor = len(first.replicas) - len(first.adding_replicas)
@@ -85,8 +86,8 @@ def _grow(
         if len(topic.assignments) != topic.count - have:
             raise Refusal(
                 ErrorCode.INVALID_REPLICATION_ASSIGNMENT,
-                f"{topic.count - have} partitions are new, "
-                f"but {len(topic.assignments)} are assigned",
+                f"{topic.count - have} new partitions, but assignments for "
+                f"{len(topic.assignments)}",
             )
         assigned = [assignment.broker_ids for assignment in topic.assignments]
         placement.check_room_for(assigned)

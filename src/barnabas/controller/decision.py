@@ -1,4 +1,4 @@
-"""What a decider returns."""
+"""What the controller decides."""
 
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -10,18 +10,18 @@ AnswerT = TypeVar("AnswerT")
 
 @dataclass(slots=True)
 class Decision(Generic[AnswerT]):
-    """The records to agree on, and the answer to give once they are."""
+    """The records to commit, and the answer to send once they are committed."""
 
     records: list[MetadataRecord]
     answer: AnswerT
     warnings: list[str] = field(default_factory=list)
-    """What an operator must hear of, such as an unclean election."""
+    """For the operator, such as an unclean election."""
     to_recover: list[tuple[bytes, int]] = field(default_factory=list)
-    """Partitions to be led uncleanly, once their replicas have said how far their logs go."""
+    """Partitions for an unclean election, once the log ends of their replicas are known."""
 
 
-class Refusal(Exception):  # noqa: N818 - an expected outcome, carried out of nested checks
-    """Why one part of a request is refused."""
+class Refusal(Exception):  # noqa: N818 - an expected outcome of nested checks
+    """The error of one part of a request."""
 
     def __init__(self, error_code: int, message: str) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""A decision in the making."""
+"""A decision while it is made."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -13,14 +13,15 @@ AnswerT = TypeVar("AnswerT")
 
 @dataclass(slots=True)
 class Draft:
-    """Records that are replayed as they are written, so that each builds on those before it.
+    """Records that are replayed into the pending image as they are written.
 
-    Whoever writes into it has checked everything before: there is no way back.
+    So each record can depend on those before it. A record can't be undone: the caller checks
+    everything before it writes the first one.
     """
 
     image: MetadataImage
     unclean: Callable[[str], bool]
-    """Whether a topic's partitions may be led from outside the in-sync set if need be."""
+    """Whether unclean elections are allowed for a topic."""
     min_isr: Callable[[str], int]
     """A topic's `min.insync.replicas`."""
     records: list[MetadataRecord] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""ElectLeaders: an operator brings leadership back, or makes do with a replica that lags."""
+"""ElectLeaders: an operator elects preferred leaders, or unclean ones."""
 
 from dataclasses import replace
 
@@ -24,9 +24,10 @@ UNCLEAN = 1
 def elect_leaders(
     draft: Draft, request: ElectLeadersRequest, ends: ReplicaEnds
 ) -> ElectLeadersResponse:
-    """Each partition on its own. If all are asked for, only those in need are spoken of.
+    """Each partition succeeds or fails on its own.
 
-    `ends` say how far the logs of the replicas go, for unclean elections.
+    If the request is for all partitions, those without need for an election are left out of the
+    response. `ends` has the log ends of the replicas, for unclean elections.
     """
     if request.election_type not in (PREFERRED, UNCLEAN):
         return ElectLeadersResponse(error_code=ErrorCode.INVALID_REQUEST)
@@ -53,7 +54,7 @@ def elect_leaders(
 def leaderless(
     image: MetadataImage, request: ElectLeadersRequest
 ) -> list[tuple[TopicImage, PartitionImage]]:
-    """The partitions whose replicas have to be asked before an unclean election."""
+    """The partitions of the request for which the log ends of replicas are needed."""
     if request.election_type != UNCLEAN:
         return []
     asked = request.topic_partitions
@@ -77,7 +78,7 @@ def _result(
     try:
         topic = draft.image.topics.get(name)
         if topic is None or not 0 <= index < len(topic.partitions):
-            raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no such partition")
+            raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "unknown partition")
         if election_type == UNCLEAN:
             _elect_any(draft, topic, topic.partitions[index], ends)
         else:
@@ -90,11 +91,11 @@ def _result(
 def _elect_preferred(draft: Draft, topic: TopicImage, partition: PartitionImage) -> None:
     preferred = partition.replicas[0]
     if partition.leader == preferred:
-        raise Refusal(ErrorCode.ELECTION_NOT_NEEDED, f"broker {preferred} leads already")
+        raise Refusal(ErrorCode.ELECTION_NOT_NEEDED, f"broker {preferred} is the leader already")
     if preferred not in partition.isr or not draft.image.is_active(preferred):
         raise Refusal(
             ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
-            f"broker {preferred} is not in sync, or not there",
+            f"broker {preferred} is not in sync or not active",
         )
     change_partition(draft, topic, replace(partition, leader=preferred))
 
@@ -103,10 +104,10 @@ def _elect_any(
     draft: Draft, topic: TopicImage, partition: PartitionImage, ends: ReplicaEnds
 ) -> None:
     if partition.leader != NO_LEADER:
-        raise Refusal(ErrorCode.ELECTION_NOT_NEEDED, f"broker {partition.leader} leads")
+        raise Refusal(ErrorCode.ELECTION_NOT_NEEDED, f"broker {partition.leader} is the leader")
     change_partition(draft, topic, partition, ends=ends)
     if topic.partitions[partition.index].leader == NO_LEADER:
         raise Refusal(
             ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
-            f"none of the brokers {partition.replicas} has answered; start one of them",
+            f"none of brokers {partition.replicas} has answered; start one of them",
         )

@@ -1,4 +1,4 @@
-"""Heartbeats: letting brokers in, keeping them, and letting them go."""
+"""BrokerHeartbeat: unfences brokers, keeps their sessions, and lets them shut down."""
 
 from barnabas.controller.broker_sessions import BrokerSession, BrokerSessions
 from barnabas.controller.draft import Draft
@@ -24,9 +24,9 @@ def heartbeat(
     now_ms: int,
     metadata_end_offset: int,
 ) -> BrokerHeartbeatResponse:
-    """A broker is let in once it has replayed all the metadata there was when it first called.
+    """A broker is unfenced once it has replayed all metadata of the time of its first heartbeat.
 
-    One that was about to leave and does not want to any more comes back by registering again.
+    A broker that began a controlled shutdown and cancels it has to register again.
     """
     error = epoch_error(draft.image, request.broker_id, request.broker_epoch)
     if error:
@@ -38,7 +38,7 @@ def heartbeat(
     assert session.caught_up_offset is not None
     caught_up = request.current_metadata_offset >= session.caught_up_offset
     if request.want_shut_down:
-        _let_go(draft, sessions, session, broker, metadata_end_offset)
+        _continue_shutdown(draft, sessions, session, broker, metadata_end_offset)
     elif request.want_fence:
         if not broker.fenced:
             fence(draft, [broker.id])
@@ -53,14 +53,14 @@ def heartbeat(
     )
 
 
-def _let_go(
+def _continue_shutdown(
     draft: Draft,
     sessions: BrokerSessions,
     session: BrokerSession,
     broker: BrokerImage,
     metadata_end_offset: int,
 ) -> None:
-    """Fence it when nobody can take over any more from it, and the others know who leads."""
+    """Fence it once others lead all that they can, and know it."""
     if broker.fenced:
         return
     if not broker.in_controlled_shutdown:

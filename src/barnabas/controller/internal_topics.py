@@ -1,8 +1,8 @@
-"""The topics that brokers create for themselves, as the settings want them.
+"""The internal topics that brokers create, as the settings define them.
 
-A CreateTopics request that gives only the name creates one. Partitions and settings can't be
-chosen:
-where groups and transactions live depends on them.
+A request that gives only the name of an internal topic creates it: any broker that needs it sends
+one. Requests can't choose partitions or configs, because the coordinator of a group or transaction
+depends on them.
 """
 
 from barnabas.controller.cluster_settings import ClusterSettings
@@ -17,7 +17,7 @@ _INTERNAL = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE})
 
 
 def asks_for_internal(request: CreateTopicsRequest) -> bool:
-    """Whether the request is for one such topic, and leaves it to us what it is like."""
+    """Whether the request is for one internal topic, and gives nothing but its name."""
     return len(request.topics) == 1 and all(
         topic.name in _INTERNAL
         and topic.num_partitions == -1
@@ -31,7 +31,7 @@ def asks_for_internal(request: CreateTopicsRequest) -> bool:
 def internal_request(
     request: CreateTopicsRequest, settings: ClusterSettings
 ) -> CreateTopicsRequest:
-    """The request with all that the settings say."""
+    """The request with the partitions and configs of the settings."""
     (asked,) = request.topics
     internal = settings.internal_topic(asked.name)
     topic = CreatableTopic(

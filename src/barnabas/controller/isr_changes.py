@@ -1,4 +1,4 @@
-"""AlterPartition: a leader says who is in sync with it."""
+"""AlterPartition: a leader changes the in-sync set."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ from barnabas.wire.primitives import ZERO_UUID
 
 
 def alter_partition(draft: Draft, request: AlterPartitionRequest) -> AlterPartitionResponse:
-    """Each partition on its own; a sender that is not who it says it is changes nothing."""
+    """Each partition succeeds or fails on its own; a stale broker epoch fails all of them."""
     error = epoch_error(draft.image, request.broker_id, request.broker_epoch)
     if error:
         return AlterPartitionResponse(error_code=error)
@@ -61,47 +61,48 @@ def _result(
 
 
 def _find(image: MetadataImage, data: TopicData, index: int) -> tuple[TopicImage, PartitionImage]:
-    """By id, or before version 2 by name."""
+    """By topic id, or before version 2 by name."""
     if data.topic_id != ZERO_UUID:
         topic, error = image.topics_by_id.get(data.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
     else:
         topic, error = image.topics.get(data.topic_name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if topic is None:
-        raise Refusal(error, "no such topic")
+        raise Refusal(error, "unknown topic")
     partition = image.partition(topic.topic_id, index)
     if partition is None:
-        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such partition")
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "unknown partition")
     return topic, partition
 
 
 def _checked_isr(
     image: MetadataImage, broker_id: int, partition: PartitionImage, wanted: PartitionData
 ) -> list[int]:
-    """The set that is asked for, in the order of the replicas."""
+    """The in-sync set of the request, in the order of the replicas."""
     _check_epochs(partition, wanted)
     if partition.leader != broker_id:
-        raise Refusal(ErrorCode.INVALID_REQUEST, "only the leader changes the in-sync set")
+        raise Refusal(ErrorCode.INVALID_REQUEST, "only the leader can change the in-sync set")
     epochs = {state.broker_id: state.broker_epoch for state in wanted.new_isr_with_epochs}
     members = list(epochs) or wanted.new_isr
     if broker_id not in members or not set(members) <= set(partition.replicas):
         raise Refusal(
-            ErrorCode.INVALID_REQUEST, "the in-sync set holds the leader, and replicas only"
+            ErrorCode.INVALID_REQUEST, "the in-sync set must contain the leader, and replicas only"
         )
     _check_recovery(partition, wanted)
     for member in members:
-        # Who was in sync stays so: had it lost anything since, the set would have changed with its
-        # return. A new leader, which has not heard of it yet, can take out who is gone at once.
+        # Members of the current set are not checked: had one lost records, the set would have
+        # changed when it returned. So a new leader, which has not heard from it yet, can remove
+        # others.
         if member not in partition.isr and not _is_eligible(image, member, epochs.get(member)):
             raise Refusal(ErrorCode.INELIGIBLE_REPLICA, f"broker {member} can't be in sync")
     return [replica for replica in partition.replicas if replica in members]
 
 
 def _check_epochs(partition: PartitionImage, wanted: PartitionData) -> None:
-    """Older than ours: the sender is behind. Newer: we are, so we can't be the controller."""
+    """Older epochs: the sender is behind. Newer ones: this node is, so it is not the controller."""
     if wanted.leader_epoch < partition.leader_epoch:
         raise Refusal(ErrorCode.FENCED_LEADER_EPOCH, "there is a newer leader")
     if wanted.partition_epoch < partition.partition_epoch:
-        raise Refusal(ErrorCode.INVALID_UPDATE_VERSION, "the partition has changed meanwhile")
+        raise Refusal(ErrorCode.INVALID_UPDATE_VERSION, "the partition has changed since")
     if (
         wanted.leader_epoch > partition.leader_epoch
         or wanted.partition_epoch > partition.partition_epoch
@@ -111,14 +112,14 @@ def _check_epochs(partition: PartitionImage, wanted: PartitionData) -> None:
 
 def _check_recovery(partition: PartitionImage, wanted: PartitionData) -> None:
     if wanted.leader_recovery_state not in (RECOVERED, RECOVERING):
-        raise Refusal(ErrorCode.INVALID_REQUEST, "there is no such recovery state")
+        raise Refusal(ErrorCode.INVALID_REQUEST, "unknown recovery state")
     begins = wanted.leader_recovery_state == RECOVERING
     if begins and partition.leader_recovery_state == RECOVERED:
-        raise Refusal(ErrorCode.INVALID_REQUEST, "only an election begins a recovery")
+        raise Refusal(ErrorCode.INVALID_REQUEST, "only an election can begin a recovery")
 
 
 def _is_eligible(image: MetadataImage, broker_id: int, broker_epoch: int | None) -> bool:
-    """Active, and the same that the leader has seen catch up: None before version 3."""
+    """Whether it is active, in the epoch in which the leader saw it catch up (from version 3)."""
     if not image.is_active(broker_id):
         return False
     return broker_epoch is None or image.brokers[broker_id].epoch == broker_epoch

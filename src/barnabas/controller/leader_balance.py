@@ -1,4 +1,4 @@
-"""Bringing leadership back to the preferred replicas, by itself."""
+"""Automatic election of preferred leaders."""
 
 from collections import Counter
 from dataclasses import replace
@@ -11,7 +11,7 @@ from barnabas.wire.messages.metadata_records import PartitionChangeRecord
 
 
 def could_lead_again(image: MetadataImage, partition: PartitionImage) -> bool:
-    """Whether the preferred leader does not lead, but could."""
+    """Whether the preferred leader could lead, and does not."""
     preferred = partition.replicas[0]
     return (
         partition.leader != preferred and preferred in partition.isr and image.is_active(preferred)
@@ -19,9 +19,9 @@ def could_lead_again(image: MetadataImage, partition: PartitionImage) -> bool:
 
 
 def balance_leaders(draft: Draft, config: ControllerConfig) -> bool:
-    """Move leadership to where it is preferred; false if some is left for the next time.
+    """Elect preferred leaders; returns False if some are left for the next time.
 
-    A broker is left alone as long as others lead only a small share of what it should.
+    Partitions of a broker stay as they are while others lead only a small share of them.
     """
     image = draft.image
     should: Counter[int] = Counter()
@@ -47,7 +47,7 @@ def balance_leaders(draft: Draft, config: ControllerConfig) -> bool:
 
 
 def wanted_by(draft: Draft) -> bool:
-    """Whether a decision has put a preferred leader back in sync."""
+    """Whether a preferred leader can lead again after a decision."""
     for record in draft.records:
         if isinstance(record, PartitionChangeRecord):
             partition = draft.image.partition(record.topic_id, record.partition_id)
@@ -57,12 +57,12 @@ def wanted_by(draft: Draft) -> bool:
 
 
 class LeaderBalanceSchedule:
-    """When leadership is looked at next: now and then, and soon after somebody has come back."""
+    """When leadership is balanced next: at an interval, and soon after a broker has returned."""
 
     def __init__(self, config: ControllerConfig, now_ms: int) -> None:
         self._config = config
         self.now_ms = now_ms
-        """The last time that was heard of."""
+        """The time of the last decision that had one."""
         self.next_ms: int | None = None
         self.done(finished=True)
 

@@ -1,7 +1,7 @@
-"""Brokers that go and come: what it means for the partitions they keep.
+"""Fencing and unfencing of brokers, and the elections that follow.
 
-All partitions are looked at each time: ten thousand take a few milliseconds, and an index of
-them would have to be kept in step by every change.
+All partitions are checked each time: ten thousand take a few milliseconds, and an index of them
+would have to be updated by every change.
 """
 
 from collections.abc import Collection
@@ -19,7 +19,7 @@ SHUT_DOWN = 1
 
 
 def fence(draft: Draft, broker_ids: Collection[int]) -> None:
-    """Brokers are gone, all at the same time: none of them is elected in place of another."""
+    """Fence all brokers first, so that none of them is elected in place of another."""
     for broker_id in broker_ids:
         broker = draft.image.brokers[broker_id]
         if not broker.fenced:
@@ -28,7 +28,7 @@ def fence(draft: Draft, broker_ids: Collection[int]) -> None:
 
 
 def unfence(draft: Draft, broker: BrokerImage) -> None:
-    """A broker is there: it may lead what has waited for it."""
+    """A broker is active: it may lead partitions that have no leader."""
     draft.write(_change(broker, fenced=UNFENCE))
     for topic in draft.image.topics.values():
         for partition in topic.partitions:
@@ -45,7 +45,7 @@ def has_leaderless(image: MetadataImage) -> bool:
 
 
 def elect_leaderless(draft: Draft) -> None:
-    """An election that was under way when the controller changed is held now."""
+    """Hold elections that the former controller may have left undone."""
     for topic in draft.image.topics.values():
         for partition in topic.partitions:
             if partition.leader == NO_LEADER:
@@ -53,13 +53,13 @@ def elect_leaderless(draft: Draft) -> None:
 
 
 def begin_shutdown(draft: Draft, broker: BrokerImage) -> None:
-    """A broker wants to go: what others can lead, they lead from now on."""
+    """A broker begins a controlled shutdown: others take over what they can lead."""
     draft.write(_change(broker, in_controlled_shutdown=SHUT_DOWN))
     elect_for_brokers(draft, [broker.id])
 
 
 def elect_for_brokers(draft: Draft, broker_ids: Collection[int]) -> None:
-    """Settle whatever the brokers lead or are in sync with."""
+    """Hold elections for all partitions that the brokers lead or are in sync with."""
     gone = frozenset(broker_ids)
     for topic in draft.image.topics.values():
         for partition in topic.partitions:
@@ -68,7 +68,7 @@ def elect_for_brokers(draft: Draft, broker_ids: Collection[int]) -> None:
 
 
 def distrust(draft: Draft, broker_id: int, *, wiped: bool) -> None:
-    """A broker, fenced, is back without what it had acknowledged in any of its partitions."""
+    """A fenced broker returned without records that it had acknowledged, in all partitions."""
     for topic in draft.image.topics.values():
         for partition in topic.partitions:
             lose_replica(draft, topic, partition, broker_id, wiped=wiped)
@@ -77,10 +77,10 @@ def distrust(draft: Draft, broker_id: int, *, wiped: bool) -> None:
 def lose_replica(
     draft: Draft, topic: TopicImage, partition: PartitionImage, broker_id: int, *, wiped: bool
 ) -> None:
-    """A replica lacks something that it had acknowledged: it is neither in sync nor eligible.
+    """A replica lacks records that it had acknowledged: it is neither in sync nor eligible.
 
-    If it was the last one, the partition stays offline, because what was committed is nowhere
-    else. Only where there is one replica anyway is the rest of it better than nothing.
+    If it was the last one, the partition goes offline, because no other replica has all committed
+    records. A partition with a single replica stays online with what is left.
     """
     if broker_id not in partition.isr and broker_id not in partition.elr:
         return
@@ -97,7 +97,7 @@ def lose_replica(
 
 
 def leads_what_others_could(draft: Draft, broker_id: int) -> bool:
-    """Whether it is worth waiting until another is in sync and takes over."""
+    """Whether other active replicas could take over once they are in sync."""
     image = draft.image
     return any(
         partition.leader == broker_id

@@ -1,10 +1,10 @@
-"""AssignReplicasToDirs: a broker says which of its replicas have lost something, or can't be used.
+"""AssignReplicasToDirs: a broker reports replicas that have lost records, or can't be used.
 
-The directory LOST, which Kafka's brokers name for replicas in a failed directory, stands for
-replicas that may lack the newest records. They leave the in-sync set and the eligible leaders, and
-come back like any other that lags: by fetching what they lack. OFFLINE stands for those that have
-a hole, or that the disk refuses. They leave only if another is in sync or eligible: else most of a
-log is better than none of it. A broker here has one directory, so naming any other changes nothing.
+The directory LOST, which Kafka's brokers give for replicas in a failed directory, means replicas
+that may lack the newest records. They leave the in-sync set and the eligible leaders, and return
+like any other lagging replica, by fetching. OFFLINE means replicas with a gap, or that can't be
+read. They leave only if another replica is in sync or eligible: otherwise an incomplete log is
+better than none. A broker here has one directory, so any other directory changes nothing.
 """
 
 from barnabas.controller.decision import Refusal
@@ -23,13 +23,13 @@ from barnabas.wire.messages.assign_replicas_to_dirs import (
 
 LOST_DIRECTORY = bytes(15) + b"\x01"
 OFFLINE_DIRECTORY = bytes(15) + b"\x03"
-"""An id of our own: Kafka reserves the first hundred."""
+"""Not Kafka's: it reserves the first hundred ids and does not use this one."""
 
 
 def assign_replicas_to_dirs(
     draft: Draft, request: AssignReplicasToDirsRequest
 ) -> AssignReplicasToDirsResponse:
-    """Each partition on its own; a sender that is not who it says it is changes nothing."""
+    """Each partition succeeds or fails on its own; a stale broker epoch fails all of them."""
     error = epoch_error(draft.image, request.broker_id, request.broker_epoch)
     if error:
         return AssignReplicasToDirsResponse(error_code=error)
@@ -66,7 +66,7 @@ def _assign(draft: Draft, broker_id: int, topic_id: bytes, index: int, directory
     try:
         topic, partition = _find(draft, topic_id, index)
         if broker_id not in partition.replicas:
-            raise Refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, "no replica of that broker's")
+            raise Refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker has no such replica")
         if directory == LOST_DIRECTORY:
             _lose(draft, topic, partition, broker_id)
         elif directory == OFFLINE_DIRECTORY:
@@ -79,22 +79,22 @@ def _assign(draft: Draft, broker_id: int, topic_id: bytes, index: int, directory
 def _find(draft: Draft, topic_id: bytes, index: int) -> tuple[TopicImage, PartitionImage]:
     topic = draft.image.topics_by_id.get(topic_id)
     if topic is None:
-        raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID, "no such topic")
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID, "unknown topic")
     partition = draft.image.partition(topic_id, index)
     if partition is None:
-        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such partition")
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "unknown partition")
     return topic, partition
 
 
 def _lose(draft: Draft, topic: TopicImage, partition: PartitionImage, broker_id: int) -> None:
-    """Take the replica out, unless it serves and nobody could take over.
+    """Remove the replica from the in-sync set, unless it leads and no other could take over.
 
-    Then most of the log is better than none of it, and the broker asks again.
+    In that case an incomplete log is better than none, and the broker retries.
     """
     if partition.leader == broker_id and not _can_another_lead(draft, partition, broker_id):
         if partition.is_only_replica(broker_id):
             return
-        raise Refusal(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "nobody else is in sync")
+        raise Refusal(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "no other replica is in sync")
     lose_replica(draft, topic, partition, broker_id, wiped=False)
 
 
@@ -102,7 +102,7 @@ def _take_offline(
     draft: Draft, topic: TopicImage, partition: PartitionImage, broker_id: int
 ) -> None:
     if {*partition.isr, *partition.elr} <= {broker_id}:
-        raise Refusal(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "nobody else is in sync")
+        raise Refusal(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "no other replica is in sync")
     _lose(draft, topic, partition, broker_id)
 
 

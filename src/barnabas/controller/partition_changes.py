@@ -1,18 +1,19 @@
-"""How one partition changes: its leader is elected, its in-sync set and its replicas follow.
+"""Changes of one partition: its leader, in-sync set, eligible leaders and replicas.
 
 Every change of a partition goes through `change_partition`, so these hold after each of them:
 
 - A leader is in the in-sync set and not fenced; without one the leader is -1.
-- The set stays as it was, whoever leads: each member has all that was committed. Who is gone is
-  taken out of it at the leader's wish only, because a leader that wishes something is alive. Were
-  it done here, the set might shrink to one that is dead too, only nobody has noticed it yet; and if
-  that one has lost its disk, all is lost, with everything intact on the others.
-- Who leaves the set when it is, or falls, below `min.insync.replicas` is an eligible leader: the
-  leader commits nothing until the set is large enough again, so it has all that was committed. It
-  is elected when nobody in sync is there. Who has lost something is neither.
-- Nobody else leads, unless an unclean election is allowed. For that the replicas are asked first
-  how far their logs go (`replica_ends`).
-- A move of replicas ends as soon as all that are added are in sync.
+- An election does not change the in-sync set: each member has all committed records. Only the
+  leader removes members, because a leader that sends a request is alive. If the controller removed
+  them, the set might shrink to a broker that is dead too, without the controller knowing; and if
+  that broker has lost its disk, committed records are lost although other replicas have them.
+- A replica that leaves the set when it is, or falls, below `min.insync.replicas` becomes an
+  eligible leader: the leader commits nothing until the set is large enough again, so the replica
+  has all committed records. It is elected when no member of the set is available. A replica that
+  has lost records is neither in sync nor eligible.
+- No other replica leads, unless an unclean election is allowed. For that, the replicas are asked
+  for their log ends first (`replica_ends`).
+- A reassignment ends as soon as all added replicas are in sync.
 """
 
 from collections.abc import Collection
@@ -38,11 +39,11 @@ def change_partition(
     lost: Collection[int] = (),
     ends: ReplicaEnds | None = None,
 ) -> None:
-    """Write what makes the partition as `wanted`, led by whoever may lead it then.
+    """Write the record that makes the partition as `wanted`, with a leader that may lead it.
 
-    `wanted` differs from the partition in what the caller asks for; its leader is a wish. `lost`
-    are replicas that lack something they had acknowledged: they are not eligible. With `ends` an
-    unclean election is allowed, among the replicas that have answered.
+    `wanted` is the partition with the requested changes; its leader is only preferred. `lost` are
+    replicas that lack records they had acknowledged: they are not eligible. With `ends` an unclean
+    election is allowed, among the replicas that have answered.
     """
     before = topic.partitions[wanted.index]
     after = _moved(draft.image, _led(draft.image, wanted))
@@ -66,13 +67,13 @@ def _led(image: MetadataImage, partition: PartitionImage) -> PartitionImage:
 
 
 def _leader(image: MetadataImage, partition: PartitionImage) -> int:
-    """The one that is wished for if it may lead, else the first of the replicas that may."""
+    """The preferred one if it may lead, otherwise the first replica that may."""
     isr = partition.isr
     order = (partition.leader, *partition.replicas)
     for candidate in order:
         if candidate in isr and image.is_active(candidate):
             return candidate
-    # One that is about to shut down still serves, which is better than nobody.
+    # A broker in controlled shutdown still serves, which is better than no leader.
     for candidate in order:
         if candidate in isr and candidate in image.brokers and not image.brokers[candidate].fenced:
             return candidate
@@ -89,7 +90,7 @@ def _with_eligible(
     after: PartitionImage,
     lost: Collection[int],
 ) -> PartitionImage:
-    """The partition with the eligible leaders that follow from how its in-sync set changes."""
+    """The partition with the eligible leaders that follow from the change of its in-sync set."""
     if not before.elr and not after.elr and after.isr == before.isr:
         return after
     elr: list[int] = []
@@ -102,7 +103,7 @@ def _with_eligible(
 def _led_uncleanly(
     draft: Draft, topic: TopicImage, partition: PartitionImage, ends: ReplicaEnds
 ) -> PartitionImage:
-    """Led by whoever has most: the newest epoch, and the most records of it."""
+    """Led by the replica with the longest log: the newest epoch, and the largest offset in it."""
     found = ends.get((topic.topic_id, partition.index), {})
     there = [r for r in partition.replicas if r in found and draft.image.is_active(r)]
     if not there:
@@ -111,7 +112,7 @@ def _led_uncleanly(
     had = ", ".join(f"broker {r} {found[r]}" for r in partition.replicas if r in found)
     draft.warnings.append(
         f"unclean election: broker {leader} leads {topic.name}-{partition.index} from outside the "
-        f"in-sync set {partition.isr}; acknowledged records may be lost. The replicas have: {had}"
+        f"in-sync set {partition.isr}; acknowledged records may be lost. Replica logs: {had}"
     )
     return replace(
         partition,
@@ -124,7 +125,7 @@ def _led_uncleanly(
 
 
 def _moved(image: MetadataImage, partition: PartitionImage) -> PartitionImage:
-    """The partition when its move is over, if it can be."""
+    """The partition with its reassignment completed, if it can be."""
     if not partition.is_moving or partition.leader == NO_LEADER:
         return partition
     target = [r for r in partition.replicas if r not in partition.removing_replicas]
@@ -142,9 +143,9 @@ def _difference(
 ) -> PartitionChangeRecord | None:
     if after is before or after == before:
         return None
-    # Whoever loses its replica and gets it again later starts with nothing, and who has lost
-    # something goes back; a new leader epoch makes the leader forget how far it had come before.
-    led_anew = (
+    # A broker that loses its replica and gets it again later starts with an empty log, and one that
+    # has lost records goes back. A new leader epoch makes the leader forget its progress.
+    begins_leader_epoch = (
         after.leader != before.leader
         or (has_lost and after.leader != NO_LEADER)
         or (
@@ -157,7 +158,7 @@ def _difference(
         partition_id=after.index,
         topic_id=topic_id,
         isr=_changed(before.isr, after.isr),
-        leader=after.leader if led_anew else NO_LEADER_CHANGE,
+        leader=after.leader if begins_leader_epoch else NO_LEADER_CHANGE,
         replicas=_changed(before.replicas, after.replicas),
         removing_replicas=_changed(before.removing_replicas, after.removing_replicas),
         adding_replicas=_changed(before.adding_replicas, after.adding_replicas),

@@ -1,8 +1,8 @@
-"""Which brokers keep a partition: apart by rack, then by host, evenly over all.
+"""Placement of replicas on brokers: on different racks, then hosts, and evenly.
 
-Broker by broker the best choice is taken, where what is placed counts for what comes after. The
-first replica is the preferred leader, so leaders are spread by themselves, within the topic first
-and over all topics second. Brokers that are not active come last, and never first.
+Replicas are placed one by one on the best broker, considering all that are placed already. The
+first replica is the preferred leader, so leaders are spread too, within the topic first and over
+all topics second. Brokers that are not active come last, and are never preferred leaders.
 """
 
 from collections import Counter
@@ -16,29 +16,29 @@ from barnabas.wire.messages.metadata_records import PartitionRecord
 
 
 def check_assignment(image: MetadataImage, replicas: list[int]) -> None:
-    """Raise unless these brokers can be a partition's replicas."""
+    """Raise `Refusal` unless these brokers can be a partition's replicas."""
     if not replicas or len(set(replicas)) < len(replicas):
         raise Refusal(
             ErrorCode.INVALID_REPLICATION_ASSIGNMENT,
-            f"an assignment names one broker or more, each once, not {replicas}",
+            f"invalid assignment {replicas}: give one or more brokers, each once",
         )
     unknown = [replica for replica in replicas if replica not in image.brokers]
     if unknown:
         raise Refusal(
             ErrorCode.INVALID_REPLICATION_ASSIGNMENT,
-            f"an assignment names brokers {unknown}, which are not registered",
+            f"brokers {unknown} of an assignment are not registered",
         )
 
 
 def new_partition(
     image: MetadataImage, topic_id: bytes, index: int, replicas: list[int]
 ) -> PartitionRecord:
-    """A partition in its beginning: all that are active are in sync, and the first leads."""
+    """A new partition: all active replicas are in sync, and the first of them leads."""
     isr = [replica for replica in replicas if image.is_active(replica)]
     if not isr:
         raise Refusal(
             ErrorCode.INVALID_REPLICATION_ASSIGNMENT,
-            f"none of brokers {replicas} is there to lead the partition",
+            f"none of brokers {replicas} is active, so none can lead the partition",
         )
     return PartitionRecord(
         partition_id=index,
@@ -58,7 +58,7 @@ def assigned_partitions(
     assignments: list[list[int]],
     replication_factor: int | None = None,
 ) -> list[PartitionRecord]:
-    """Partitions from `first` on, placed by hand; all have the same number of replicas."""
+    """Partitions from `first` on, assigned manually, with the same number of replicas each."""
     factor = replication_factor or len(assignments[0])
     for replicas in assignments:
         check_assignment(image, replicas)
@@ -74,7 +74,7 @@ def assigned_partitions(
 
 
 class Placement:
-    """Places partitions one after the other, all that there are counting."""
+    """Places partitions one after the other, considering all existing partitions."""
 
     def __init__(self, image: MetadataImage, max_broker_partitions: int | None = None) -> None:
         """No broker gets more replicas than `max_broker_partitions`."""
@@ -90,7 +90,7 @@ class Placement:
         self._leaders = self._counts(replicas[0] for replicas in placed)
         self._replicas = self._counts(chain.from_iterable(placed))
         self._successors = {one: self._counts(()) for one in self._inactive}
-        """How often each comes after another: who inherits what from whom."""
+        """How often each broker follows another one in a list of replicas."""
         self.begin_topic()
 
     @property
@@ -102,17 +102,17 @@ class Placement:
         return sum(not inactive for inactive in self._inactive.values())
 
     def _counts(self, broker_ids: Iterable[int]) -> dict[int, int]:
-        """How often each broker stands there; none is missing, as a Counter is slow at that."""
+        """How often each broker occurs; with zeros, because lookups in a Counter are slow."""
         return {**dict.fromkeys(self._inactive, 0), **Counter(broker_ids)}
 
     def begin_topic(self, partitions: Iterable[PartitionImage] = ()) -> None:
-        """What follows belongs to one topic, which has these partitions already."""
+        """The next partitions belong to one topic, which has these partitions already."""
         placed = [partition.replicas for partition in partitions]
         self._topic_leaders = self._counts(replicas[0] for replicas in placed)
         self._topic_replicas = self._counts(chain.from_iterable(placed))
 
     def check(self, replication_factor: int, count: int) -> None:
-        """Raise unless `count` partitions with so many replicas can be placed."""
+        """Raise `Refusal` unless `count` partitions with so many replicas can be placed."""
         if not 1 <= replication_factor <= self.broker_count:
             raise Refusal(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
@@ -129,7 +129,7 @@ class Placement:
                 raise self._no_room(have, count * replication_factor)
 
     def check_room_for(self, assignments: list[list[int]]) -> None:
-        """Raise unless the brokers can take these replicas too; then they count as placed."""
+        """Raise `Refusal` unless the brokers have room for these replicas; then count them."""
         more = Counter(chain.from_iterable(assignments))
         for broker_id, count in more.items():
             have = self._replicas.get(broker_id, 0)
@@ -148,11 +148,11 @@ class Placement:
     def place(self, replication_factor: int) -> list[int]:
         """The replicas of one more partition, the preferred leader first."""
         left = set(self._inactive)
-        leader = min(left, key=self._worth_as_leader)
+        leader = min(left, key=self._cost_as_leader)
         left.remove(leader)
         replicas = [leader]
         while len(replicas) < replication_factor:
-            chosen = min(left, key=self._worth_beside(replicas))
+            chosen = min(left, key=self._cost_with(replicas))
             left.remove(chosen)
             self._successors[replicas[-1]][chosen] += 1
             replicas.append(chosen)
@@ -163,8 +163,8 @@ class Placement:
             self._topic_replicas[replica] += 1
         return replicas
 
-    def _worth_as_leader(self, broker_id: int) -> tuple[int, ...]:
-        """The less, the better."""
+    def _cost_as_leader(self, broker_id: int) -> tuple[int, ...]:
+        """Sort key; the smallest is the best."""
         return (
             self._inactive[broker_id],
             self._topic_leaders[broker_id],
@@ -174,13 +174,13 @@ class Placement:
             broker_id,
         )
 
-    def _worth_beside(self, replicas: list[int]) -> Callable[[int], tuple[int, ...]]:
-        """The same for one more replica beside those."""
+    def _cost_with(self, replicas: list[int]) -> Callable[[int], tuple[int, ...]]:
+        """The same for one more replica in addition to these."""
         racks = [self._racks[replica] for replica in replicas]
         hosts = [self._hosts[replica] for replica in replicas]
         successors = self._successors[replicas[-1]]
 
-        def worth(broker_id: int) -> tuple[int, ...]:
+        def cost(broker_id: int) -> tuple[int, ...]:
             return (
                 self._inactive[broker_id],
                 racks.count(self._racks[broker_id]),
@@ -191,4 +191,4 @@ class Placement:
                 broker_id,
             )
 
-        return worth
+        return cost

@@ -1,4 +1,4 @@
-"""Handing out producer ids, a block at a time so that most of them need no write."""
+"""AllocateProducerIds: blocks of producer ids, so that most ids need no write."""
 
 from barnabas.controller.decision import Decision
 from barnabas.controller.draft import Draft
@@ -14,14 +14,14 @@ BLOCK_SIZE = 1000
 
 
 def allocate_producer_ids(image: MetadataImage, node_id: int) -> Decision[range]:
-    """The next block; whoever gets it may use its ids after the record is persisted."""
+    """The next block; its ids may be used after the record is committed."""
     first = image.next_producer_id
     record = ProducerIdsRecord(broker_id=node_id, next_producer_id=first + BLOCK_SIZE)
     return Decision([record], range(first, first + BLOCK_SIZE))
 
 
 def allocate(draft: Draft, request: AllocateProducerIdsRequest) -> AllocateProducerIdsResponse:
-    """The next block, for a broker that is what it says it is."""
+    """The next block, for a broker with a current epoch."""
     error = epoch_error(draft.image, request.broker_id, request.broker_epoch)
     if error:
         return AllocateProducerIdsResponse(error_code=error)

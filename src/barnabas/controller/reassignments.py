@@ -1,7 +1,7 @@
-"""Moving replicas from broker to broker.
+"""Reassignment of replicas to other brokers.
 
-While a move goes on, a partition's replicas are the new ones, and after them those that will go.
-It is over as soon as all that are added are in sync (see `change_partition`).
+During a reassignment, a partition's replicas are the new ones, followed by those to be removed. It
+ends as soon as all added replicas are in sync (see `change_partition`).
 """
 
 from dataclasses import replace
@@ -31,7 +31,7 @@ from barnabas.wire.messages.list_partition_reassignments import (
 def alter_reassignments(
     draft: Draft, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse:
-    """Each partition on its own: move it, or, where no replicas are given, call its move off."""
+    """Each partition on its own; without replicas, its reassignment is cancelled."""
     may_resize = request.allow_replication_factor_change
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=may_resize,
@@ -53,18 +53,19 @@ def _result(
     try:
         topic = draft.image.topics.get(name)
         if topic is None or not 0 <= index < len(topic.partitions):
-            raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no such partition")
+            raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "unknown partition")
         partition = topic.partitions[index]
         if wanted.replicas is None:
             if not partition.is_moving:
-                raise Refusal(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "it is not being moved")
+                raise Refusal(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "no reassignment in progress")
             _move(draft, topic, partition, _origin(partition))
         else:
             check_assignment(draft.image, wanted.replicas)
             if not may_resize and len(wanted.replicas) != len(_origin(partition)):
                 raise Refusal(
                     ErrorCode.INVALID_REPLICATION_FACTOR,
-                    f"it has {len(_origin(partition))} replicas, and that may not change",
+                    f"the partition has {len(_origin(partition))} replicas, and the request does "
+                    "not allow to change that",
                 )
             _move(draft, topic, partition, wanted.replicas)
     except Refusal as refusal:
@@ -73,12 +74,12 @@ def _result(
 
 
 def _origin(partition: PartitionImage) -> list[int]:
-    """The replicas as they were before the move that is going on."""
+    """The replicas before the reassignment in progress."""
     return [r for r in partition.replicas if r not in partition.adding_replicas]
 
 
 def _move(draft: Draft, topic: TopicImage, partition: PartitionImage, target: list[int]) -> None:
-    """From where the replicas were before any move; what an earlier one had added goes at once."""
+    """Move from the original replicas; those that an earlier reassignment added go at once."""
     origin = _origin(partition)
     removing = [replica for replica in origin if replica not in target]
     adding = [replica for replica in target if replica not in origin]
@@ -87,13 +88,13 @@ def _move(draft: Draft, topic: TopicImage, partition: PartitionImage, target: li
     if partition.isr and not isr:
         raise Refusal(
             ErrorCode.INVALID_REPLICATION_ASSIGNMENT,
-            f"only {partition.isr} is in sync, so it has to stay",
+            f"only brokers {partition.isr} are in sync; one of them has to stay a replica",
         )
     elr = [replica for replica in partition.elr if replica in replicas]
     if partition.elr and not isr and not elr:
         raise Refusal(
             ErrorCode.INVALID_REPLICATION_ASSIGNMENT,
-            f"only {partition.elr} has all that was committed, so it has to stay",
+            f"only brokers {partition.elr} have all committed records; one has to stay a replica",
         )
     change_partition(
         draft,
@@ -113,7 +114,7 @@ def _move(draft: Draft, topic: TopicImage, partition: PartitionImage, target: li
 def list_reassignments(
     image: MetadataImage, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
-    """The moves that are going on, of all partitions or of those that are named."""
+    """The reassignments in progress, of all partitions or of those in the request."""
     asked = request.topics
     if asked is None:
         asked = [

@@ -1,4 +1,4 @@
-"""Brokers that join and leave the cluster for good."""
+"""BrokerRegistration and UnregisterBroker."""
 
 from barnabas.controller.draft import Draft
 from barnabas.controller.liveness import distrust, elect_for_brokers
@@ -20,7 +20,7 @@ from barnabas.wire.messages.unregister_broker import (
 
 
 def epoch_error(image: MetadataImage, broker_id: int, broker_epoch: int) -> ErrorCode:
-    """Whether a broker speaks that is registered, and as what it is registered now."""
+    """Whether the broker is registered, in this epoch."""
     broker = image.brokers.get(broker_id)
     if broker is None:
         return ErrorCode.BROKER_ID_NOT_REGISTERED
@@ -32,20 +32,21 @@ def epoch_error(image: MetadataImage, broker_id: int, broker_epoch: int) -> Erro
 def register_broker(
     draft: Draft, request: BrokerRegistrationRequest, *, is_controller: bool = False
 ) -> BrokerRegistrationResponse:
-    """Give a broker an epoch. It is fenced until its heartbeats say that it has caught up.
+    """Give a broker an epoch. It is fenced until its heartbeats show that it has caught up.
 
-    Its disk must be that of its last registration: one with an older epoch is an old copy, and
-    one that lacks its directory is wiped. These have lost something in each partition. A broker
-    that can't vouch for all that it wrote under that epoch says itself which of its partitions
-    have lost something, before it claims to have caught up (`lost_replicas`).
+    Its disk must be that of its last registration: a disk with an older epoch is an old copy, and
+    one without the directory is wiped. Both have lost records in every partition. A broker that
+    does not know whether it has all that it wrote under that epoch reports which of its partitions
+    have lost records, before it claims to have caught up (`lost_replicas`).
 
-    Another process under the same id takes over at once if it has the same directory, because
-    the directory's lock says that the one before is dead; else only when that one is fenced.
+    Another process with the same id replaces the former one at once if it has the same directory,
+    because it holds the directory's lock, so the former process is dead. Otherwise the former one
+    must be fenced.
 
-    A broker that is the controller itself knows the metadata. It is let in at once if it shares
-    no partition with others and has lost nothing: then it goes on leading what it led, in the same
-    epoch, because nobody else could have led that, and no other log could part from its own. So a
-    node all by itself restarts without a change of each of its partitions.
+    A broker on the controller's node has the metadata. It is unfenced at once if it shares no
+    partition with others and has lost nothing: it continues to lead its partitions in the same
+    epoch, because no other broker could have led them, and no other log can diverge. So a single
+    node restarts without a change of each of its partitions.
     """
     image = draft.image
     before = image.brokers.get(request.broker_id)
@@ -76,10 +77,10 @@ def register_broker(
 
 
 def _is_wiped(image: MetadataImage, before: BrokerImage | None, log_dirs: list[bytes]) -> bool:
-    """Whether a directory is missing that the broker had.
+    """Whether a directory of the last registration is missing.
 
-    One that is not known may have had anything, but for the first of all: what is there before
-    any registration was made by the one broker of a release that did not register.
+    An unregistered broker counts as wiped, except the first one: partitions that exist before any
+    registration were created by the single broker of a release without registrations.
     """
     if before is None:
         return image.next_broker_epoch > 0
@@ -87,23 +88,23 @@ def _is_wiped(image: MetadataImage, before: BrokerImage | None, log_dirs: list[b
 
 
 def unvouched(epoch: int) -> int:
-    """The previous epoch, as a broker gives it that may have lost something since."""
+    """The previous epoch as a broker sends it that may have lost records since."""
     return -2 - epoch
 
 
 def _previous_epoch(request: BrokerRegistrationRequest) -> tuple[int, bool]:
-    """The epoch that the disk is of, -1 if it is not known; whether nothing written is lost."""
+    """The epoch of the disk, -1 if it is not known; and whether no written record is lost."""
     epoch = request.previous_broker_epoch
     return (unvouched(epoch), False) if epoch < -1 else (epoch, epoch >= 0)
 
 
 def _is_current(before: BrokerImage | None, recorded_epoch: int) -> bool:
-    """Whether the disk is of the last epoch in which the broker was let in."""
+    """Whether the disk is of the last epoch in which the broker was unfenced."""
     return before is not None and recorded_epoch >= 0 and recorded_epoch >= before.active_epoch
 
 
 def _goes_on(image: MetadataImage, broker_id: int, *, trusted: bool) -> bool:
-    """Whether it has all there is of every partition that it keeps."""
+    """Whether it is the only replica of all its partitions, and trusted."""
     alone = [broker_id]
     return all(
         trusted and partition.replicas == alone
@@ -114,10 +115,10 @@ def _goes_on(image: MetadataImage, broker_id: int, *, trusted: bool) -> bool:
 
 
 def unregister_broker(draft: Draft, request: UnregisterBrokerRequest) -> UnregisterBrokerResponse:
-    """Forget a broker that is down. What it keeps stays assigned to it: move that elsewhere before.
+    """Remove a broker that is down. Its replicas stay assigned to it: move them before.
 
-    One that is up is not forgotten: it would come back as a stranger whose data nobody trusts, and
-    what only it has would be out of reach.
+    A broker that is up is refused: it would register again as a wiped broker whose data is not
+    trusted, and records that only it has would not be available.
     """
     broker = draft.image.brokers.get(request.broker_id)
     if broker is None:

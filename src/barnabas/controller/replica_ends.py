@@ -1,14 +1,14 @@
-"""How far the logs of a partition's replicas go: what an unclean election decides by."""
+"""The log ends of a partition's replicas, which decide an unclean election."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 
 class ReplicaEnd(NamedTuple):
-    """Two logs compare as their last epochs do, and within one epoch as their ends do."""
+    """Compared by the last epoch, and within one epoch by the end offset."""
 
     epoch: int
-    """Of the last record; -1 if there is none."""
+    """The leader epoch of the last record; -1 if there is none."""
     end_offset: int
 
     def __str__(self) -> str:
@@ -16,4 +16,4 @@ class ReplicaEnd(NamedTuple):
 
 
 ReplicaEnds = Mapping[tuple[bytes, int], Mapping[int, ReplicaEnd]]
-"""By topic id and partition, then by broker; who has not answered is missing."""
+"""By topic id and partition, then by broker; brokers that have not answered are missing."""

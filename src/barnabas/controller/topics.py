@@ -40,7 +40,7 @@ from barnabas.wire.primitives import ZERO_UUID
 MAX_NAME_LENGTH = 249
 MAX_PARTITIONS_PER_TOPIC = 100_000
 MAX_PARTITIONS_PER_REQUEST = 10_000
-"""As in Kafka: deciding on so many takes a good part of a second, in one go."""
+"""As in Kafka: a decision about so many takes a good part of a second."""
 DEFAULT_REPLICATION_FACTOR = 3
 
 _LEGAL_NAME = re.compile(r"[A-Za-z0-9._-]+")
@@ -48,7 +48,7 @@ _LEGAL_NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 @dataclass(frozen=True, slots=True)
 class TopicPolicy:
-    """What the broker's own settings say about new topics."""
+    """The broker's settings for new topics."""
 
     node_id: int
     num_partitions: int
@@ -56,27 +56,27 @@ class TopicPolicy:
     delete_enabled: bool
     new_topic_id: Callable[[], bytes]
     default_replication_factor: int = -1
-    """-1: 3, or as many as there are brokers."""
+    """-1 means 3, or the number of brokers if there are fewer."""
     max_broker_partitions: int = 2**31 - 1
-    """Replicas that one broker may have."""
+    """The most replicas of one broker."""
 
 
 def check_name(name: str) -> None:
-    """Raise unless `name` can be a topic's name (and so a directory's)."""
+    """Raise `Refusal` unless `name` can be a topic's name (and so a directory's)."""
     if not name or name in (".", "..") or len(name) > MAX_NAME_LENGTH:
         raise Refusal(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
-            f"a topic's name has 1 to {MAX_NAME_LENGTH} characters and is not '.' or '..'",
+            f"a topic name has 1 to {MAX_NAME_LENGTH} characters and is not '.' or '..'",
         )
     if not _LEGAL_NAME.fullmatch(name):
         raise Refusal(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
-            f"topic name {name!r} may only hold letters, digits, '.', '_' and '-'",
+            f"invalid topic name {name!r}: use letters, digits, '.', '_' and '-' only",
         )
 
 
 def partitions_asked_for(request: CreateTopicsRequest, num_partitions: int) -> int:
-    """How many the request would create, `num_partitions` where it gives no number."""
+    """How many partitions the request would create; `num_partitions` is the default."""
     return sum(
         len(topic.assignments)
         or (num_partitions if topic.num_partitions == -1 else max(0, topic.num_partitions))
@@ -85,11 +85,11 @@ def partitions_asked_for(request: CreateTopicsRequest, num_partitions: int) -> i
 
 
 def too_many_partitions(count: int) -> Refusal:
-    """Why a request for so many is refused, as a whole."""
+    """The error of a whole request for too many partitions."""
     return Refusal(
         ErrorCode.POLICY_VIOLATION,
-        f"{count} partitions in one request, at most {MAX_PARTITIONS_PER_REQUEST} are possible: "
-        f"ask for them in several requests",
+        f"{count} partitions in one request, the maximum is {MAX_PARTITIONS_PER_REQUEST}; use "
+        "several requests",
     )
 
 
@@ -100,14 +100,14 @@ def create_topics(
     *,
     internal: bool = False,
 ) -> Decision[CreateTopicsResponse]:
-    """Each topic on its own: one that is refused does not stop the others.
+    """Each topic succeeds or fails on its own.
 
-    Names that the broker needs for itself are refused unless the broker itself asks: `internal`.
+    Names of internal topics are refused unless the request comes from a broker: `internal`.
     """
     records: list[MetadataRecord] = []
     results: list[CreatableTopicResult] = []
     asked = Counter(topic.name for topic in request.topics)
-    twins = {_twin(name): name for name in (*RESERVED_NAMES, *image.topics)}
+    metric_names = {_metric_name(name): name for name in (*RESERVED_NAMES, *image.topics)}
     placement = Placement(image, None if internal else policy.max_broker_partitions)
     count = partitions_asked_for(request, policy.num_partitions)
     for topic in {topic.name: topic for topic in request.topics}.values():
@@ -116,14 +116,15 @@ def create_topics(
                 raise too_many_partitions(count)
             if asked[topic.name] > 1:
                 raise Refusal(
-                    ErrorCode.INVALID_REQUEST, f"{topic.name!r} stands twice in the request"
+                    ErrorCode.INVALID_REQUEST,
+                    f"topic {topic.name!r} is in the request twice",
                 )
             if topic.name in RESERVED_NAMES and not internal:
                 raise Refusal(
                     ErrorCode.INVALID_TOPIC_EXCEPTION,
-                    f"{topic.name!r} is internal: the broker makes it when it needs it",
+                    f"topic {topic.name!r} is internal; brokers create it when they need it",
                 )
-            created, result = _create_topic(image, topic, policy, placement, twins)
+            created, result = _create_topic(image, topic, policy, placement, metric_names)
         except Refusal as refusal:
             results.append(
                 CreatableTopicResult(
@@ -131,7 +132,7 @@ def create_topics(
                 )
             )
             continue
-        twins[_twin(topic.name)] = topic.name
+        metric_names[_metric_name(topic.name)] = topic.name
         results.append(result)
         records += created
     return Decision([] if request.validate_only else records, CreateTopicsResponse(0, results))
@@ -142,12 +143,12 @@ def _create_topic(
     topic: CreatableTopic,
     policy: TopicPolicy,
     placement: Placement,
-    twins: dict[str, str],
+    metric_names: dict[str, str],
 ) -> tuple[list[MetadataRecord], CreatableTopicResult]:
     check_name(topic.name)
     if topic.name in image.topics:
         raise Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {topic.name!r} already exists")
-    _check_collision(twins, topic.name)
+    _check_collision(metric_names, topic.name)
     configs = {}
     for config in topic.configs:
         configs[config.name] = check_topic_config(config.name, config.value)
@@ -172,17 +173,17 @@ def _create_topic(
     return records, result
 
 
-def _check_collision(twins: dict[str, str], name: str) -> None:
-    """'.' and '_' become the same character in metric names, so such twins are refused."""
-    other = twins.get(_twin(name))
+def _check_collision(metric_names: dict[str, str], name: str) -> None:
+    """'.' and '_' are the same character in metric names, so such topics collide."""
+    other = metric_names.get(_metric_name(name))
     if other not in (None, name):
         raise Refusal(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
-            f"topic {name!r} collides with {other!r}: '.' and '_' count as the same",
+            f"topic {name!r} collides with {other!r}: '.' and '_' are treated as equal",
         )
 
 
-def _twin(name: str) -> str:
+def _metric_name(name: str) -> str:
     return name.replace(".", "_")
 
 
@@ -201,13 +202,13 @@ def _new_partitions(
     if not 1 <= count <= MAX_PARTITIONS_PER_TOPIC:
         raise Refusal(
             ErrorCode.INVALID_PARTITIONS,
-            f"a topic has 1 to {MAX_PARTITIONS_PER_TOPIC} partitions, not {count}",
+            f"invalid number of partitions {count}: use 1 to {MAX_PARTITIONS_PER_TOPIC}",
         )
     factor = topic.replication_factor
     if factor == -1:
         factor = policy.default_replication_factor
     if factor == -1:
-        # Who is down for a while counts: it gets its replicas when it is back.
+        # Brokers that are down count too: they get their replicas when they return.
         factor = min(DEFAULT_REPLICATION_FACTOR, max(1, placement.broker_count))
     placement.check(factor, count)
     placement.begin_topic()
@@ -217,18 +218,18 @@ def _new_partitions(
 
 
 def _assignments(topic: CreatableTopic) -> list[list[int]]:
-    """What is assigned by hand, for partitions 0, 1, 2, …"""
+    """The manual assignment of partitions 0, 1, 2, …"""
     if topic.num_partitions != -1 or topic.replication_factor != -1:
         raise Refusal(
             ErrorCode.INVALID_REQUEST,
-            "give either an assignment or a number of partitions and a replication factor",
+            "give either an assignment, or a number of partitions and a replication factor",
         )
     by_index = {assigned.partition_index: assigned.broker_ids for assigned in topic.assignments}
     indexes = sorted(assigned.partition_index for assigned in topic.assignments)
     if indexes != list(range(len(indexes))):
         raise Refusal(
             ErrorCode.INVALID_REPLICATION_ASSIGNMENT,
-            "an assignment names partitions 0, 1, 2, … without a gap",
+            "an assignment must have partitions 0, 1, 2, … without a gap",
         )
     return [by_index[index] for index in indexes]
 
@@ -260,20 +261,20 @@ def delete_topics(
 
 def _deletable(image: MetadataImage, state: DeleteTopicState, policy: TopicPolicy) -> TopicImage:
     if state.name is not None and state.topic_id != ZERO_UUID:
-        raise Refusal(ErrorCode.INVALID_REQUEST, "name the topic or give its id, not both")
+        raise Refusal(ErrorCode.INVALID_REQUEST, "give the name or the id of the topic, not both")
     if state.name is not None:
         topic = image.topics.get(state.name)
         if topic is None:
-            raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {state.name!r}")
+            raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"unknown topic {state.name!r}")
     else:
         topic = image.topics_by_id.get(state.topic_id)
         if topic is None:
-            raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
+            raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID, "unknown topic id")
     if not policy.delete_enabled:
         raise Refusal(
             ErrorCode.TOPIC_DELETION_DISABLED,
-            "deleting topics is switched off; set delete.topic.enable=true on the broker",
+            "topic deletion is disabled; set delete.topic.enable=true on the broker",
         )
     if topic.is_internal:
-        raise Refusal(ErrorCode.INVALID_REQUEST, f"{topic.name!r} is internal and can't be deleted")
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"internal topic {topic.name!r} can't be deleted")
     return topic
