@@ -377,7 +377,7 @@ def test_where_spark_is_gone_pipelines_have_failed(tmp_path: Path) -> None:
     query._start = GoneQuery
     query.start(0)
     assert query.state == "running"
-    with pytest.raises(SparkGone, match="its process has ended"):
+    with pytest.raises(SparkGone, match="the Spark process has ended"):
         run.wait()
     assert (query.state, query.error) == ("failed", SparkGone.MESSAGE)
     query.start(0)

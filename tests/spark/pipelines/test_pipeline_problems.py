@@ -106,7 +106,7 @@ def test_a_run_says_all_that_is_wrong_before_it_begins(tmp_path: Path) -> None:
     both = [defined(name, a=from_topic("a")) for name in ("p", "q")]
     with pytest.raises(PipelineError) as caught:
         PipelineRun(None, both, "", folder).start()
-    assert [line.split(" runs")[0] for line in str(caught.value).splitlines()] == [
+    assert [line.split(" is already")[0] for line in str(caught.value).splitlines()] == [
         "2 errors:",
         "  pipeline p",
         "  pipeline q",

@@ -126,7 +126,7 @@ def test_a_trigger_is_a_time_that_spark_takes() -> None:
         assert not is_interval(bad), bad
     assert is_interval("1 month")
     assert not is_period("1 month")
-    with pytest.raises(InvalidArgument, match="pipeline p: trigger is a time"):
+    with pytest.raises(InvalidArgument, match="pipeline p: trigger is an interval"):
 
         @pipeline(sources={"a": from_topic("a")}, sink=to_topic("t"), trigger="5 sec")
         def p(a: object) -> None: ...

@@ -135,7 +135,7 @@ def test_positions_by_offset_and_by_time(
     assert numbers(startingTimestamp=since, endingTimestamp=until) == list(range(30, 40))
     with pytest.raises(PySparkException, match=r"startingTimestamp: .* has no record that new"):
         numbers(startingTimestamp=str(NOON_MS + 90_000))
-    with pytest.raises(PySparkException, match="just the partitions that are read"):
+    with pytest.raises(PySparkException, match="exactly the partitions that are read"):
         numbers(startingOffsets=json.dumps({topic: {"0": 5}}))
 
 

@@ -86,7 +86,7 @@ def test_offsets_have_the_form_of_spark_s_checkpoints() -> None:
         ({"startingOffsets": '{"orders": {"0": -1}}'}, "is empty"),
         ({"startingOffsets": "soon"}, '"earliest", "latest" or JSON'),
         ({"startingOffsets": '{"orders": 3}'}, "expected"),
-        ({"startingOffsets": '{"orders": {"zero": 3}}'}, "no partition with a number"),
+        ({"startingOffsets": '{"orders": {"zero": 3}}'}, "expected a partition and offset"),
         ({"startingOffsets": '{"orders": {"0": -3}}'}, "not negative"),
         ({"endingOffsets": "earliest"}, "is empty"),
         ({"startingTimestamp": "today"}, "milliseconds"),
