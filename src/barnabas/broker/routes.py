@@ -52,6 +52,7 @@ from barnabas.broker.handlers import (
 )
 from barnabas.broker.handlers import node_only_requests as peers_only
 from barnabas.broker.net.dispatcher import Route
+from barnabas.broker.node import Node
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
@@ -121,9 +122,9 @@ _OF_MANY_PARTITIONS = 1_000_000
 """Elements of requests in which a node tells of all partitions that it has."""
 
 
-def routes() -> list[Route]:
+def routes() -> list[Route[Node]]:
     """All routes; ApiVersions answers from this very list."""
-    table = [
+    table: list[Route[Node]] = [
         Route(ProduceRequest, produce.handle, produce_single.handle, max_bytes=_RECORDS_BYTES),
         Route(
             FetchRequest,
@@ -203,5 +204,5 @@ def routes() -> list[Route]:
         Route(AlterPartitionReassignmentsRequest, for_controller.handle),
         Route(ListPartitionReassignmentsRequest, for_controller.handle),
     ]
-    own = Route(ApiVersionsRequest, lambda *_: None)
+    own: Route[Node] = Route(ApiVersionsRequest, lambda *_: None)
     return [*table, Route(ApiVersionsRequest, api_versions.handler([*table, own]))]

@@ -1,2 +1,12 @@
-"""One module per API. A handler takes the node, the request and its context; it returns the
-response, something that will hold it, or None for no answer."""
+"""One module per API.
+
+A handler takes as much of the node as it names in `Needs`, the request and its context. It returns
+the response, something that will hold it, or None for no answer. `broker.routes` is the table.
+
+for_controller          all APIs that the controller decides
+group_shards            what handlers of groups share
+transaction_shards      what handlers of transactions share
+hanging_transactions    WriteTxnMarkers of an operator
+node_only_requests      which requests only nodes may send
+authorized_operations   what a client may do
+"""

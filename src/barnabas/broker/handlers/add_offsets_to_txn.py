@@ -1,10 +1,13 @@
 """AddOffsetsToTxn, versions 0-4: where a group keeps its offsets becomes part of a transaction."""
 
+from typing import Protocol
+
+from barnabas.broker.control.topic_creation import TopicCreation
+from barnabas.broker.handlers import transaction_shards
 from barnabas.broker.handlers.transaction_shards import decided_by_coordinator
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.coordination.coordinator_partition import partition_of
-from barnabas.metadata.image import CONSUMER_OFFSETS
+from barnabas.metadata.image import CONSUMER_OFFSETS, MetadataImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
@@ -12,8 +15,15 @@ from barnabas.wire.messages.add_offsets_to_txn import (
 )
 
 
+class Needs(transaction_shards.Needs, Protocol):
+    """What this handler asks of the node."""
+
+    image: MetadataImage
+    topic_creation: TopicCreation
+
+
 async def handle(
-    node: Node, request: AddOffsetsToTxnRequest, context: RequestContext
+    node: Needs, request: AddOffsetsToTxnRequest, context: RequestContext
 ) -> AddOffsetsToTxnResponse:
     await node.topic_creation.ensure(CONSUMER_OFFSETS)
     topic = node.image.topics.get(CONSUMER_OFFSETS)

@@ -8,12 +8,13 @@ If a partition does not exist none is added: the others were not attempted.
 
 from asyncio import gather
 from collections.abc import Callable
+from typing import Protocol
 
 from barnabas.broker.coordinator.marker_appends import NO_MARKERS
+from barnabas.broker.handlers import group_shards, transaction_shards
 from barnabas.broker.handlers.group_shards import partition_exists
 from barnabas.broker.handlers.transaction_shards import decided_by_coordinator
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -27,8 +28,12 @@ from barnabas.wire.messages.add_partitions_to_txn import (
 _SEVERAL = 4
 
 
+class Needs(group_shards.Needs, transaction_shards.Needs, Protocol):
+    """What this handler asks of the node."""
+
+
 async def handle(
-    node: Node, request: AddPartitionsToTxnRequest, context: RequestContext
+    node: Needs, request: AddPartitionsToTxnRequest, context: RequestContext
 ) -> AddPartitionsToTxnResponse:
     if context.version >= _SEVERAL:
         results = (_result(node, each, context.version) for each in request.transactions)
@@ -44,7 +49,7 @@ async def handle(
 
 
 async def _result(
-    node: Node, asked: AddPartitionsToTxnTransaction, version: int
+    node: Needs, asked: AddPartitionsToTxnTransaction, version: int
 ) -> AddPartitionsToTxnResult:
     partitions = [(topic.name, index) for topic in asked.topics for index in topic.partitions]
     missing = {

@@ -3,8 +3,11 @@
 To move a replica there is no error, as it is done already; another directory does not exist.
 """
 
+from typing import Protocol
+
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
+from barnabas.broker.replica.partitions import Partitions
+from barnabas.log import DataDirectory
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -14,8 +17,15 @@ from barnabas.wire.messages.alter_replica_log_dirs import (
 )
 
 
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    data: DataDirectory
+    partitions: Partitions
+
+
 def handle(
-    node: Node, request: AlterReplicaLogDirsRequest, _: RequestContext
+    node: Needs, request: AlterReplicaLogDirsRequest, _: RequestContext
 ) -> AlterReplicaLogDirsResponse:
     return AlterReplicaLogDirsResponse(
         results=[
@@ -34,7 +44,7 @@ def handle(
     )
 
 
-def _error(node: Node, path: str, topic: str, index: int) -> ErrorCode:
+def _error(node: Needs, path: str, topic: str, index: int) -> ErrorCode:
     if path != node.data.path:
         return ErrorCode.LOG_DIR_NOT_FOUND
     partitions = node.partitions.by_name.get(topic, ())

@@ -8,9 +8,9 @@ the client can ask again.
 
 import re
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from barnabas.broker.net.dispatcher import RequestContext, Route
-from barnabas.broker.node import Node
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.api_versions import (
     ApiVersion,
@@ -27,15 +27,15 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 def handler(
-    routes: Iterable[Route],
-) -> Callable[[Node, ApiVersionsRequest, RequestContext], ApiVersionsResponse]:
+    routes: Iterable[Route[Any]],
+) -> Callable[[object, ApiVersionsRequest, RequestContext], ApiVersionsResponse]:
     """The handler that answers from `routes`."""
     routes = sorted(routes, key=lambda route: route.api_key)
     for_nodes = _api_keys(routes)
     for_clients = _api_keys(route for route in routes if not _is_for_nodes_only(route))
 
     def handle(
-        _: Node, request: ApiVersionsRequest, context: RequestContext
+        _: object, request: ApiVersionsRequest, context: RequestContext
     ) -> ApiVersionsResponse:
         if context.version >= 3:
             names = (request.client_software_name, request.client_software_version)
@@ -55,10 +55,10 @@ def handler(
     return handle
 
 
-def _api_keys(routes: Iterable[Route]) -> list[ApiVersion]:
+def _api_keys(routes: Iterable[Route[Any]]) -> list[ApiVersion]:
     return [ApiVersion(route.api_key, route.min_version, route.max_version) for route in routes]
 
 
-def _is_for_nodes_only(route: Route) -> bool:
+def _is_for_nodes_only(route: Route[Any]) -> bool:
     """Whether no client may send it: Kafka has these on the listeners of controllers only."""
     return route.peers_only is not None and not route.peers_only.concerns_clients

@@ -1,14 +1,21 @@
 """BeginQuorumEpoch, versions 0-1: the leader of the quorum says that it leads."""
 
 from asyncio import Future
+from typing import Protocol
 
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
+from barnabas.broker.quorum.quorum import Quorum
 from barnabas.wire.message import Response
 from barnabas.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
 
 
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    quorum: Quorum
+
+
 def handle(
-    node: Node, request: BeginQuorumEpochRequest, _: RequestContext
+    node: Needs, request: BeginQuorumEpochRequest, _: RequestContext
 ) -> "Response | Future[Response]":
     return node.quorum.handle(request)

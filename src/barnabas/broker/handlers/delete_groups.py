@@ -2,11 +2,11 @@
 
 from asyncio import Future, gather
 from collections import defaultdict
-from typing import Any
+from typing import Any, Protocol
 
+from barnabas.broker.coordinator.group_coordinator import GroupCoordinator
 from barnabas.broker.coordinator.group_coordinator_shard import GroupCoordinatorShard
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.delete_groups import (
     DeletableGroupResult,
@@ -15,8 +15,14 @@ from barnabas.wire.messages.delete_groups import (
 )
 
 
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    groups: GroupCoordinator
+
+
 async def handle(
-    node: Node, request: DeleteGroupsRequest, _: RequestContext
+    node: Needs, request: DeleteGroupsRequest, _: RequestContext
 ) -> DeleteGroupsResponse:
     refused: list[DeletableGroupResult] = []
     by_shard: defaultdict[GroupCoordinatorShard, list[str]] = defaultdict(list)

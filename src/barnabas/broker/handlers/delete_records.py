@@ -4,12 +4,13 @@ The end is that of what is committed. The answer comes when the live followers h
 so that a new leader does not bring the records back.
 """
 
-from asyncio import sleep
+from asyncio import AbstractEventLoop, sleep
+from typing import Protocol
 
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.broker.replica.leadership import leader_error
 from barnabas.broker.replica.partition import Partition
+from barnabas.broker.replica.partitions import Partitions
 from barnabas.broker.runtime.slices import Slicer
 from barnabas.log import OffsetOutOfRange, StorageError
 from barnabas.metadata.image import INTERNAL_TOPICS
@@ -27,8 +28,15 @@ _LOOK_EVERY_S = 0.01
 _WEIGHT = 20
 
 
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    loop: AbstractEventLoop
+    partitions: Partitions
+
+
 async def handle(
-    node: Node, request: DeleteRecordsRequest, context: RequestContext
+    node: Needs, request: DeleteRecordsRequest, context: RequestContext
 ) -> DeleteRecordsResponse:
     waiting: list[tuple[Partition, DeleteRecordsPartitionResult]] = []
     response = DeleteRecordsResponse()
@@ -49,7 +57,7 @@ async def handle(
 
 
 async def _followed(
-    node: Node, waiting: list[tuple[Partition, DeleteRecordsPartitionResult]], timeout_ms: int
+    node: Needs, waiting: list[tuple[Partition, DeleteRecordsPartitionResult]], timeout_ms: int
 ) -> None:
     """Wait for the followers, and say so where they take too long."""
     deadline = node.loop.time() + timeout_ms / 1000
@@ -69,7 +77,7 @@ async def _followed(
 
 
 def _delete(
-    node: Node, partition: Partition | ErrorCode, asked: DeleteRecordsPartition
+    node: Needs, partition: Partition | ErrorCode, asked: DeleteRecordsPartition
 ) -> DeleteRecordsPartitionResult:
     index = asked.partition_index
     error = leader_error(partition, -1)

@@ -1,7 +1,6 @@
 """DescribeClientQuotas, versions 0-1: there are no quotas, so no entity has one."""
 
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.wire.messages.describe_client_quotas import (
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
@@ -9,6 +8,6 @@ from barnabas.wire.messages.describe_client_quotas import (
 
 
 def handle(
-    _node: Node, _request: DescribeClientQuotasRequest, _: RequestContext
+    _node: object, _request: DescribeClientQuotasRequest, _: RequestContext
 ) -> DescribeClientQuotasResponse:
     return DescribeClientQuotasResponse(error_message=None, entries=[])

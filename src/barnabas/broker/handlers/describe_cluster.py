@@ -5,9 +5,13 @@ Voters are brokers here, at the same address: a tool may ask any of them for the
 A node that has not been let in yet answers too, with what it knows so far and no controller.
 """
 
+from typing import Protocol
+
+from barnabas.broker.control.broker_lifecycle import BrokerLifecycle
+from barnabas.broker.control.cluster_view import ClusterView
 from barnabas.broker.handlers.authorized_operations import NOT_ASKED, ON_CLUSTER
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
+from barnabas.broker.quorum.quorum import Quorum
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -18,8 +22,20 @@ from barnabas.wire.messages.describe_cluster import (
 _BROKERS, _CONTROLLERS = 1, 2
 
 
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    cluster: ClusterView
+
+    @property
+    def cluster_id(self) -> str: ...
+
+    lifecycle: BrokerLifecycle
+    quorum: Quorum
+
+
 def handle(
-    node: Node, request: DescribeClusterRequest, context: RequestContext
+    node: Needs, request: DescribeClusterRequest, context: RequestContext
 ) -> DescribeClusterResponse:
     if request.endpoint_type not in (_BROKERS, _CONTROLLERS):
         return DescribeClusterResponse(

@@ -8,13 +8,14 @@ What a broker was started with is known to that broker alone, so it is asked.
 
 from asyncio import sleep
 from collections.abc import Iterable
+from typing import Protocol
 
 from barnabas.broker.control.controller_calls import LANE
 from barnabas.broker.handlers.broker_loggers import logger_levels
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.net.peers import PeerUnavailable
-from barnabas.broker.node import Node
+from barnabas.broker.net.peers import Peers, PeerUnavailable
 from barnabas.broker.runtime.slices import Slicer
+from barnabas.broker.settings.config import BrokerConfig
 from barnabas.controller.configs import (
     CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
@@ -27,7 +28,7 @@ from barnabas.controller.configs import (
 )
 from barnabas.controller.decision import Refusal
 from barnabas.metadata.config_values import ConfigDef, ConfigType
-from barnabas.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from barnabas.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -49,8 +50,17 @@ _WEIGHT = 100
 """A topic has some dozen settings."""
 
 
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    config: BrokerConfig
+    image: MetadataImage
+    node_id: int
+    peers: Peers
+
+
 async def handle(
-    node: Node, request: DescribeConfigsRequest, context: RequestContext
+    node: Needs, request: DescribeConfigsRequest, context: RequestContext
 ) -> DescribeConfigsResponse:
     is_sent_on = context.connection.peer is not None
     slicer = Slicer(context.version)
@@ -70,7 +80,7 @@ async def handle(
     return response
 
 
-def _other_broker(node: Node, resource: DescribeConfigsResource) -> int | None:
+def _other_broker(node: Needs, resource: DescribeConfigsResource) -> int | None:
     name = resource.resource_name
     if resource.resource_type not in _OF_BROKER or not name.isdecimal():
         return None
@@ -78,7 +88,7 @@ def _other_broker(node: Node, resource: DescribeConfigsResource) -> int | None:
 
 
 async def _ask(
-    node: Node, broker_id: int, resource: DescribeConfigsResource, request: DescribeConfigsRequest
+    node: Needs, broker_id: int, resource: DescribeConfigsResource, request: DescribeConfigsRequest
 ) -> DescribeConfigsResult:
     question = DescribeConfigsRequest(
         [resource], request.include_synonyms, request.include_documentation
@@ -95,7 +105,7 @@ async def _ask(
 
 
 def _describe(
-    node: Node, resource: DescribeConfigsResource, request: DescribeConfigsRequest
+    node: Needs, resource: DescribeConfigsResource, request: DescribeConfigsRequest
 ) -> DescribeConfigsResult:
     result = DescribeConfigsResult(
         resource_type=resource.resource_type, resource_name=resource.resource_name
@@ -113,7 +123,7 @@ def _describe(
     return result
 
 
-def _configs(node: Node, resource: DescribeConfigsResource) -> Iterable[DescribedConfig]:
+def _configs(node: Needs, resource: DescribeConfigsResource) -> Iterable[DescribedConfig]:
     name = resource.resource_name
     settings = node.config.settings
     if resource.resource_type == TOPIC_RESOURCE:

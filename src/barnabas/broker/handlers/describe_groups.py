@@ -1,8 +1,10 @@
 """DescribeGroups, versions 0-6. A group that is asked for twice is described once."""
 
+from typing import Protocol
+
+from barnabas.broker.coordinator.group_coordinator import GroupCoordinator
 from barnabas.broker.handlers.authorized_operations import ON_GROUP
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.broker.runtime.slices import Slicer, Slices
 from barnabas.groups.state import GroupState
 from barnabas.wire.errors import ErrorCode
@@ -13,8 +15,14 @@ from barnabas.wire.messages.describe_groups import (
 )
 
 
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    groups: GroupCoordinator
+
+
 def handle(
-    node: Node, request: DescribeGroupsRequest, context: RequestContext
+    node: Needs, request: DescribeGroupsRequest, context: RequestContext
 ) -> Slices[DescribeGroupsResponse]:
     def describe(group_id: str) -> DescribedGroup:
         described = _describe(node, group_id, context.version)
@@ -28,7 +36,7 @@ def handle(
     return DescribeGroupsResponse(groups=groups)
 
 
-def _describe(node: Node, group_id: str, api_version: int) -> DescribedGroup:
+def _describe(node: Needs, group_id: str, api_version: int) -> DescribedGroup:
     shard = node.groups.find(group_id)
     if isinstance(shard, ErrorCode):
         return DescribedGroup(shard, group_id=group_id)

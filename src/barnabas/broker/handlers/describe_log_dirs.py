@@ -1,10 +1,12 @@
 """DescribeLogDirs, versions 1-5: what the data directory holds and how much room is left."""
 
 import os
+from typing import Protocol
 
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.broker.replica.partition import Partition
+from barnabas.broker.replica.partitions import Partitions
+from barnabas.log import DataDirectory
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -15,8 +17,15 @@ from barnabas.wire.messages.describe_log_dirs import (
 )
 
 
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    data: DataDirectory
+    partitions: Partitions
+
+
 def handle(
-    node: Node, request: DescribeLogDirsRequest, _: RequestContext
+    node: Needs, request: DescribeLogDirsRequest, _: RequestContext
 ) -> DescribeLogDirsResponse:
     by_name = node.partitions.by_name
     if request.topics is None:

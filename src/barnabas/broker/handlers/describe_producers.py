@@ -4,8 +4,10 @@ Every replica answers for itself, so that those of the followers can be compared
 have been idle for `producer.id.expiration.ms` are forgotten and not listed.
 """
 
+from typing import Protocol
+
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
+from barnabas.broker.replica.partitions import Partitions
 from barnabas.broker.runtime.slices import Slicer, Slices
 from barnabas.log import StorageError
 from barnabas.wire.errors import ErrorCode
@@ -18,8 +20,14 @@ from barnabas.wire.messages.describe_producers import (
 )
 
 
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    partitions: Partitions
+
+
 def handle(
-    node: Node, request: DescribeProducersRequest, context: RequestContext
+    node: Needs, request: DescribeProducersRequest, context: RequestContext
 ) -> Slices[DescribeProducersResponse]:
     slicer = Slicer(context.version)
     response = DescribeProducersResponse()
@@ -38,7 +46,7 @@ def handle(
     return response
 
 
-def _answer(node: Node, topic: str, index: int) -> PartitionResponse:
+def _answer(node: Needs, topic: str, index: int) -> PartitionResponse:
     found = node.partitions.find(topic, index)
     if isinstance(found, ErrorCode):
         return PartitionResponse(index, found)

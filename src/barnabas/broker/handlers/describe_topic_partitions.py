@@ -1,10 +1,11 @@
 """DescribeTopicPartitions, version 0: topics page by page, in the order of their names."""
 
+from typing import Protocol
+
 from barnabas.broker.handlers.authorized_operations import ON_TOPIC
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.broker.runtime.slices import Slicer, Slices
-from barnabas.metadata.image import PartitionImage, TopicImage
+from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_topic_partitions import (
     Cursor,
@@ -17,8 +18,14 @@ from barnabas.wire.messages.describe_topic_partitions import (
 _MAX_PARTITIONS = 2000
 
 
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    image: MetadataImage
+
+
 def handle(
-    node: Node, request: DescribeTopicPartitionsRequest, context: RequestContext
+    node: Needs, request: DescribeTopicPartitionsRequest, context: RequestContext
 ) -> Slices[DescribeTopicPartitionsResponse]:
     names = sorted({topic.name for topic in request.topics} or node.image.topics)
     first_partition = 0

@@ -1,7 +1,9 @@
 """DescribeTransactions, version 0: how transactions stand that this node looks after."""
 
+from typing import Protocol
+
+from barnabas.broker.coordinator.transaction_coordinator import TransactionCoordinator
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.broker.runtime.slices import Slicer, Slices
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_transactions import (
@@ -11,8 +13,14 @@ from barnabas.wire.messages.describe_transactions import (
 )
 
 
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    transactions: TransactionCoordinator
+
+
 def handle(
-    node: Node, request: DescribeTransactionsRequest, context: RequestContext
+    node: Needs, request: DescribeTransactionsRequest, context: RequestContext
 ) -> Slices[DescribeTransactionsResponse]:
     # Once each, however often one is named: it may have many partitions.
     asked = dict.fromkeys(request.transactional_ids)
@@ -22,7 +30,7 @@ def handle(
     return DescribeTransactionsResponse(transaction_states=states)
 
 
-def describe_here(node: Node, transactional_id: str) -> TransactionState:
+def describe_here(node: Needs, transactional_id: str) -> TransactionState:
     shard = node.transactions.find(transactional_id)
     if isinstance(shard, ErrorCode):
         return TransactionState(error_code=shard, transactional_id=transactional_id)

@@ -6,7 +6,6 @@ Without names it answers with an empty list, with names it says of each that the
 from collections import Counter
 
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.broker.runtime.slices import Slicer, Slices
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_user_scram_credentials import (
@@ -17,7 +16,7 @@ from barnabas.wire.messages.describe_user_scram_credentials import (
 
 
 def handle(
-    _: Node, request: DescribeUserScramCredentialsRequest, context: RequestContext
+    _: object, request: DescribeUserScramCredentialsRequest, context: RequestContext
 ) -> Slices[DescribeUserScramCredentialsResponse]:
     asked = Counter(user.name for user in request.users or ())
 

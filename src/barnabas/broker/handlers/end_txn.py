@@ -1,12 +1,11 @@
 """EndTxn, versions 0-5: commit or abort a transaction; from version 5 on with the next epoch."""
 
-from barnabas.broker.handlers.transaction_shards import decided_by_coordinator
+from barnabas.broker.handlers.transaction_shards import Needs, decided_by_coordinator
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 
-async def handle(node: Node, request: EndTxnRequest, context: RequestContext) -> EndTxnResponse:
+async def handle(node: Needs, request: EndTxnRequest, context: RequestContext) -> EndTxnResponse:
     return await decided_by_coordinator(
         node,
         request.transactional_id,

@@ -12,21 +12,27 @@ A node that is cut off from the controller says so to consumers that have read a
 may go on without it, and a client that is told nothing would not look for them for minutes.
 """
 
-from asyncio import sleep
+from asyncio import AbstractEventLoop, sleep
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
+from barnabas.broker.control.broker_lifecycle import BrokerLifecycle
+from barnabas.broker.control.cluster_view import ClusterView
 from barnabas.broker.fetch.fetch_entry import Entry, Key
 from barnabas.broker.fetch.fetch_session import NO_REPLICA_ID, FetchSession
-from barnabas.broker.fetch.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH
+from barnabas.broker.fetch.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, FetchSessions
 from barnabas.broker.fetch.preferred_read_replica import preferred_read_replica
 from barnabas.broker.fetch.replica_entry import ReplicaEntry
+from barnabas.broker.net.connection_limits import ConnectionLimits
 from barnabas.broker.net.dispatcher import DelayedResponse, Outcome, RequestContext
-from barnabas.broker.node import Node
 from barnabas.broker.quorum.metadata_topic import is_metadata_fetch
+from barnabas.broker.quorum.quorum import Quorum
 from barnabas.broker.replica.leadership import TELLS_LEADER, partition_image
+from barnabas.broker.replica.partitions import Partitions
 from barnabas.broker.runtime.slices import Slicer
+from barnabas.broker.settings.config import BrokerConfig
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import (
     FetchableTopicResponse,
@@ -50,7 +56,22 @@ _SLICE = 250
 ItemT = TypeVar("ItemT")
 
 
-def handle(node: Node, request: FetchRequest, context: RequestContext) -> Outcome:
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    cluster: ClusterView
+    config: BrokerConfig
+    connections: ConnectionLimits
+    fetch_sessions: FetchSessions
+    image: MetadataImage
+    lifecycle: BrokerLifecycle
+    loop: AbstractEventLoop
+    partitions: Partitions
+    quorum: Quorum
+    rack: str | None
+
+
+def handle(node: Needs, request: FetchRequest, context: RequestContext) -> Outcome:
     replica_id = _replica_id(request)
     if replica_id != NO_REPLICA_ID and is_metadata_fetch(request):
         return node.quorum.handle_fetch(request)
@@ -73,7 +94,7 @@ def handle(node: Node, request: FetchRequest, context: RequestContext) -> Outcom
 
 
 async def _in_slices(
-    node: Node,
+    node: Needs,
     session: FetchSession,
     request: FetchRequest,
     context: RequestContext,
@@ -130,7 +151,7 @@ def _replica_id(request: FetchRequest) -> int:
 
 
 def _session(
-    node: Node, request: FetchRequest, replica_id: int
+    node: Needs, request: FetchRequest, replica_id: int
 ) -> tuple[FetchSession, bool] | ErrorCode:
     """The session to use, and whether all its partitions have to be told of."""
     sessions = node.fetch_sessions
@@ -144,7 +165,7 @@ def _session(
     return used if isinstance(used, ErrorCode) else (used, False)
 
 
-def _update(node: Node, session: FetchSession, request: FetchRequest, version: int) -> None:
+def _update(node: Needs, session: FetchSession, request: FetchRequest, version: int) -> None:
     _find_lost(node, session)
     for topic in request.topics:
         _take_in(node, session, request, topic, version)
@@ -152,7 +173,7 @@ def _update(node: Node, session: FetchSession, request: FetchRequest, version: i
 
 
 def _take_in(
-    node: Node, session: FetchSession, request: FetchRequest, topic: FetchTopic, version: int
+    node: Needs, session: FetchSession, request: FetchRequest, topic: FetchTopic, version: int
 ) -> None:
     name = _topic_key(topic, by_id=version >= _BY_ID)
     for asked in topic.partitions:
@@ -171,7 +192,9 @@ def _forget(session: FetchSession, request: FetchRequest, version: int) -> None:
         session.forget((name, index) for index in forgotten.partitions)
 
 
-def _new_entry(node: Node, replica_id: int, request: FetchRequest, key: Key, version: int) -> Entry:
+def _new_entry(
+    node: Needs, replica_id: int, request: FetchRequest, key: Key, version: int
+) -> Entry:
     found = node.partitions.find(*key)
     if replica_id == NO_REPLICA_ID:
         return Entry(key, found, leader_only=version < _FROM_FOLLOWER)
@@ -179,7 +202,7 @@ def _new_entry(node: Node, replica_id: int, request: FetchRequest, key: Key, ver
     return ReplicaEntry(key, found, replica_id, -1 if state is None else state.replica_epoch)
 
 
-def _prefer(node: Node, entry: Entry, asked: FetchPartition, rack: str) -> None:
+def _prefer(node: Needs, entry: Entry, asked: FetchPartition, rack: str) -> None:
     partition = entry.partition
     if partition is not None and entry.error is ErrorCode.NONE and partition.is_leader:
         selector = node.config.fetch.replica_selector_class or ""
@@ -189,7 +212,7 @@ def _prefer(node: Node, entry: Entry, asked: FetchPartition, rack: str) -> None:
             )
 
 
-def _find_lost(node: Node, session: FetchSession) -> None:
+def _find_lost(node: Needs, session: FetchSession) -> None:
     for entry in session.lost():
         session.found(entry, node.partitions.find(*entry.key))
 
@@ -204,7 +227,7 @@ def _topic_key(topic: FetchTopic | ForgottenTopic, *, by_id: bool) -> str | byte
 
 
 def _answer(
-    node: Node,
+    node: Needs,
     session: FetchSession,
     request: FetchRequest,
     context: RequestContext,
@@ -218,7 +241,7 @@ def _answer(
     return _respond(node, session, context, answers, cut_off=cut_off)
 
 
-def _room(node: Node, session: FetchSession, request: FetchRequest) -> tuple[int, bool]:
+def _room(node: Needs, session: FetchSession, request: FetchRequest) -> tuple[int, bool]:
     """How much an answer may hold, and whether one batch may be larger than that."""
     unread = node.connections.unread
     max_bytes = min(request.max_bytes, unread.room())
@@ -228,7 +251,7 @@ def _room(node: Node, session: FetchSession, request: FetchRequest) -> tuple[int
 
 
 def _respond(
-    node: Node,
+    node: Needs,
     session: FetchSession,
     context: RequestContext,
     answers: list[tuple[Entry, PartitionData]],
@@ -257,7 +280,7 @@ def _respond(
     return response
 
 
-def _tell_leaders(node: Node, response: FetchResponse, context: RequestContext) -> None:
+def _tell_leaders(node: Needs, response: FetchResponse, context: RequestContext) -> None:
     """Say who leads the partitions that are not led here, and where to find them."""
     leaders = set()
     for topic in response.responses:

@@ -3,12 +3,18 @@
 Any node answers, from what it knows of the cluster. The first one asked has the topic created.
 """
 
+from asyncio import AbstractEventLoop
+from typing import Protocol
+
+from barnabas.broker.control.broker_lifecycle import BrokerLifecycle
+from barnabas.broker.control.cluster_view import ClusterView
+from barnabas.broker.control.departures import Departures
+from barnabas.broker.control.topic_creation import TopicCreation
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.broker.runtime.slices import Slicer, awaited
 from barnabas.coordination.coordinator_partition import partition_of
 from barnabas.log import StorageError
-from barnabas.metadata.image import CONSUMER_OFFSETS, TRANSACTION_STATE
+from barnabas.metadata.image import CONSUMER_OFFSETS, TRANSACTION_STATE, MetadataImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.find_coordinator import (
     Coordinator,
@@ -21,8 +27,19 @@ _TOPICS = {0: CONSUMER_OFFSETS, 1: TRANSACTION_STATE}
 _SEVERAL_KEYS = 4
 
 
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    cluster: ClusterView
+    departures: Departures
+    image: MetadataImage
+    lifecycle: BrokerLifecycle
+    loop: AbstractEventLoop
+    topic_creation: TopicCreation
+
+
 async def handle(
-    node: Node, request: FindCoordinatorRequest, context: RequestContext
+    node: Needs, request: FindCoordinatorRequest, context: RequestContext
 ) -> FindCoordinatorResponse:
     keys = request.coordinator_keys if context.version >= _SEVERAL_KEYS else [request.key]
     error, message = await _check(node, request.key_type, context)
@@ -53,7 +70,7 @@ async def handle(
 
 
 async def _check(
-    node: Node, key_type: int, context: RequestContext
+    node: Needs, key_type: int, context: RequestContext
 ) -> tuple[ErrorCode, str | None]:
     name = _TOPICS.get(key_type)
     if name is None:
@@ -69,7 +86,7 @@ async def _check(
     return ErrorCode.NONE, None
 
 
-def _coordinator(node: Node, name: str, key: str, context: RequestContext) -> Coordinator:
+def _coordinator(node: Needs, name: str, key: str, context: RequestContext) -> Coordinator:
     topic = node.image.topics.get(name)
     if topic is None:  # it is being created, and this node has not heard of it yet
         return _refused(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, "there is no such topic yet")

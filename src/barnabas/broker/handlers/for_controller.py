@@ -12,14 +12,20 @@ sent on again: two nodes that each take the other for the controller would pass 
 - AllocateProducerIds, version 0; AssignReplicasToDirs, version 0.
 """
 
-from typing import Any
+from typing import Any, Protocol
 
-from barnabas.broker.control.active_controller import NotAgreed, NotController
+from barnabas.broker.control.active_controller import ActiveController, NotAgreed, NotController
 from barnabas.broker.control.controller_apis import CONTROLLER_APIS
-from barnabas.broker.control.controller_calls import DEFAULT_TIMEOUT_MS, ControllerUnavailable
+from barnabas.broker.control.controller_calls import (
+    DEFAULT_TIMEOUT_MS,
+    ControllerCalls,
+    ControllerUnavailable,
+)
+from barnabas.broker.control.topic_creation import TopicCreation
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.broker.quorum.catch_up import catch_up
+from barnabas.broker.quorum.quorum import Quorum
+from barnabas.broker.settings.config import BrokerConfig
 from barnabas.controller.topics import (
     MAX_PARTITIONS_PER_REQUEST,
     partitions_asked_for,
@@ -40,7 +46,24 @@ from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopi
 _TOPICS_AT_A_TIME = 100
 
 
-async def handle(node: Node, request: Request[Any], context: RequestContext) -> Response:
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    calls: ControllerCalls
+
+    @property
+    def cluster_id(self) -> str: ...
+
+    config: BrokerConfig
+    controller: ActiveController
+
+    async def in_step(self) -> None: ...
+
+    quorum: Quorum
+    topic_creation: TopicCreation
+
+
+async def handle(node: Needs, request: Request[Any], context: RequestContext) -> Response:
     api = CONTROLLER_APIS[type(request)]
     if isinstance(request, BrokerRegistrationRequest) and request.cluster_id != node.cluster_id:
         return api.refuse(request, ErrorCode.INCONSISTENT_CLUSTER_ID, "")
@@ -81,7 +104,7 @@ def _in_newest_shape(request: Request[Any]) -> Request[Any]:
 
 
 async def _create_by_and_by(
-    node: Node, request: CreateTopicsRequest, timeout_ms: int
+    node: Needs, request: CreateTopicsRequest, timeout_ms: int
 ) -> CreateTopicsResponse:
     """Have many topics created a few at a time: each few are one decision, made in one go."""
     count = partitions_asked_for(request, node.config.topic_creation.num_partitions)

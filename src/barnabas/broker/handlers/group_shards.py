@@ -2,19 +2,27 @@
 
 from asyncio import Future
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from barnabas.broker.node import Node
+from barnabas.broker.coordinator.group_coordinator import GroupCoordinator
 from barnabas.coordination.decision import CoordinatorDecision
 from barnabas.groups import GroupShard
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Response
 
 ResponseT = TypeVar("ResponseT", bound=Response)
 
 
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    groups: GroupCoordinator
+    image: MetadataImage
+
+
 def decided_by_shard(
-    node: Node,
+    node: Needs,
     group_id: str,
     failed: Callable[[ErrorCode], ResponseT],
     decide: Callable[[GroupShard, object, int], CoordinatorDecision],
@@ -29,7 +37,7 @@ def decided_by_shard(
     return shard.decide(lambda token: decide(shard.groups, token, shard.now_ms()))
 
 
-def partition_exists(node: Node, topic: str, index: int) -> bool:
+def partition_exists(node: Needs, topic: str, index: int) -> bool:
     """Wherever its replicas are."""
     image = node.image.topics.get(topic)
     return image is not None and 0 <= index < len(image.partitions)

@@ -7,14 +7,17 @@ transaction that goes on, whose other partitions are committed later.
 """
 
 from collections.abc import Collection
+from typing import Protocol
 
-from barnabas.broker.coordinator.marker_appends import NO_MARKERS
+from barnabas.broker.coordinator.marker_appends import NO_MARKERS, MarkerAppends
+from barnabas.broker.handlers import describe_transactions, list_transactions
 from barnabas.broker.handlers.describe_transactions import describe_here
 from barnabas.broker.handlers.list_transactions import list_here
 from barnabas.broker.handlers.node_only_requests import refuse_markers
-from barnabas.broker.net.peers import PeerUnavailable
-from barnabas.broker.node import Node
+from barnabas.broker.net.peers import Peers, PeerUnavailable
+from barnabas.broker.replica.partitions import Partitions
 from barnabas.log import StorageError
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest
@@ -29,7 +32,19 @@ _TIMEOUT_MS = 5_000
 _MAX_MARKERS = 100
 
 
-async def roll_back_hanging(node: Node, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
+class Needs(describe_transactions.Needs, list_transactions.Needs, Protocol):
+    """What this handler asks of the node."""
+
+    image: MetadataImage
+    marker_appends: MarkerAppends
+    node_id: int
+    partitions: Partitions
+    peers: Peers
+
+
+async def roll_back_hanging(
+    node: Needs, request: WriteTxnMarkersRequest
+) -> WriteTxnMarkersResponse:
     if len(request.markers) > _MAX_MARKERS:
         return refuse_markers(request, ErrorCode.INVALID_REQUEST)
     if any(topic.name in NO_MARKERS for marker in request.markers for topic in marker.topics):
@@ -47,7 +62,7 @@ async def roll_back_hanging(node: Node, request: WriteTxnMarkersRequest) -> Writ
     return await node.marker_appends.write(request)
 
 
-def _open_error(node: Node, marker: WritableTxnMarker) -> ErrorCode:
+def _open_error(node: Needs, marker: WritableTxnMarker) -> ErrorCode:
     """Whether this very transaction is open in all the partitions."""
     for topic in marker.topics:
         for index in topic.partition_indexes:
@@ -69,7 +84,7 @@ def _open_error(node: Node, marker: WritableTxnMarker) -> ErrorCode:
     return ErrorCode.NONE
 
 
-async def _coordinators_error(node: Node, request: WriteTxnMarkersRequest) -> ErrorCode:
+async def _coordinators_error(node: Needs, request: WriteTxnMarkersRequest) -> ErrorCode:
     """NONE if no coordinator knows of the transactions in these partitions."""
     wanted = {
         (marker.producer_id, topic.name, index)
@@ -88,7 +103,7 @@ async def _coordinators_error(node: Node, request: WriteTxnMarkersRequest) -> Er
 
 
 async def _known_to(
-    node: Node, broker_id: int, producer_ids: list[int]
+    node: Needs, broker_id: int, producer_ids: list[int]
 ) -> Collection[tuple[int, str, int]] | None:
     """Producers and partitions of the transactions that a node coordinates; None: it is unknown."""
     listing = ListTransactionsRequest(producer_id_filters=producer_ids)

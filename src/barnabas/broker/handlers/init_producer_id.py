@@ -4,10 +4,14 @@ Who wants transactions without a timeout (Enable2Pc) is not authorized to where 
 keeping one that goes on (KeepPreparedTxn) is allowed everywhere.
 """
 
+from typing import Protocol
+
 from barnabas.broker.control.controller_calls import ControllerUnavailable
+from barnabas.broker.control.producer_ids import ProducerIds
+from barnabas.broker.handlers import transaction_shards
 from barnabas.broker.handlers.transaction_shards import decided_by_coordinator
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
+from barnabas.broker.settings.config import BrokerConfig
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.init_producer_id import (
     InitProducerIdRequest,
@@ -17,8 +21,15 @@ from barnabas.wire.messages.init_producer_id import (
 _MAX_EPOCH = 32767
 
 
+class Needs(transaction_shards.Needs, Protocol):
+    """What this handler asks of the node."""
+
+    config: BrokerConfig
+    producer_ids: ProducerIds
+
+
 async def handle(
-    node: Node, request: InitProducerIdRequest, context: RequestContext
+    node: Needs, request: InitProducerIdRequest, context: RequestContext
 ) -> InitProducerIdResponse:
     try:
         if request.transactional_id is not None:
@@ -28,7 +39,7 @@ async def handle(
         return _refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
-async def _idempotent(node: Node, request: InitProducerIdRequest) -> InitProducerIdResponse:
+async def _idempotent(node: Needs, request: InitProducerIdRequest) -> InitProducerIdResponse:
     if request.producer_id >= 0 and 0 <= request.producer_epoch < _MAX_EPOCH - 1:
         # The producer goes on under its id after an error; a new epoch starts new sequences.
         return InitProducerIdResponse(
@@ -38,7 +49,7 @@ async def _idempotent(node: Node, request: InitProducerIdRequest) -> InitProduce
 
 
 async def _transactional(
-    node: Node, request: InitProducerIdRequest, transactional_id: str, context: RequestContext
+    node: Needs, request: InitProducerIdRequest, transactional_id: str, context: RequestContext
 ) -> InitProducerIdResponse:
     if request.enable2_pc and not node.config.transactions.two_phase_commit_enable:
         return _refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)

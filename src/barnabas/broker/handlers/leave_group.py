@@ -3,14 +3,13 @@
 from asyncio import Future
 from typing import Any
 
-from barnabas.broker.handlers.group_shards import decided_by_shard
+from barnabas.broker.handlers.group_shards import Needs, decided_by_shard
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
 
 def handle(
-    node: Node, request: LeaveGroupRequest, context: RequestContext
+    node: Needs, request: LeaveGroupRequest, context: RequestContext
 ) -> "LeaveGroupResponse | Future[Any]":
     return decided_by_shard(
         node,

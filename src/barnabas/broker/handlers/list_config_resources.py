@@ -6,12 +6,12 @@ of which there are none; neither are there groups with settings of their own.
 
 from collections.abc import Iterator
 from itertools import chain
+from typing import Protocol
 
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.broker.runtime.slices import Slicer, Slices
 from barnabas.controller.configs import CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, LOGGER_RESOURCE
-from barnabas.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from barnabas.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.list_config_resources import (
     ConfigResource,
@@ -28,8 +28,14 @@ _TYPES = (
 )
 
 
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    image: MetadataImage
+
+
 def handle(
-    node: Node, request: ListConfigResourcesRequest, context: RequestContext
+    node: Needs, request: ListConfigResourcesRequest, context: RequestContext
 ) -> Slices[ListConfigResourcesResponse]:
     asked = tuple(dict.fromkeys(request.resource_types)) or _TYPES
     if context.version == 0:
@@ -41,7 +47,7 @@ def handle(
     return ListConfigResourcesResponse(config_resources=resources)
 
 
-def _of_type(node: Node, resource_type: int) -> Iterator[tuple[str, int]]:
+def _of_type(node: Needs, resource_type: int) -> Iterator[tuple[str, int]]:
     if resource_type == TOPIC_RESOURCE:
         return ((name, resource_type) for name in node.image.topics)
     if resource_type in (BROKER_RESOURCE, LOGGER_RESOURCE):

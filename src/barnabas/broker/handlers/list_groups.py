@@ -4,13 +4,21 @@ A node lists the groups it coordinates; clients ask every node. When some of the
 because they are being loaded or are damaged, the error says so, beside those that can.
 """
 
+from typing import Protocol
+
+from barnabas.broker.coordinator.group_coordinator import GroupCoordinator
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
 
-def handle(node: Node, request: ListGroupsRequest, _: RequestContext) -> ListGroupsResponse:
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    groups: GroupCoordinator
+
+
+def handle(node: Needs, request: ListGroupsRequest, _: RequestContext) -> ListGroupsResponse:
     response = ListGroupsResponse()
     for shard in node.groups.shards:
         error = shard.error

@@ -10,10 +10,12 @@ The replica id -2 asks whatever replica is here, whoever leads. The latest is th
 ends, with the epoch of the last record.
 """
 
+from typing import Protocol
+
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.broker.replica.leadership import leader_error
 from barnabas.broker.replica.partition import Partition
+from barnabas.broker.replica.partitions import Partitions
 from barnabas.broker.runtime.slices import Slicer, Slices
 from barnabas.log import StorageError
 from barnabas.wire.errors import ErrorCode
@@ -40,8 +42,14 @@ _WEIGHT = 20
 """A timestamp is looked up in files."""
 
 
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    partitions: Partitions
+
+
 def handle(
-    node: Node, request: ListOffsetsRequest, context: RequestContext
+    node: Needs, request: ListOffsetsRequest, context: RequestContext
 ) -> Slices[ListOffsetsResponse]:
     not_available = (
         ErrorCode.OFFSET_NOT_AVAILABLE

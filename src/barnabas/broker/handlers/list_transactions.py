@@ -1,7 +1,9 @@
 """ListTransactions, versions 0-2: the transactions that this node looks after."""
 
+from typing import Protocol
+
+from barnabas.broker.coordinator.transaction_coordinator import TransactionCoordinator
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.list_transactions import (
     ListTransactionsRequest,
@@ -9,13 +11,19 @@ from barnabas.wire.messages.list_transactions import (
 )
 
 
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    transactions: TransactionCoordinator
+
+
 def handle(
-    node: Node, request: ListTransactionsRequest, _: RequestContext
+    node: Needs, request: ListTransactionsRequest, _: RequestContext
 ) -> ListTransactionsResponse:
     return list_here(node, request)
 
 
-def list_here(node: Node, request: ListTransactionsRequest) -> ListTransactionsResponse:
+def list_here(node: Needs, request: ListTransactionsRequest) -> ListTransactionsResponse:
     response = ListTransactionsResponse()
     for shard in node.transactions.shards:
         if shard.error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:

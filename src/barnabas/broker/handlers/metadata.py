@@ -7,15 +7,19 @@ that is asked for twice is answered once.
 
 from asyncio import Future
 from collections.abc import Coroutine, Sequence
-from typing import Any
+from typing import Any, Protocol
 
+from barnabas.broker.control.cluster_view import ClusterView
+from barnabas.broker.control.departures import Departures
+from barnabas.broker.control.topic_creation import TopicCreation
+from barnabas.broker.control.topic_metadata_cache import TopicMetadataCache
 from barnabas.broker.handlers.authorized_operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.broker.runtime.slices import Slicer, Slices, awaited
+from barnabas.broker.settings.config import BrokerConfig
 from barnabas.controller.decision import Refusal
 from barnabas.controller.topics import check_name
-from barnabas.metadata.image import TopicImage
+from barnabas.metadata.image import MetadataImage, TopicImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.metadata import (
     MetadataRequest,
@@ -27,8 +31,23 @@ from barnabas.wire.messages.metadata import (
 from barnabas.wire.primitives import ZERO_UUID
 
 
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    cluster: ClusterView
+
+    @property
+    def cluster_id(self) -> str: ...
+
+    config: BrokerConfig
+    departures: Departures
+    image: MetadataImage
+    topic_creation: TopicCreation
+    topic_metadata: TopicMetadataCache
+
+
 def handle(
-    node: Node, request: MetadataRequest, context: RequestContext
+    node: Needs, request: MetadataRequest, context: RequestContext
 ) -> "Slices[MetadataResponse] | Coroutine[Any, Any, MetadataResponse]":
     missing = _missing(node, request)
     settled = node.departures.settled(context.connection.age_s)
@@ -38,7 +57,7 @@ def handle(
 
 
 async def _answer_later(
-    node: Node,
+    node: Needs,
     request: MetadataRequest,
     context: RequestContext,
     missing: list[str],
@@ -51,7 +70,7 @@ async def _answer_later(
 
 
 def _answer(
-    node: Node, request: MetadataRequest, context: RequestContext, created: dict[str, int]
+    node: Needs, request: MetadataRequest, context: RequestContext, created: dict[str, int]
 ) -> Slices[MetadataResponse]:
     topics = yield from _topics(node, request, context.version, created)
     return MetadataResponse(
@@ -69,7 +88,7 @@ def _answer(
 
 
 def _topics(
-    node: Node, request: MetadataRequest, version: int, created: dict[str, int]
+    node: Needs, request: MetadataRequest, version: int, created: dict[str, int]
 ) -> Slices[list[MetadataResponseTopic]]:
     with_operations = request.include_topic_authorized_operations
     slicer = Slicer(version)
@@ -97,7 +116,7 @@ def _distinct(asked: Sequence[MetadataRequestTopic]) -> list[MetadataRequestTopi
     return list({(topic.name, topic.topic_id): topic for topic in asked}.values())
 
 
-def _missing(node: Node, request: MetadataRequest) -> list[str]:
+def _missing(node: Needs, request: MetadataRequest) -> list[str]:
     """Topics that are asked for by name, are not there, and are to be created."""
     if not request.allow_auto_topic_creation or not node.config.topic_creation.is_automatic:
         return []
@@ -111,7 +130,7 @@ def _missing(node: Node, request: MetadataRequest) -> list[str]:
 
 
 def _asked(
-    node: Node, asked: MetadataRequestTopic, created: dict[str, int], *, with_operations: bool
+    node: Needs, asked: MetadataRequestTopic, created: dict[str, int], *, with_operations: bool
 ) -> MetadataResponseTopic:
     if asked.name is not None:
         topic = node.image.topics.get(asked.name)
@@ -134,7 +153,7 @@ def _unknown(name: str) -> ErrorCode:
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _describe(node: Node, topic: TopicImage, *, with_operations: bool) -> MetadataResponseTopic:
+def _describe(node: Needs, topic: TopicImage, *, with_operations: bool) -> MetadataResponseTopic:
     answer = node.topic_metadata.of(topic)
     if not with_operations:
         return answer

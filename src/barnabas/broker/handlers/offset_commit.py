@@ -3,9 +3,8 @@
 from asyncio import Future
 from typing import Any
 
-from barnabas.broker.handlers.group_shards import decided_by_shard, partition_exists
+from barnabas.broker.handlers.group_shards import Needs, decided_by_shard, partition_exists
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -19,7 +18,7 @@ _BY_ID = 10
 
 
 def handle(
-    node: Node, request: OffsetCommitRequest, context: RequestContext
+    node: Needs, request: OffsetCommitRequest, context: RequestContext
 ) -> "OffsetCommitResponse | Future[Any]":
     if context.version >= _BY_ID:
         for topic in request.topics:

@@ -3,15 +3,14 @@
 from asyncio import Future
 from typing import Any
 
-from barnabas.broker.handlers.group_shards import decided_by_shard, partition_exists
+from barnabas.broker.handlers.group_shards import Needs, decided_by_shard, partition_exists
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 
 
 def handle(
-    node: Node, request: OffsetDeleteRequest, _: RequestContext
+    node: Needs, request: OffsetDeleteRequest, _: RequestContext
 ) -> "OffsetDeleteResponse | Future[Any]":
     def check(topic: str, index: int) -> ErrorCode:
         known = partition_exists(node, topic, index)

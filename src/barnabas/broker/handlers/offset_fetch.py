@@ -4,9 +4,12 @@ From version 7 on who asks for stable offsets gets UNSTABLE_OFFSET_COMMIT for pa
 a transaction that goes on has committed some.
 """
 
+from typing import Protocol
+
+from barnabas.broker.coordinator.group_coordinator import GroupCoordinator
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.broker.runtime.slices import Slicer, Slices
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -24,8 +27,15 @@ _SEVERAL_GROUPS = 8
 _BY_ID = 10
 
 
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    groups: GroupCoordinator
+    image: MetadataImage
+
+
 def handle(
-    node: Node, request: OffsetFetchRequest, context: RequestContext
+    node: Needs, request: OffsetFetchRequest, context: RequestContext
 ) -> Slices[OffsetFetchResponse]:
     if context.version >= _SEVERAL_GROUPS:
         by_id = context.version >= _BY_ID
@@ -52,7 +62,7 @@ def handle(
 
 
 def _fetch(
-    node: Node, group: OffsetFetchRequestGroup, *, by_id: bool, require_stable: bool
+    node: Needs, group: OffsetFetchRequestGroup, *, by_id: bool, require_stable: bool
 ) -> OffsetFetchResponseGroup:
     shard = node.groups.find(group.group_id)
     if isinstance(shard, ErrorCode):
@@ -70,7 +80,7 @@ def _fetch(
     return answer
 
 
-def _name_topics(node: Node, group: OffsetFetchRequestGroup) -> list[OffsetFetchRequestTopics]:
+def _name_topics(node: Needs, group: OffsetFetchRequestGroup) -> list[OffsetFetchRequestTopics]:
     """Give topics asked for by id their names; return those that have none."""
     unknown = []
     known = []

@@ -1,9 +1,11 @@
 """OffsetForLeaderEpoch, versions 2-4: where the records of an epoch end."""
 
+from typing import Protocol
+
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.broker.replica.leadership import leader_error
 from barnabas.broker.replica.partition import Partition
+from barnabas.broker.replica.partitions import Partitions
 from barnabas.broker.runtime.slices import Slicer, Slices
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_for_leader_epoch import (
@@ -15,8 +17,14 @@ from barnabas.wire.messages.offset_for_leader_epoch import (
 )
 
 
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    partitions: Partitions
+
+
 def handle(
-    node: Node, request: OffsetForLeaderEpochRequest, context: RequestContext
+    node: Needs, request: OffsetForLeaderEpochRequest, context: RequestContext
 ) -> Slices[OffsetForLeaderEpochResponse]:
     slicer = Slicer(context.version)
     response = OffsetForLeaderEpochResponse()

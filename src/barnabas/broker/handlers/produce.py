@@ -10,19 +10,25 @@ Before the first batch of a transaction is stored in a partition, its coordinato
 that may be (`transaction_verification`); meanwhile other requests go on.
 """
 
-from asyncio import Future
+from asyncio import AbstractEventLoop, Future
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
-from barnabas.broker.coordinator.transaction_verification import UNAVAILABLE
+from barnabas.broker.control.broker_lifecycle import BrokerLifecycle
+from barnabas.broker.control.cluster_view import ClusterView
+from barnabas.broker.coordinator.transaction_verification import (
+    UNAVAILABLE,
+    TransactionVerification,
+)
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.broker.replica.leader_appender import AppendRefused
 from barnabas.broker.replica.leadership import TELLS_LEADER, partition_image
 from barnabas.broker.replica.partition import Partition
-from barnabas.broker.replica.partitions import Replicas
+from barnabas.broker.replica.partitions import Partitions, Replicas
+from barnabas.broker.replica.recompression import Recompression
+from barnabas.broker.runtime.clock import Clock
 from barnabas.log import StorageError
-from barnabas.metadata.image import INTERNAL_TOPICS
+from barnabas.metadata.image import INTERNAL_TOPICS, MetadataImage
 from barnabas.records.batch import HEADER_SIZE, BatchHeader, Buffer, parse_header
 from barnabas.records.errors import InvalidBatch
 from barnabas.wire.errors import ErrorCode
@@ -49,8 +55,21 @@ Waiting = list[tuple[Partition, PartitionProduceResponse, int]]
 """What was stored where, and in which epoch of the leader."""
 
 
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    clock: Clock
+    cluster: ClusterView
+    image: MetadataImage
+    lifecycle: BrokerLifecycle
+    loop: AbstractEventLoop
+    partitions: Partitions
+    recompression: Recompression
+    transaction_verification: TransactionVerification
+
+
 def handle(
-    node: Node, request: ProduceRequest, context: RequestContext
+    node: Needs, request: ProduceRequest, context: RequestContext
 ) -> "ProduceResponse | Future[Any] | None":
     refusal = _refusal(request, context)
     production = _Production(node, request, context)
@@ -83,7 +102,7 @@ def _refusal(request: ProduceRequest, context: RequestContext) -> ErrorCode | No
     return None
 
 
-def _partitions(node: Node, topic: TopicProduceData) -> tuple[Replicas, ErrorCode]:
+def _partitions(node: Needs, topic: TopicProduceData) -> tuple[Replicas, ErrorCode]:
     """The topic's partitions, and what to say of one that it does not have."""
     if topic.name in INTERNAL_TOPICS:
         return [], ErrorCode.INVALID_TOPIC_EXCEPTION
@@ -101,7 +120,7 @@ def _partitions(node: Node, topic: TopicProduceData) -> tuple[Replicas, ErrorCod
 class _Production:
     """One request, until every batch of it is stored or refused, and what is stored committed."""
 
-    def __init__(self, node: Node, request: ProduceRequest, context: RequestContext) -> None:
+    def __init__(self, node: Needs, request: ProduceRequest, context: RequestContext) -> None:
         self.response = ProduceResponse()
         self._node = node
         self._request = request
@@ -313,7 +332,7 @@ def _for_client(error: ErrorCode, version: int) -> ErrorCode:
     return error
 
 
-def _tell_leaders(node: Node, response: ProduceResponse, context: RequestContext) -> None:
+def _tell_leaders(node: Needs, response: ProduceResponse, context: RequestContext) -> None:
     """Say who leads the partitions that are not led here, and where to find them."""
     leaders = set()
     for topic in response.responses:
@@ -330,7 +349,7 @@ def _tell_leaders(node: Node, response: ProduceResponse, context: RequestContext
 
 
 def _answer_when_committed(
-    node: Node, response: ProduceResponse, waiting: Waiting, timeout_ms: int
+    node: Needs, response: ProduceResponse, waiting: Waiting, timeout_ms: int
 ) -> "ProduceResponse | Future[ProduceResponse]":
     """Answer when all is committed, or with what is not when that is sure or takes too long."""
     waiting = [

@@ -8,12 +8,14 @@ the answer is made before, and sent when they have it.
 """
 
 import struct
-from asyncio import Future
+from asyncio import AbstractEventLoop, Future
+from typing import Protocol
 
 from barnabas.broker.net.connection import Answer
-from barnabas.broker.node import Node
 from barnabas.broker.replica.partition import Partition
-from barnabas.broker.replica.partitions import Replicas
+from barnabas.broker.replica.partitions import Partitions, Replicas
+from barnabas.broker.replica.recompression import Recompression
+from barnabas.broker.runtime.clock import Clock
 from barnabas.log import AppendInfo, StorageError
 from barnabas.metadata.image import INTERNAL_TOPICS
 from barnabas.records.errors import InvalidBatch
@@ -39,7 +41,16 @@ _REST = {8: b"\0\0\0\0" + b"\xff\xff" + b"\0\0\0\0"}
 _THROTTLE = b"\0\0\0\0"
 
 
-def handle(node: Node, frame: memoryview) -> "Answer | Future[Answer]":
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    clock: Clock
+    loop: AbstractEventLoop
+    partitions: Partitions
+    recompression: Recompression
+
+
+def handle(node: Needs, frame: memoryview) -> "Answer | Future[Answer]":
     """The answer, or None when the request has to go the ordinary way."""
     try:
         _, version, correlation_id, client_id_length = _HEADER.unpack_from(frame)
@@ -56,7 +67,7 @@ def handle(node: Node, frame: memoryview) -> "Answer | Future[Answer]":
 
 
 def _compact(
-    node: Node, frame: memoryview, at: int, version: int, correlation_id: int
+    node: Needs, frame: memoryview, at: int, version: int, correlation_id: int
 ) -> "Answer | Future[Answer]":
     tags, transactional_id, acks, timeout_ms, topics = _COMPACT_REQUEST.unpack_from(frame, at)
     if tags or transactional_id or topics != 2 or version > _BY_ID_FROM:
@@ -103,7 +114,7 @@ def _compact(
 
 
 def _plain(
-    node: Node, frame: memoryview, at: int, version: int, correlation_id: int
+    node: Needs, frame: memoryview, at: int, version: int, correlation_id: int
 ) -> "Answer | Future[Answer]":
     transactional_id_length, acks, timeout_ms, topics = _REQUEST.unpack_from(frame, at)
     if transactional_id_length != -1 or topics != 1:
@@ -144,7 +155,7 @@ def _partition(partitions: Replicas | None, index: int, acks: int) -> Partition 
     return partition if partition.limits.in_place else None
 
 
-def _append(node: Node, partition: Partition, records: memoryview) -> AppendInfo | None:
+def _append(node: Needs, partition: Partition, records: memoryview) -> AppendInfo | None:
     if node.recompression.queues:
         return None  # others may wait for this partition, and were here first
     # Nothing is stored when it fails: the ordinary way meets the same error and reports it.
@@ -158,7 +169,7 @@ def _append(node: Node, partition: Partition, records: memoryview) -> AppendInfo
 
 
 def _answer_later(
-    node: Node, partition: Partition, timeout_ms: int, answer: bytes, outcome_at: int
+    node: Needs, partition: Partition, timeout_ms: int, answer: bytes, outcome_at: int
 ) -> "Future[Answer]":
     """Send `answer` when all that is in the log is committed, or say why it is not."""
     answered: Future[Answer] = node.loop.create_future()

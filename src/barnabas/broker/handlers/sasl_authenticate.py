@@ -3,9 +3,13 @@
 See `peer_proof.py`. A connection whose proof fails stays that of a client.
 """
 
+from random import Random
+from typing import Protocol
+
+from barnabas.broker.net.connection_limits import ConnectionLimits
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.net.peer_proof import NONCE_BYTES, ProofError, Verifier
-from barnabas.broker.node import Node
+from barnabas.broker.net.peer_proof import NONCE_BYTES, Credentials, ProofError, Verifier
+from barnabas.broker.net.refused_proofs import RefusedProofs
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.sasl_authenticate import (
     SaslAuthenticateRequest,
@@ -13,8 +17,19 @@ from barnabas.wire.messages.sasl_authenticate import (
 )
 
 
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    connections: ConnectionLimits
+
+    def credentials(self) -> Credentials | None: ...
+
+    random: Random
+    refused_proofs: RefusedProofs
+
+
 def handle(
-    node: Node, request: SaslAuthenticateRequest, context: RequestContext
+    node: Needs, request: SaslAuthenticateRequest, context: RequestContext
 ) -> SaslAuthenticateResponse:
     connection = context.connection
     proof, connection.proof = connection.proof, None

@@ -3,14 +3,13 @@
 from asyncio import Future
 from typing import Any
 
-from barnabas.broker.handlers.group_shards import decided_by_shard
+from barnabas.broker.handlers.group_shards import Needs, decided_by_shard
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 
 def handle(
-    node: Node, request: SyncGroupRequest, _: RequestContext
+    node: Needs, request: SyncGroupRequest, _: RequestContext
 ) -> "SyncGroupResponse | Future[Any]":
     return decided_by_shard(
         node,

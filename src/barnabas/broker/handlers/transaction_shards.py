@@ -5,13 +5,13 @@ partitions know. A client that is told so tries again after 20 ms or more, so ra
 it is kept waiting for the few milliseconds that it takes.
 """
 
-from asyncio import Future, shield, wait_for
+from asyncio import AbstractEventLoop, Future, shield, wait_for
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
+from barnabas.broker.coordinator.transaction_coordinator import TransactionCoordinator
 from barnabas.broker.coordinator.transaction_coordinator_shard import TransactionCoordinatorShard
-from barnabas.broker.node import Node
 from barnabas.transactions import TransactionDecision, TransactionShard
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Response
@@ -21,8 +21,15 @@ ResponseT = TypeVar("ResponseT", bound=Response)
 _PATIENCE_S = 0.5
 
 
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    loop: AbstractEventLoop
+    transactions: TransactionCoordinator
+
+
 async def decided_by_coordinator(
-    node: Node,
+    node: Needs,
     transactional_id: str,
     failed: Callable[[ErrorCode], ResponseT],
     decide: Callable[[TransactionShard, object, int], TransactionDecision],

@@ -7,13 +7,16 @@ can't be asked, the client is told to come back here (COORDINATOR_LOAD_IN_PROGRE
 the right one for the group, and all clients know that answer.
 """
 
-from asyncio import Future
-from typing import Any
+from asyncio import AbstractEventLoop, Future
+from typing import Any, Protocol
 
-from barnabas.broker.coordinator.transaction_verification import UNAVAILABLE
+from barnabas.broker.coordinator.transaction_verification import (
+    UNAVAILABLE,
+    TransactionVerification,
+)
+from barnabas.broker.handlers import group_shards
 from barnabas.broker.handlers.group_shards import partition_exists
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -26,8 +29,15 @@ _KNOWS_ABORTABLE = 4
 _ADDS = 5
 
 
+class Needs(group_shards.Needs, Protocol):
+    """What this handler asks of the node."""
+
+    loop: AbstractEventLoop
+    transaction_verification: TransactionVerification
+
+
 def handle(
-    node: Node, request: TxnOffsetCommitRequest, context: RequestContext
+    node: Needs, request: TxnOffsetCommitRequest, context: RequestContext
 ) -> "TxnOffsetCommitResponse | Future[Any]":
     found = node.groups.find(request.group_id)
     if isinstance(found, ErrorCode):

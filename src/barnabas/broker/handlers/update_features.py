@@ -6,7 +6,6 @@ whole with INVALID_UPDATE_VERSION.
 
 from barnabas.broker.handlers.api_versions import FEATURES
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.update_features import (
     FeatureUpdateKey,
@@ -19,7 +18,7 @@ _ONE_ERROR_FROM = 2
 
 
 def handle(
-    _: Node, request: UpdateFeaturesRequest, context: RequestContext
+    _: object, request: UpdateFeaturesRequest, context: RequestContext
 ) -> UpdateFeaturesResponse:
     refusals = {update.feature: _refusal(update) for update in request.feature_updates}
     first = next((why for why in refusals.values() if why is not None), None)

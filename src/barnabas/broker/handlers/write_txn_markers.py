@@ -6,11 +6,13 @@ an older one, and then asked again, could end the transaction that comes next.
 Operators ask for it too, to roll back what hangs (`hanging_transactions.py`).
 """
 
-from asyncio import Future
+from asyncio import AbstractEventLoop, Future
+from typing import Protocol
 
+from barnabas.broker.coordinator.marker_connections import MarkerConnections
+from barnabas.broker.handlers import hanging_transactions
 from barnabas.broker.handlers.hanging_transactions import roll_back_hanging
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.node import Node
 from barnabas.wire.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
@@ -18,8 +20,15 @@ from barnabas.wire.messages.write_txn_markers import (
 from barnabas.wire.primitives import WireError
 
 
+class Needs(hanging_transactions.Needs, Protocol):
+    """What this handler asks of the node."""
+
+    loop: AbstractEventLoop
+    marker_connections: MarkerConnections
+
+
 def handle(
-    node: Node, request: WriteTxnMarkersRequest, context: RequestContext
+    node: Needs, request: WriteTxnMarkersRequest, context: RequestContext
 ) -> "Future[WriteTxnMarkersResponse]":
     peer = context.connection.peer
     if peer is None:

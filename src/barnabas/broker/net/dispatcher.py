@@ -89,12 +89,15 @@ class RequestContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
-    """An API, the versions of it that are served, and what serves them."""
+class Route(Generic[NodeT]):
+    """An API, the versions of it that are served, and what serves them.
+
+    A handler takes as much of the node as it needs, the request and its context.
+    """
 
     request_type: type[Request[Any]]
-    handle: Callable[[Any, Any, RequestContext], Outcome]
-    handle_in_place: "Callable[[Any, memoryview], Answer | Future[Answer]] | None" = None
+    handle: Callable[[NodeT, Any, RequestContext], Outcome]
+    handle_in_place: "Callable[[NodeT, memoryview], Answer | Future[Answer]] | None" = None
     """A short cut for the API's simplest and most frequent requests: it answers a frame, or
     returns None, with nothing done, to have it handled the ordinary way."""
     max_bytes: int = MAX_BYTES
@@ -120,7 +123,7 @@ class Route:
 class Dispatcher(Generic[NodeT]):
     """Finds the handler for each request and calls it with `node`."""
 
-    def __init__(self, node: NodeT, routes: Sequence[Route]) -> None:
+    def __init__(self, node: NodeT, routes: Sequence[Route[NodeT]]) -> None:
         self._node = node
         self._in_place = {
             route.api_key: route.handle_in_place for route in routes if route.handle_in_place
