@@ -24,6 +24,7 @@ from tests.broker.verbs import BY_NAME, create_topic, fetch_request, partitions_
 from tests.conftest import MakeBroker
 from tests.hostile.onlooker import Onlooker
 from tests.support.broker import BrokerProcess
+from tests.support.wait import wait_until
 
 MANY = 90_000
 TOO_MANY = 150_000
@@ -194,3 +195,19 @@ def test_more_partitions_than_the_brokers_may_have_are_refused(make_broker: Make
         # What the node needs for itself it gets.
         found = client.ask(FindCoordinatorRequest(coordinator_keys=["g"])).coordinators
         assert found[0].error_code == ErrorCode.NONE
+
+
+def test_partitions_are_created_at_a_rate(make_broker: MakeBroker) -> None:
+    broker = make_broker(create_partitions_max_per_second="5", create_partitions_max_burst="10")
+    with RawClient(broker.host, broker.port) as client:
+        create_topic(client, "wide", 12)
+        answer = client.ask(CreateTopicsRequest([CreatableTopic("next", 1, 1)]))
+        assert answer.topics[0].error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
+        assert 0 < answer.throttle_time_ms <= 500
+        assert "create.partitions.max.per.second" in answer.topics[0].error_message
+
+        def created() -> bool:
+            again = client.ask(CreateTopicsRequest([CreatableTopic("next", 1, 1)]))
+            return again.topics[0].error_code == ErrorCode.NONE
+
+        wait_until(created, "the budget does not fill")

@@ -40,6 +40,14 @@ class ClusterSettings:
         return self._number("max.broker.partitions")
 
     @property
+    def create_partitions_max_per_second(self) -> int:
+        return self._number("create.partitions.max.per.second")
+
+    @property
+    def create_partitions_max_burst(self) -> int:
+        return self._number("create.partitions.max.burst")
+
+    @property
     def delete_topic_enable(self) -> bool:
         return self.broker.value(self.image, "delete.topic.enable") is True
 

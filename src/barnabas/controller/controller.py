@@ -25,7 +25,8 @@ from barnabas.controller.broker_sessions import BrokerSessions
 from barnabas.controller.cluster_settings import ClusterSettings
 from barnabas.controller.configs import BrokerSettings, TopicDefaults
 from barnabas.controller.controller_config import ControllerConfig
-from barnabas.controller.create_partitions import create_partitions
+from barnabas.controller.create_partitions import create_partitions, growth_throttled
+from barnabas.controller.creation_budget import CreationBudget
 from barnabas.controller.decision import Decision
 from barnabas.controller.draft import Draft
 from barnabas.controller.elect_leaders import elect_leaders
@@ -35,7 +36,12 @@ from barnabas.controller.liveness import elect_leaderless, fence, has_leaderless
 from barnabas.controller.partition_changes import change_partition
 from barnabas.controller.registrations import register_broker, unregister_broker
 from barnabas.controller.replica_ends import ReplicaEnds
-from barnabas.controller.topics import TopicPolicy, create_topics, delete_topics
+from barnabas.controller.topics import (
+    TopicPolicy,
+    create_topics,
+    delete_topics,
+    topics_throttled,
+)
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
@@ -74,6 +80,7 @@ from barnabas.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
+from barnabas.wire.messages.metadata_records import PartitionRecord
 from barnabas.wire.messages.unregister_broker import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
@@ -105,6 +112,7 @@ class Controller:
         self._new_uuid = new_uuid
         self._sessions = BrokerSessions(config, self.pending_image, now_ms)
         self._balance = leader_balance.LeaderBalanceSchedule(config, now_ms)
+        self._creation_budget = CreationBudget(now_ms)
         self._taking_over_ms = now_ms if has_leaderless(self.pending_image) else None
         """When to hold elections that the former controller may have left undone."""
 
@@ -228,19 +236,36 @@ class Controller:
 
     # -- topics and settings -----------------------------------------------------------------------
 
-    def create_topics(self, request: CreateTopicsRequest) -> Decision[CreateTopicsResponse]:
+    def create_topics(
+        self, request: CreateTopicsRequest, now_ms: int = 0
+    ) -> Decision[CreateTopicsResponse]:
         internal = asks_for_internal(request)
         if internal:
             request = internal_request(request, self._cluster_settings())
-        return self._replayed(
+        elif wait_ms := self._creation_wait_ms(now_ms):
+            return Decision([], topics_throttled(request, wait_ms))
+        return self._created(
             create_topics(self.pending_image, request, self._policy(), internal=internal)
         )
 
     def create_partitions(
-        self, request: CreatePartitionsRequest
+        self, request: CreatePartitionsRequest, now_ms: int = 0
     ) -> Decision[CreatePartitionsResponse]:
+        if wait_ms := self._creation_wait_ms(now_ms):
+            return Decision([], growth_throttled(request, wait_ms))
         limit = self._cluster_settings().max_broker_partitions
-        return self._replayed(create_partitions(self.pending_image, request, limit))
+        return self._created(create_partitions(self.pending_image, request, limit))
+
+    def _creation_wait_ms(self, now_ms: int) -> int:
+        settings = self._cluster_settings()
+        return self._creation_budget.wait_ms(
+            settings.create_partitions_max_per_second, settings.create_partitions_max_burst, now_ms
+        )
+
+    def _created(self, decision: Decision[AnswerT]) -> Decision[AnswerT]:
+        count = sum(isinstance(record, PartitionRecord) for record in decision.records)
+        self._creation_budget.spend(count)
+        return self._replayed(decision)
 
     def delete_topics(self, request: DeleteTopicsRequest) -> Decision[DeleteTopicsResponse]:
         return self._replayed(delete_topics(self.pending_image, request, self._policy()))

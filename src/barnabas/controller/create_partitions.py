@@ -7,6 +7,7 @@ from barnabas.controller.placement import Placement, assigned_partitions, new_pa
 from barnabas.controller.topics import (
     MAX_PARTITIONS_PER_REQUEST,
     MAX_PARTITIONS_PER_TOPIC,
+    creation_throttled,
     too_many_partitions,
 )
 from barnabas.metadata.image import INTERNAL_TOPICS, MetadataImage
@@ -49,6 +50,17 @@ def create_partitions(
             continue
         results.append(CreatePartitionsTopicResult(topic.name))
     return Decision([] if request.validate_only else records, CreatePartitionsResponse(0, results))
+
+
+def growth_throttled(request: CreatePartitionsRequest, wait_ms: int) -> CreatePartitionsResponse:
+    why = creation_throttled(wait_ms)
+    return CreatePartitionsResponse(
+        wait_ms,
+        [
+            CreatePartitionsTopicResult(name, why.error_code, why.message)
+            for name in dict.fromkeys(topic.name for topic in request.topics)
+        ],
+    )
 
 
 def _growth(image: MetadataImage, topic: CreatePartitionsTopic) -> int:

@@ -93,6 +93,26 @@ def too_many_partitions(count: int) -> Refusal:
     )
 
 
+def creation_throttled(wait_ms: int) -> Refusal:
+    """Why nothing is created for a while."""
+    return Refusal(
+        ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+        f"too many partitions were created (create.partitions.max.per.second); try again in "
+        f"{wait_ms} ms",
+    )
+
+
+def topics_throttled(request: CreateTopicsRequest, wait_ms: int) -> CreateTopicsResponse:
+    why = creation_throttled(wait_ms)
+    return CreateTopicsResponse(
+        wait_ms,
+        [
+            CreatableTopicResult(name, error_code=why.error_code, error_message=why.message)
+            for name in dict.fromkeys(topic.name for topic in request.topics)
+        ],
+    )
+
+
 def create_topics(
     image: MetadataImage,
     request: CreateTopicsRequest,

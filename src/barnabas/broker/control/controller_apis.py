@@ -156,7 +156,7 @@ def _refusal(response_type: Callable[..., Response], *, says_why: bool = False) 
 
 CONTROLLER_APIS: dict[type[Request[Any]], ControllerApi] = {
     CreateTopicsRequest: ControllerApi(
-        _timeless(Controller.create_topics),
+        lambda controller, request, now_ms, _: controller.create_topics(request, now_ms),
         _refuse_topics,
         _first("topics"),
     ),
@@ -166,7 +166,7 @@ CONTROLLER_APIS: dict[type[Request[Any]], ControllerApi] = {
         _first("responses"),
     ),
     CreatePartitionsRequest: ControllerApi(
-        _timeless(Controller.create_partitions),
+        lambda controller, request, now_ms, _: controller.create_partitions(request, now_ms),
         _refuse_partitions,
         _first("results"),
     ),

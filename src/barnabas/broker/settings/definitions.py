@@ -172,6 +172,23 @@ _OWN = (
         dynamic=True,
     ),
     ConfigDef(
+        "create.partitions.max.per.second",
+        _INT,
+        "1000",
+        "Partitions that the cluster creates per second, averaged; requests beyond it are refused "
+        "with THROTTLING_QUOTA_EXCEEDED, which clients retry",
+        low=1,
+        dynamic=True,
+    ),
+    ConfigDef(
+        "create.partitions.max.burst",
+        _INT,
+        "20000",
+        "Partitions that may be created at once before create.partitions.max.per.second counts",
+        low=1,
+        dynamic=True,
+    ),
+    ConfigDef(
         "max.broker.partitions",
         _INT,
         "50000",
