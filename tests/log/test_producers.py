@@ -249,3 +249,30 @@ def test_so_many_are_held_back_and_not_more(monkeypatch: pytest.MonkeyPatch) -> 
     errors = [log.sequence_error(made(9, producer_id=i)[1][0][1]) for i in (1, 2, 3)]
     refused_too = ErrorCode.NOT_ENOUGH_REPLICAS
     assert errors == [ErrorCode.NONE, refused_too, refused_too], "the oldest is forgotten"
+
+
+def test_so_many_producers_are_known_and_not_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(producer_table, "MAX_PRODUCERS", 20)
+    log = opened(MemoryDisk())
+    for producer_id in range(20):
+        send(log, 0, producer_id=producer_id, now=100 + producer_id)
+    for producer_id in (0, 1):
+        send(log, 2, producer_id=producer_id, now=200)
+    send(log, 0, producer_id=77, now=201)
+    known = [producer_id for producer_id, _ in log.producer_state.table]
+    assert known == [0, 1, *range(4, 20), 77], "the longest idle are forgotten"
+    assert send(log, 2, producer_id=1).base_offset == 42, "a retry is still recognized"
+
+
+def test_a_producer_in_a_transaction_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(producer_table, "MAX_PRODUCERS", 10)
+    log = opened(MemoryDisk())
+    buffer, batches = batch(
+        [(10, None, b"v")], producer_id=5, producer_epoch=0, base_sequence=0, transactional=True
+    )
+    log.append(buffer, batches, 0, 0)
+    for producer_id in range(100, 130):
+        send(log, 0, producer_id=producer_id, now=producer_id)
+    table = log.producer_state.table
+    assert table.ongoing_transaction(5) == 0
+    assert len(list(table)) <= 10

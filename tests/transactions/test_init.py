@@ -18,6 +18,15 @@ def test_a_new_id_gets_a_producer_id() -> None:
     assert shell.identity(shell.init(name="other")) == (1_001, 0)
 
 
+def test_so_many_ids_are_kept_and_not_more() -> None:
+    shell = Shell(TransactionConfig(max_transactional_ids=3))
+    assert [shell.error(shell.init(name=name)) for name in "abc"] == [ErrorCode.NONE] * 3
+    assert shell.error(shell.init(name="d")) == ErrorCode.POLICY_VIOLATION
+    assert shell.error(shell.init(name="a")) == ErrorCode.NONE, "a known one goes on"
+    shell.advance(8 * 24 * 3_600_000)
+    assert shell.error(shell.init(name="d")) == ErrorCode.NONE, "the others have expired"
+
+
 def test_every_instance_gets_the_next_epoch() -> None:
     shell = Shell()
     assert [shell.identity(shell.init())[1] for _ in range(3)] == [0, 1, 2]

@@ -11,6 +11,8 @@ class TransactionConfig:
     """The longest transaction timeout that a producer may request."""
     transactional_id_expiration_ms: int = 7 * _DAY_MS
     """After how long an unused transactional id expires."""
+    max_transactional_ids: int = 10_000
+    """Of one partition of the log; each stays in memory until it expires."""
     persist_retry_ms: int = 1_000
     """Retry interval for internal changes that could not be persisted.
 

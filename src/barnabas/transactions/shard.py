@@ -138,6 +138,8 @@ class TransactionShard:
         """Replies with an InitProducerIdResponse. The request has a transactional id."""
         decision = TransactionDecision()
         error = init_producer_id.check_request(request, self._config)
+        if error is ErrorCode.NONE and not self._has_room_for(request.transactional_id or ""):
+            error = ErrorCode.POLICY_VIOLATION
         if error is not ErrorCode.NONE:
             decision.reply(token, init_producer_id.refused(error, api_version))
             return decision
@@ -148,6 +150,10 @@ class TransactionShard:
         )
         self._settle(transaction)
         return decision
+
+    def _has_room_for(self, transactional_id: str) -> bool:
+        known = self._transactions
+        return transactional_id in known or len(known) < self._config.max_transactional_ids
 
     def add_partitions(
         self,

@@ -9,7 +9,7 @@ metadata_follower       applies committed metadata to this node
 cluster_view            the brokers and their addresses
 departures              brokers that have just gone
 topic_metadata_cache    what Metadata answers, kept encoded
-topic_creation, topic_creation_rate   topics created on demand
+topic_creation, creation_rate   topics created on demand
 producer_ids            blocks of producer ids
 lost_replicas           reports replicas that lack records or can't be used
 replica_logs            asks replicas for their log ends before an unclean election

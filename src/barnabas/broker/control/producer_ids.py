@@ -1,12 +1,23 @@
-"""Ids for idempotent and transactional producers, from blocks that are given to this node alone."""
+"""Ids for idempotent and transactional producers, from blocks that are given to this node alone.
+
+Each block is a decision of the controller, so there is a limit to how many ids are given out.
+"""
 
 from asyncio import AbstractEventLoop, Task
 from collections.abc import Callable
 from contextlib import suppress
 
 from barnabas.broker.control.controller_calls import ControllerCalls, ControllerUnavailable
+from barnabas.broker.control.creation_rate import CreationRate
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
+
+MAX_PER_SECOND = 5_000
+"""Of idempotent producers, by one node; so many may come at once, too."""
+
+
+class TooManyProducers(Exception):  # noqa: N818 - an expected outcome
+    """More ids were asked for than are given out in a second."""
 
 
 class ProducerIds:
@@ -23,6 +34,7 @@ class ProducerIds:
         self._broker_epoch = broker_epoch
         self._block = range(0)
         self._refilling: Task[None] | None = None
+        self._rate = CreationRate(loop.time)
 
     def take(self) -> int | None:
         """An id no producer has had, if one is at hand; if not, there will be one soon."""
@@ -49,7 +61,9 @@ class ProducerIds:
             await self.at_hand()
 
     async def next(self) -> int:
-        """An id no producer has had. Raises `ControllerUnavailable`."""
+        """An id no producer has had. Raises `ControllerUnavailable` or `TooManyProducers`."""
+        if not self._rate.allowed(1, 1, MAX_PER_SECOND):
+            raise TooManyProducers
         while True:
             await self.at_hand()
             producer_id = self.take()

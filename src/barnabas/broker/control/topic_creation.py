@@ -3,8 +3,8 @@
 from asyncio import AbstractEventLoop, sleep
 
 from barnabas.broker.control.controller_calls import ControllerCalls, ControllerUnavailable
+from barnabas.broker.control.creation_rate import CreationRate
 from barnabas.broker.control.metadata_follower import MetadataFollower
-from barnabas.broker.control.topic_creation_rate import TopicCreationRate
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.metadata.image import INTERNAL_TOPICS, MetadataImage
 from barnabas.wire.errors import ErrorCode
@@ -24,7 +24,7 @@ class TopicCreation:
         config: BrokerConfig,
     ) -> None:
         self._config = config
-        self._rate = TopicCreationRate(loop.time)
+        self._rate = CreationRate(loop.time)
         self._loop = loop
         self._calls = calls
         self._image = image

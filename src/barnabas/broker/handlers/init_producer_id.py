@@ -7,7 +7,7 @@ keeping one that goes on (KeepPreparedTxn) is allowed everywhere.
 from typing import Protocol
 
 from barnabas.broker.control.controller_calls import ControllerUnavailable
-from barnabas.broker.control.producer_ids import ProducerIds
+from barnabas.broker.control.producer_ids import ProducerIds, TooManyProducers
 from barnabas.broker.handlers import transaction_shards
 from barnabas.broker.handlers.transaction_shards import decided_by_coordinator
 from barnabas.broker.net.dispatcher import RequestContext
@@ -37,6 +37,8 @@ async def handle(
         return await _idempotent(node, request)
     except ControllerUnavailable:
         return _refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    except TooManyProducers:  # all clients ask again after this error
+        return _refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
 
 async def _idempotent(node: Needs, request: InitProducerIdRequest) -> InitProducerIdResponse:

@@ -15,6 +15,7 @@ producer or a marker has begun, the sequence begins at 0.
 
 from collections import deque
 from collections.abc import Iterator
+from heapq import nsmallest
 from typing import NamedTuple
 
 from barnabas.log.producers.transactions import EndMarker, Transactions
@@ -27,6 +28,8 @@ NO_TRANSACTION = -1
 NO_COORDINATOR = -1
 _MAX_SEQUENCE = 2**31 - 1
 _MAX_HELD_BACK = 10_000
+MAX_PRODUCERS = 20_000
+"""Of one partition; each takes about a kilobyte. Beyond it the longest idle ones are forgotten."""
 
 
 class ProducerBatch(NamedTuple):
@@ -277,10 +280,22 @@ class ProducerTable:
         if entry is None:
             entry = self._producers[header.producer_id] = ProducerEntry(header.producer_epoch)
             self._held_back.pop(header.producer_id, None)
+            if len(self._producers) > MAX_PRODUCERS:
+                self._evict(header.producer_id)
         elif entry.epoch != header.producer_epoch:
             entry.epoch = header.producer_epoch
             entry.batches.clear()
         return entry
+
+    def _evict(self, newest: int) -> None:
+        """Forget a tenth of the producers: the longest idle ones without an ongoing transaction."""
+        idle = (
+            (entry.last_append_ms, producer_id)
+            for producer_id, entry in self._producers.items()
+            if entry.transaction_offset == NO_TRANSACTION and producer_id != newest
+        )
+        for _, producer_id in nsmallest(MAX_PRODUCERS // 10, idle):
+            del self._producers[producer_id]
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
         """Forget producers that were idle for `expiration_ms` and have no ongoing transaction."""

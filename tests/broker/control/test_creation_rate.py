@@ -1,11 +1,11 @@
 """How many topics come to be because clients ask for them."""
 
-from barnabas.broker.control.topic_creation_rate import TopicCreationRate
+from barnabas.broker.control.creation_rate import CreationRate
 
 
 def test_so_many_at_once_and_so_many_a_second() -> None:
     now = 5.0
-    rate = TopicCreationRate(lambda: now)
+    rate = CreationRate(lambda: now)
     assert rate.allowed(2, per_request=3, per_second=10) == 2
     assert rate.allowed(9, per_request=3, per_second=10) == 3
     assert [rate.allowed(9, per_request=4, per_second=10) for _ in range(3)] == [4, 1, 0]
@@ -16,7 +16,7 @@ def test_so_many_at_once_and_so_many_a_second() -> None:
 
 
 def test_who_asks_often_for_nothing_uses_nothing_up() -> None:
-    rate = TopicCreationRate(lambda: 5.0)
+    rate = CreationRate(lambda: 5.0)
     for _ in range(100):
         assert rate.allowed(0, per_request=3, per_second=1) == 0
     assert rate.allowed(1, per_request=3, per_second=1) == 1

@@ -1,9 +1,9 @@
-"""How many topics clients have created by asking for them: so many at once, so many a second."""
+"""How many topics or producer ids clients have created: so many at once, so many a second."""
 
 from collections.abc import Callable
 
 
-class TopicCreationRate:
+class CreationRate:
     """A bucket that fills with time and holds what may be created at once."""
 
     def __init__(self, now: Callable[[], float]) -> None:
