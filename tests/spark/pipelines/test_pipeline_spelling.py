@@ -75,7 +75,7 @@ def test_options_of_the_connector_and_of_spark_are_taken() -> None:
         ("-- output mode: update", 'did you mean "-- output_mode: ..."?'),
         ("-- output-mode: update", 'did you mean "-- output_mode: ..."?'),
         ("-- config: a=b", 'did you mean "-- conf: NAME=VALUE"?'),
-        ("-- trigger: five seconds", 'trigger is a time as "10 seconds", not "five seconds"'),
+        ("-- trigger: five seconds", 'trigger is an interval as "10 seconds", not "five seconds"'),
         ("-- trigger: once", "run --once"),
         ('-- source o: topic o watermrk="at 5 minutes"', "source o: no argument 'watermrk'"),
         ("-- source o: topic o kafka.fetch.max.byte=1", "did you mean kafka.fetch.max.bytes?"),
