@@ -25,7 +25,7 @@ _POLL_S = 0.2
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What the command line says."""
+    """Options of the command line."""
 
     spark: SparkOptions
     bootstrap: str

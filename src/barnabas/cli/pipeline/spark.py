@@ -56,9 +56,9 @@ class SparkOptions:
 
     @contextmanager
     def errors_in_file(self) -> Iterator[None]:
-        """Have standard error in a file.
+        """Redirect standard error to a file.
 
-        Spark writes tracebacks there even when all is well, as when its workers are told to stop.
+        Spark writes tracebacks to it even in normal operation, for example when workers stop.
         """
         if self.verbose:
             yield

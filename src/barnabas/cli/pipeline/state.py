@@ -31,7 +31,7 @@ _SHORT_LIVED = {
 
 @dataclass(frozen=True)
 class StateOptions:
-    """What the command line says."""
+    """Options of the command line."""
 
     path: Path
     name: str
@@ -97,7 +97,7 @@ def _cell(value: Any) -> str | int | None:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has: bytes as text, times in UTC."""
+    """A value as JSON has it: bytes as text, times in UTC."""
     match value:
         case Row():
             return {name: _plain(each) for name, each in value.asDict().items()}

@@ -11,7 +11,7 @@ _DEAD_LETTERS = ".dead-letters"
 def chosen_statuses(
     found: Sequence[dict[str, Any]], names: Iterable[str] | None, version: str | None
 ) -> list[dict[str, Any]]:
-    """Those of these names, and of this version, each with its dead letters."""
+    """Statuses of these pipelines and this version, with those of their dead letters."""
     ending = "" if version is None else f"-{version}"
     wanted = [f"{name}{ending}" for name in dict.fromkeys(names or ())]
     for name in wanted:

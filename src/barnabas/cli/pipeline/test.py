@@ -1,4 +1,4 @@
-"""Finding and running the tests of pipelines."""
+"""Finds the tests of pipelines, and runs them with pytest."""
 
 import ast
 import subprocess
@@ -48,7 +48,7 @@ def _wait_for(command: list[str]) -> int:
 
 
 def tests_of(path: Path) -> list[Path]:
-    """What pytest is to look into."""
+    """The files and folders that pytest gets."""
     if path.is_dir():
         return [path]
     if not path.is_file():

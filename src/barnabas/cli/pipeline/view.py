@@ -42,7 +42,7 @@ def view_for(*, as_json: bool) -> View:
 
 
 class LiveView:
-    """A table that is drawn again and again in the same place."""
+    """A table that is redrawn in place."""
 
     def __init__(self) -> None:
         from rich.live import Live
@@ -67,7 +67,7 @@ class LiveView:
 
 
 def live_table(statuses: Sequence[Status]) -> "Group":
-    """A row for each pipeline, and below them what went wrong."""
+    """A row for each pipeline, and the errors below."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Group
     from rich.table import Table
@@ -157,7 +157,7 @@ def _problem(status: Status) -> str:
 
 
 class JsonView:
-    """An object a line, for each batch and each change of a state."""
+    """One JSON object per line, for each batch and state change."""
 
     def __init__(self) -> None:
         self._shown: dict[str, tuple[str, int | None]] = {}

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class ClusterConnection(Client):
-    """A cluster, and the means to wait for what is asked of it."""
+    """A cluster client, and blocking calls on it."""
 
     def __init__(self, options: ConnectionOptions) -> None:
         self.cluster = ClusterClient(

@@ -42,7 +42,7 @@ _Choice = TypeVar("_Choice")
 
 @dataclass(frozen=True)
 class ConnectionOptions:
-    """How to reach the cluster: who has the same may share connections."""
+    """How to reach the cluster; equal options share a connection."""
 
     bootstrap_servers: str
     client_id: str
@@ -51,7 +51,7 @@ class ConnectionOptions:
 
 @dataclass(frozen=True)
 class KnownSettings:
-    """What one kind of Kafka's clients can be told, beyond what all can."""
+    """Settings of one kind of Kafka client, in addition to the common ones."""
 
     clients: str
     honoured: tuple[str, ...]

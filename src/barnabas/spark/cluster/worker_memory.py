@@ -1,4 +1,4 @@
-"""Less work between two tasks of a Python worker.
+"""Cheaper garbage collection between the tasks of a Python worker.
 
 After each task Spark's workers let Python look for garbage among everything there is: some 90,000
 objects, nearly all of them modules that stay for good. That took 50 ms a task, several times in a
@@ -14,7 +14,7 @@ _settled_pids: set[int] = set()
 
 
 def freeze_loaded_objects() -> None:
-    """Keep what is loaded by now for good, if this is a worker that Spark uses again and again."""
+    """Exclude loaded objects from garbage collection, if Spark reuses this worker."""
     pid = os.getpid()
     if pid not in _settled_pids and "pyspark.daemon" in _program():
         _settled_pids.add(pid)

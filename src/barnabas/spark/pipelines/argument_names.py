@@ -54,12 +54,12 @@ def write_options(
 def only_options(
     function: Callable[..., object], known: Iterable[str], given: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Options of something that has these and no others."""
+    """Options of a sink or source that takes only these."""
     return _known(function, known, given)
 
 
 def file_options(function: Callable[..., object], given: Mapping[str, Any]) -> dict[str, str]:
-    """Options of one of Spark's file formats, of which only Spark knows which there are."""
+    """Options of a Spark file format, whose names only Spark knows."""
     options = option_texts(given)
     for name in options:
         _refuse_if_like(name, _arguments(function), _SURELY_MEANT)

@@ -1,4 +1,4 @@
-"""Making a Spark session know the format."""
+"""Registers the format with a Spark session."""
 
 import re
 
@@ -39,8 +39,8 @@ def register(spark: SparkSession, name: str = "barnabas") -> None:
 def _cores(spark: SparkSession) -> int | None:
     """How many tasks run at once; None if that is not known.
 
-    A cluster's executors come and go, and are not even there yet when a session begins. A session
-    that is remote does not tell.
+    The executors of a cluster come and go, and have not started when a session starts. A remote
+    session does not tell.
     """
     try:
         context = spark.sparkContext

@@ -16,7 +16,7 @@ _NEEDED = ("bin", "jars")
 
 
 def lean_home() -> Path | None:
-    """A directory with links to what Spark needs; None if PySpark brings no Spark along."""
+    """A directory with links to what Spark needs; None if PySpark does not include Spark."""
     package = Path(pyspark.__file__).parent
     if not all((package / name).is_dir() for name in _NEEDED):
         return None

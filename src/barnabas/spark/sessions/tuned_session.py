@@ -52,7 +52,7 @@ def session(
 
 
 def _prepare_environment(*, is_local: bool) -> None:
-    """What the JVM about to be started looks for. What the user has set stays."""
+    """Set the variables that the JVM reads; those that the user has set stay."""
     os.environ["JAVA_HOME"] = str(java_home())
     # Workers need the packages that this program has, also those of a cluster: Spark plans reads
     # with this Python, here, and does them with the one of the same path, there.
@@ -74,7 +74,7 @@ def _settings(master: str) -> dict[str, str]:
 
 
 def _has_room_for_sockets(folder: str) -> bool:
-    """Systems take paths of sockets only up to a length, and Spark gives them long names."""
+    """Whether Spark's long socket names fit into the system's limit for paths."""
     return len(os.fsencode(folder)) + _SOCKET_NAME_LENGTH <= _LONGEST_SOCKET_PATH
 
 

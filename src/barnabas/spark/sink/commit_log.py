@@ -50,7 +50,7 @@ _CHANGE_TIMEOUT_MS = 10_000
 
 @dataclass(frozen=True)
 class QueryState:
-    """How a query stands."""
+    """The state of a query."""
 
     run: str
     past_runs: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ class CommitLog:
         self._known = known
 
     async def read(self) -> KnownState:
-        """How the query stands, or stood before a change that is under way."""
+        """The committed state of the query, without a change in progress."""
         return await self._read(IsolationLevel.READ_COMMITTED)
 
     async def _read(self, up_to: IsolationLevel) -> KnownState:
@@ -130,10 +130,10 @@ class CommitLog:
     async def change(
         self, decide: Callable[[QueryState | None], QueryState | None]
     ) -> QueryState | None:
-        """Shut out all others, read, and write what is decided then, if anything.
+        """Fence all others, read, and write what `decide` returns, if anything.
 
-        What `decide` raises goes on. Raises `ProducerFenced` if somebody else has come after us,
-        and `CommitUncertain` if nobody said whether it is written: read again, or change again.
+        Raises what `decide` raises, `ProducerFenced` if another change has started since, and
+        `CommitUncertain` if it is not known whether it is written: read or change again.
         """
         partition = await self._partition()
         producer = RecordProducer(
@@ -155,7 +155,7 @@ class CommitLog:
             return after
 
     async def _partition(self) -> TopicPartition:
-        """Where the query's record is; makes the topic if it is not there."""
+        """The partition of the query's record; creates the topic if it does not exist."""
         try:
             topic = await self._cluster.topic(TOPIC)
         except UnknownTopic:

@@ -59,11 +59,11 @@ class RunSuperseded(BarnabasError):  # noqa: N818 - its name says what is wrong
 
 
 class DecidedAndLost(BarnabasError):  # noqa: N818 - its name says what is wrong
-    """A batch was to be committed, and not all of its transactions are there any more."""
+    """A batch was decided, and some of its transactions no longer exist."""
 
 
 class CheckpointTooOld(BarnabasError):  # noqa: N818 - its name says what is wrong
-    """Spark begins with a batch from before the last one that was committed."""
+    """Spark starts with a batch before the last one that was committed."""
 
 
 class Task(NamedTuple):
@@ -94,7 +94,7 @@ class Written(NamedTuple):
 
 
 async def claim(cluster: ClusterClient, task: Task) -> KnownState:
-    """See to it that the query belongs to the task's run, and say how it stands.
+    """Make sure that the query belongs to the task's run; returns its state.
 
     Raises `RunSuperseded`. Of many tasks that come at once the first does it and the others wait.
     """

@@ -24,7 +24,7 @@ _EXACTLY_ONCE = "exactly-once"
 
 @dataclass(frozen=True)
 class SinkOptions:
-    """What the options of a write amount to."""
+    """Options of a write, parsed."""
 
     producer: ProducerSettings
     topic: str | None

@@ -48,7 +48,7 @@ _FLAGS: dict[str, bool | None] = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class ProducerSettings:
-    """What the `kafka.` options of a writer amount to."""
+    """The `kafka.` options of a writer, parsed."""
 
     connection: ConnectionOptions
     acks: int

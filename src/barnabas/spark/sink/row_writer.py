@@ -1,4 +1,4 @@
-"""Writing Arrow batches to topics, in a worker of Spark."""
+"""Writes Arrow batches to topics, in a Spark worker."""
 
 import os
 from collections.abc import Iterator

@@ -45,7 +45,7 @@ _KNOWN = KnownSettings(
 
 @dataclass(frozen=True)
 class ConsumerSettings:
-    """What the `kafka.` options of a reader amount to."""
+    """The `kafka.` options of a reader, parsed."""
 
     connection: ConnectionOptions
     isolation: IsolationLevel

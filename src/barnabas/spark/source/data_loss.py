@@ -1,4 +1,4 @@
-"""What is told when records are gone that were to be read: an error, or a warning in the log."""
+"""Records that are gone before they were read: an error, or a warning in the log."""
 
 import logging
 

@@ -36,7 +36,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class PushedFilters:
-    """What has to hold for records to be read."""
+    """Conditions that records have to meet to be read."""
 
     def __init__(self) -> None:
         self._of_partitions: list[Filter] = []

@@ -21,7 +21,7 @@ _MOMENT_S = 2.0
 
 
 class GroupProgress:
-    """Commits what it is told, sooner or later."""
+    """Commits offsets in the background."""
 
     def __init__(self, connection: ClusterConnection, group_id: str) -> None:
         self._connection = connection
@@ -39,7 +39,7 @@ class GroupProgress:
         self._under_way = self._connection.begin(self._commit(offsets))
 
     def wait(self) -> None:
-        """Give what is under way a moment to arrive."""
+        """Wait a moment for commits in progress."""
         if self._under_way is not None:
             wait([self._under_way], _MOMENT_S)
 

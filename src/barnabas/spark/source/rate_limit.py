@@ -1,4 +1,4 @@
-"""How far a micro-batch goes if it may not go to the end (`maxOffsetsPerTrigger`)."""
+"""The end of a micro-batch with a limit (`maxOffsetsPerTrigger`)."""
 
 from barnabas.spark.source.positions import Offsets
 

@@ -51,7 +51,7 @@ def schema_of(*, headers: bool) -> StructType:
 
 
 def check_schema(schema: StructType) -> None:
-    """Raise if a schema that the user has given has anything that there is not."""
+    """Raise if a schema has unknown columns or other types."""
     for field in schema.fields:
         of_type = _TYPES.get(field.name)
         if of_type is None:

@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Says what is there, and plans and does the reading of a part of it."""
+    """Finds the offsets of micro-batches, and plans and reads them."""
 
     def __init__(self, options: StreamOptions, schema: StructType, parallelism: int | None) -> None:
         self._options = options
@@ -163,7 +163,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return any(offset < before.get(each, 0) for each, offset in ends.items())
 
     def _check(self, reached: StreamPosition, last: StreamPosition) -> None:
-        """Tell of logs that have gone, are others, or end before what was read of them."""
+        """Report logs that are gone, were recreated, or end before the offset that was read."""
         fail = self._source.fail_on_data_loss
         gone = reached.offsets.keys() - last.offsets.keys()
         if gone and self._last_of_trigger is None:
@@ -219,7 +219,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 )
 
     def _is_too_early(self, starts: Offsets, ends: Offsets) -> bool:
-        """Whether too little has come, and more is waited for (`minOffsetsPerTrigger`)."""
+        """Whether to wait for more records (`minOffsetsPerTrigger`)."""
         least = self._options.min_offsets_per_trigger
         if least is None or self._last_of_trigger is not None:
             return False
@@ -236,7 +236,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return False
 
     def _show_progress(self, group_id: str, starts: Offsets, *, is_idle: bool) -> None:
-        """Spark begins where it has ended before: up to there, everything is processed."""
+        """Commit where Spark starts: everything before is processed."""
         if self._progress is None:
             self._progress = GroupProgress(connect(self._source.consumer.connection), group_id)
         self._progress.reached(dict(starts))

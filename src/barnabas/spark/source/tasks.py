@@ -1,4 +1,4 @@
-"""Ranges of logs shared out among tasks.
+"""Ranges of logs divided among tasks.
 
 Spark's own Kafka source makes a task for each partition. Here partitions are packed into as many
 tasks as run at once, and large ones are split: a task costs some 20 ms, in which it could have read
@@ -40,8 +40,8 @@ def plan_tasks(
 ) -> list[list[RecordRange]]:
     """Cut ranges into tasks of about equal size, none of them empty.
 
-    `parallelism` is how many run at once. Without it every partition that is worth it has a task
-    of its own, as with Spark's own source, and large ones have several.
+    `parallelism` is how many run at once. Without it every partition that is worth it has its
+    own task, as with Spark's source, and large ones have several.
     """
     ordered = sorted(each for each in ranges if each.start < each.end)
     total = sum(each.end - each.start for each in ordered)
@@ -57,7 +57,7 @@ def plan_tasks(
 
 
 def _cut(ranges: Iterable[RecordRange], task_records: int) -> list[list[RecordRange]]:
-    """Pieces of so many records each, the last one perhaps of fewer."""
+    """Pieces of `task_records` each; the last one may have fewer."""
     pieces: list[list[RecordRange]] = [[]]
     room = task_records
     for each in ranges:

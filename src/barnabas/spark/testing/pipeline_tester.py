@@ -54,7 +54,7 @@ class RunningPipeline:
         self._query = self._start(replace(pipeline, sources=sources))
 
     def feed(self, source: str, *rows: Fed, key: str | None = None) -> None:
-        """Give rows to a source, and wait until the pipeline has done all it does about them.
+        """Feed rows to a source, and wait until the pipeline has processed them.
 
         They make one micro-batch. Rows are mappings; what is fed as bytes, text or a `Record` is
         taken as it is. `key` names the column that is the records' key too.
@@ -67,7 +67,7 @@ class RunningPipeline:
         self._query.settle()
 
     def advance(self, **time: float) -> None:
-        """Let time go by, as in `advance(minutes=5)`, and wait for what the pipeline does then."""
+        """Advance the clock, as in `advance(minutes=5)`, and wait for the pipeline."""
         self.now += timedelta(**time)
         self._query.advance_to(self.now)
         self._query.settle()
@@ -154,9 +154,9 @@ def run_once(
     checkpoints: str | Path,
     spark: SparkSession | None = None,
 ) -> None:
-    """Let pipelines process what is in their topics by now: for tests from end to end.
+    """Let pipelines process what is in their topics, for end-to-end tests.
 
-    Raises `PipelineError` if one fails. The next call with the same checkpoints goes on.
+    Raises `PipelineError` if one fails. The next call with the same checkpoints continues.
     """
     with PipelineRun(
         spark or session("tests", "local[2]"),

@@ -69,7 +69,7 @@ class SteppedQuery:
             raise PipelineError(reason_of(error)) from error
 
     def rows(self) -> list[Row]:
-        """What has come out."""
+        """The rows that the query has made."""
         converters = self._jvm.scala.jdk.javaapi.CollectionConverters
         found = converters.asJava(self._sink.allData())
         frame = self._spark._jsparkSession.createDataFrame(found, self._schema)
@@ -79,7 +79,7 @@ class SteppedQuery:
         self._query.stop()
 
     def _wait_for_batches(self, count: int) -> None:
-        """So many more: the first may have begun before there was what it should have seen."""
+        """Wait for `count` more batches: the first may have started before the rows were there."""
         wanted = self._last_batch() + count
         deadline = time.monotonic() + _TIMEOUT_S
         while self._last_batch() < wanted:

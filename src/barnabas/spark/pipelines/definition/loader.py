@@ -1,4 +1,4 @@
-"""Finding pipelines in a file, or in the files of a folder."""
+"""Loads pipelines from a file, or from the files of a folder."""
 
 import importlib.util
 import re
@@ -76,7 +76,7 @@ def _may_define(file: Path) -> bool:
 
 
 def _speaks_of_pipelines(file: Path) -> bool:
-    """Other programs in the folder, and other queries, are not for us to run."""
+    """Whether it is about pipelines: other programs and queries in a folder are not run."""
     text = file.read_text("utf-8", errors="replace")
     return "pipeline" in text if file.suffix == ".py" else _SINK.search(text) is not None
 
@@ -104,7 +104,7 @@ def _read(file: Path, start_spark: Callable[[], object]) -> list[Pipeline]:
 
 
 def _lacks_spark(error: BaseException) -> bool:
-    """Whether a function of Spark's was called that needs a session: some say so, others assert."""
+    """Whether a Spark function that needs a session was called: some raise, others assert."""
     if isinstance(error, PySparkException):
         return error.getCondition() == _NO_SESSION
     if SparkContext._active_spark_context is not None:

@@ -1,6 +1,6 @@
-"""What went wrong in a query, in a line.
+"""The reason of a failed query, in a line.
 
-Spark wraps errors of tasks and of Python code in several of its own, each with a stack trace.
+Spark wraps errors of tasks and of Python code in several others, each with a stack trace.
 """
 
 import re
@@ -38,7 +38,7 @@ _NOT_THE_USERS = (
 
 
 def reason_of(error: BaseException) -> str:
-    """The error that was first, without those around it; with its place in code of the user's."""
+    """The original error without those that wrap it, with its place in the user's code."""
     text = str(error).strip()
     place = ""
     if _TRACEBACK in text:

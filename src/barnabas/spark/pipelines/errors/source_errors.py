@@ -1,6 +1,6 @@
-"""Errors in what is said of a source, with what they are about.
+"""Errors in the description of a source, with the part that they are in.
 
-Spark says that there is a syntax error at a position; of which text, only we know.
+Spark reports a syntax error at a position, but not in which text.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from barnabas.spark.pipelines.errors.user_code import PipelineError
 
 
 class SourceError(PipelineError):
-    """A part of a source's description is wrong; which source it is, others know."""
+    """A part of a source's description is wrong; `source_named` adds the source."""
 
     def __init__(self, part: str, reason: str) -> None:
         super().__init__(f"{part}: {reason}")
@@ -24,7 +24,7 @@ class SourceError(PipelineError):
 
 @contextmanager
 def part_of_source(part: str) -> Iterator[None]:
-    """Let errors of Spark's, and ours, be errors of this part."""
+    """Turn errors into errors of this part."""
     try:
         yield
     except PySparkException as error:
@@ -35,7 +35,7 @@ def part_of_source(part: str) -> Iterator[None]:
 
 @contextmanager
 def source_named(name: str, pipeline: str) -> Iterator[None]:
-    """Say whose part it is."""
+    """Add the names of source and pipeline to an error."""
     try:
         yield
     except SourceError as error:

@@ -1,4 +1,4 @@
-"""Errors in the code of pipelines, in a line that says where."""
+"""Errors in the code of pipelines, in a line with file and line number."""
 
 import traceback
 from collections.abc import Iterator
@@ -30,9 +30,9 @@ class PipelineError(BarnabasError):
 
 @contextmanager
 def user_code(file: Path | None) -> Iterator[None]:
-    """Run code of the user's; what it raises becomes an error with the place in this file.
+    """Run the user's code; its exceptions become errors with their place in this file.
 
-    What we or Spark have to say of it is said in our or in Spark's own words.
+    Errors of Barnabas and of Spark keep their words.
     """
     try:
         yield

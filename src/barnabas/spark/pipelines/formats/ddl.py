@@ -1,7 +1,6 @@
-"""Mistakes in schemas that can be seen without Spark, whose parser is in the JVM.
+"""Mistakes in schemas that can be found without Spark, whose parser is in the JVM.
 
-Only what is surely wrong is found: a comma that is missing, a type that is misspelt. All else is
-left to Spark.
+Only certain mistakes are found: a missing comma, a misspelled type. The rest is left to Spark.
 """
 
 import re
@@ -23,7 +22,7 @@ _TOKEN = re.compile(r"`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\w+|
 
 
 def mistake_in(schema: str) -> str | None:
-    """What is surely wrong with it."""
+    """The first certain mistake in a schema."""
     for column in _columns(_TOKEN.findall(schema)):
         found = _mistake_in_column(column)
         if found is not None:

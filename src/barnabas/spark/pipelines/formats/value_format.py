@@ -27,7 +27,7 @@ class ValueFormat(Protocol):
         """Structs of the columns and of `UNDECODABLE`."""
 
     def reason(self, value: Column, row: Column) -> Column:
-        """What is wrong with a value of which this is what could be decoded."""
+        """Why a value can't be decoded; `row` is what could be."""
 
     def encode(self, row: Mapping[str, Any]) -> bytes:
         """A value that decodes to this row."""

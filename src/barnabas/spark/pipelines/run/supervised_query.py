@@ -66,7 +66,7 @@ class SupervisedQuery:
             self.state = "running"
 
     def poll(self, now: float) -> bool:
-        """See how it is; True if that is something new."""
+        """Update the state, and restart it if that is due; True if the state has changed."""
         before = self.state
         if self.state == "waiting" and self.next_start is not None and now >= self.next_start:
             self.restarts += 1
@@ -84,7 +84,7 @@ class SupervisedQuery:
         return self.state != before
 
     def stop(self) -> None:
-        """End it, wherever it is."""
+        """Stop it, in whatever state it is."""
         if self.is_over or self.state == "new":
             return
         self.state = "stopped"
@@ -100,7 +100,7 @@ class SupervisedQuery:
             self.error, self.state, self.next_start = reason, "failed", None
 
     def status(self, now: float) -> dict[str, Any]:
-        """How it is, for people and programs."""
+        """Its status, for people and programs."""
         rate_in, rate_out = self.progress.rates(now)
         last = self.progress.last
         return {
