@@ -4,9 +4,9 @@ import pytest
 
 from barnabas.log import Log, LogConfig, RecordsLost, Rot
 from tests.log.batches import put, readable
-from tests.log.compacting import compacted
+from tests.log.compaction.compacting import compacted
 from tests.log.memory_disk import MemoryDisk
-from tests.log.test_holes import (
+from tests.log.recovery.test_holes import (
     COUNT,
     DIRECTORY,
     filled,

@@ -15,7 +15,7 @@ from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from tests.broker.coordinator.test_group_coordinator import Stage, offset_of, settle
 from tests.broker.fake_partition import NOW_MS, FakePartition
-from tests.log.compacting import compacted
+from tests.log.compaction.compacting import compacted
 
 GROUPS = "abcdef"
 PRODUCERS = [ProducerIdAndEpoch(producer_id, 0) for producer_id in (7, 8, 9)]

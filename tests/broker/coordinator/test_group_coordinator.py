@@ -30,7 +30,7 @@ from barnabas.wire.messages.offset_commit import (
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from tests.broker.fake_partition import NOW_MS, FakePartition, offsets_image
-from tests.log.compacting import compacted
+from tests.log.compaction.compacting import compacted
 
 SESSION_MS = 10_000
 

@@ -25,7 +25,7 @@ from barnabas.wire.messages.list_offsets import (
 )
 from tests.broker.raw_client import batch, now_ms
 from tests.broker.verbs import BY_NAME, asked, fetch_request, partitions_of
-from tests.log.read_committed import filtered
+from tests.log.producers.read_committed import filtered
 
 LATEST, MAX_TIMESTAMP = -1, -3
 

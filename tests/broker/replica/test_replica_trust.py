@@ -9,7 +9,7 @@ from barnabas.broker.replica.replica_trust import POWER_LOST, accept_alone, exam
 from barnabas.log import FLUSH_MARK, Log, LogConfig
 from tests.log.batches import put, readable
 from tests.log.memory_disk import MemoryDisk
-from tests.log.test_holes import COUNT, DIRECTORY, filled, flip, opened, segments, value
+from tests.log.recovery.test_holes import COUNT, DIRECTORY, filled, flip, opened, segments, value
 
 FLUSHED = LogConfig(flush_messages=1)
 MARK = f"{DIRECTORY}/{FLUSH_MARK}"

@@ -10,7 +10,7 @@ from barnabas.log import Log, LogConfig, RecordsLost
 from barnabas.log.state import SegmentState, read_state
 from barnabas.records.batch import HEADER_SIZE
 from tests.log.batches import put, readable
-from tests.log.compacting import compacted
+from tests.log.compaction.compacting import compacted
 from tests.log.memory_disk import MemoryDisk
 
 CONFIG = LogConfig(segment_bytes=500, index_interval_bytes=100)

@@ -12,7 +12,7 @@ from barnabas.records.batch import HEADER_SIZE, BatchHeader, parse_header, patch
 from barnabas.records.compression import Compression
 from barnabas.records.encode import encode_batch
 from tests.log.batches import put, read_all
-from tests.log.compacting import compacted, run_job
+from tests.log.compaction.compacting import compacted, run_job
 from tests.log.memory_disk import MemoryDisk
 
 DIRECTORY = "data/t-0"

@@ -5,7 +5,7 @@ from dataclasses import replace
 from barnabas.log import Log, LogConfig
 from barnabas.log.compaction import OVERDUE
 from tests.log.batches import batch
-from tests.log.compacting import compacted
+from tests.log.compaction.compacting import compacted
 from tests.log.memory_disk import MemoryDisk
 
 CONFIG = LogConfig(

@@ -33,7 +33,7 @@ def test_everything_acknowledged_is_there_and_known(tmp_path: Path) -> None:
     for wanted in (100, 700, 1000):
         with subprocess.Popen(
             [sys.executable, "-c", textwrap.dedent(SCRIPT), path],
-            cwd=Path(__file__).parents[2],
+            cwd=Path(__file__).parents[3],
             stdout=subprocess.PIPE,
         ) as process:
             assert process.stdout is not None

@@ -7,8 +7,8 @@ import pytest
 from barnabas.log import Log, LogConfig
 from tests.log.batches import end, put, write
 from tests.log.memory_disk import Crash, CrashAfter, MemoryDisk
-from tests.log.read_committed import committed_offsets
-from tests.log.transaction_oracle import Event, Expected
+from tests.log.producers.read_committed import committed_offsets
+from tests.log.producers.transaction_oracle import Event, Expected
 
 DIRECTORY = "data/t-0"
 CONFIG = LogConfig(segment_bytes=400, index_interval_bytes=150)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from barnabas.log import CompactionLimits, Log, LogConfig, StorageError, checked_batches, compact
 from barnabas.records.compression import Compression
 from tests.log.batches import Row, batch, read_all
-from tests.log.compacted_model import (
+from tests.log.compaction.compacted_model import (
     IDEMPOTENT_ID,
     PLAIN,
     TRANSACTIONAL_IDS,
@@ -22,7 +22,7 @@ from tests.log.compacted_model import (
     producers_of,
     state_of,
 )
-from tests.log.compacting import SMALL, compacted, run_job
+from tests.log.compaction.compacting import SMALL, compacted, run_job
 from tests.log.memory_disk import Crash, CrashAfter, MemoryDisk
 
 DIRECTORY = "data/t-0"

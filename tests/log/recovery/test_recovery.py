@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from barnabas.log import File, Log, LogConfig
 from barnabas.log.storage import OsDisk
 from tests.log.batches import batch, put, read_all, readable, values
-from tests.log.compacting import compacted
+from tests.log.compaction.compacting import compacted
 from tests.log.memory_disk import MemoryDisk
 
 CONFIG = LogConfig(segment_bytes=500, index_interval_bytes=100)

@@ -9,8 +9,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from barnabas.log import Log, LogConfig, OpenFiles, checked_batches
 from tests.log.batches import end, put, write
 from tests.log.memory_disk import MemoryDisk
-from tests.log.read_committed import committed_offsets
-from tests.log.transaction_oracle import Event, Expected
+from tests.log.producers.read_committed import committed_offsets
+from tests.log.producers.transaction_oracle import Event, Expected
 
 DIRECTORY = "data/t-0"
 CONFIG = LogConfig(segment_bytes=500, index_interval_bytes=150, retention_ms=-1)
