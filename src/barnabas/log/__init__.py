@@ -1,4 +1,24 @@
-"""One partition on disk: segments, indexes, recovery, retention, compaction."""
+"""One partition on disk.
+
+log                  `Log`: the parts below, put together
+  local_log          the state that they share: segments, offsets, settings
+  appender           append as a leader and as a follower; offset_assignment, fetch_validation
+  reader             read by offset; timestamp_lookup
+  flusher            when to sync, and flush_job
+  truncation         cut off the end of a log
+  retention          delete the oldest segments
+  compaction/        keep the last record of every key; compaction_progress
+  producers/         duplicates, sequences, transactions
+  damage             lost records; lost_ranges
+  scrub              read segments to find bit rot
+  roller             begin a new segment
+  state_file         write `log.state`; its content is in state
+segment/             one segment file and its indexes
+recovery/            open a directory after a stop, a crash, a power loss or damage
+offline/             `barnabas log`: dump, repair
+directory/           the data directory of a node; set_aside is a part of it
+storage              everything that the log asks of the operating system
+"""
 
 from barnabas.log.compaction import (
     CompactionJob,
