@@ -33,7 +33,7 @@ def test_a_full_disk_takes_nothing_or_all(capacity: int, sizes: list[int]) -> No
             log.append(*header, 0, 0)
         except StorageError:
             assert log.log_end_offset == end
-            assert log.find_duplicate(header[1][0][1]) is None
+            assert log.producer_state.find_duplicate(header[1][0][1]) is None
         else:
             stored.append(value)
         assert values(log) == stored

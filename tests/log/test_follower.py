@@ -70,7 +70,7 @@ def test_retries_are_known_to_who_leads_next(tmp_path: Path) -> None:
     buffer, batches = batch([(1, None, b"v")], producer_id=7, producer_epoch=0, base_sequence=0)
     leader.append(buffer, batches, 0, 0)
     copy_all(leader, follower)
-    duplicate = follower.find_duplicate(batches[0][1])
+    duplicate = follower.producer_state.find_duplicate(batches[0][1])
     assert duplicate is not None
     assert duplicate.base_offset == 0
 

@@ -55,14 +55,14 @@ class LogMachine(RuleBasedStateMachine):
             base_sequence=self.sequence,
         )
         header = batches[0][1]
-        assert self.log.find_duplicate(header) is None
+        assert self.log.producer_state.find_duplicate(header) is None
         epoch = max(self.log.latest_epoch, 0) + epoch_step
         info = self.log.append(buffer, batches, epoch, 0)
         assert (info.base_offset, info.last_offset) == (
             self.end,
             self.end + len(timestamps) - 1,
         )
-        assert self.log.find_duplicate(header) == info
+        assert self.log.producer_state.find_duplicate(header) == info
         self.sequence += len(timestamps)
         self.stored.append((self.end, self.end + len(timestamps), bytes(buffer), timestamps))
         self.end += len(timestamps)

@@ -66,7 +66,7 @@ def agrees_with_its_files(log: Log) -> None:
         _, batches = batch(
             [(1, None, b"next")], producer_id=7, producer_epoch=0, base_sequence=sequence
         )
-        assert log.sequence_error(batches[0][1]) == 0
+        assert log.producer_state.sequence_error(batches[0][1]) == 0
         known = {log.end_offset_for_epoch(epoch) for epoch in range(log.last_epoch + 1)}
         ends = {(n, min(3 * n + 3, log.log_end_offset)) for n in range(log.last_epoch + 1)}
         assert known == ends

@@ -33,9 +33,9 @@ from barnabas.log.truncation import LogTruncation
 class Log(LocalLog):
     """The shared state of a log, and the parts that work on it. Make it with `Log.open`.
 
-    The state is inherited, and the methods of every request are the parts' own, bound once:
-    `log.log_end_offset` and `log.append` are on the hot path, and a property or a method that
-    passes the call on would cost there.
+    The state is inherited since `log.log_end_offset` is on the hot path, where a property would
+    cost. `log.append`, `log.read` and the like are shortcuts to the parts' methods; calls for every
+    batch go to the part itself (`log.appender.append`), which is faster.
     """
 
     __slots__ = (
@@ -46,14 +46,12 @@ class Log(LocalLog):
         "compaction",
         "configure",
         "damage",
-        "find_duplicate",
         "flusher",
         "producer_state",
         "read",
         "reader",
         "retention",
         "scrub",
-        "sequence_error",
         "state_file",
         "truncate_fully_and_start_at",
         "truncate_to",
@@ -85,8 +83,6 @@ class Log(LocalLog):
         self.read = self.reader.read
         self.append = self.appender.append
         self.append_as_follower = self.appender.append_as_follower
-        self.find_duplicate = self.producer_state.find_duplicate
-        self.sequence_error = self.producer_state.sequence_error
         self.truncate_to = self.truncation.truncate_to
         self.truncate_fully_and_start_at = self.truncation.truncate_fully_and_start_at
         self.checkpoint = self.state_file.checkpoint

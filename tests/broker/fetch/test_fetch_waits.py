@@ -11,6 +11,7 @@ from barnabas.broker.node import Node
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.routes import routes
 from barnabas.log import StorageError
+from barnabas.log.reader import LogReader
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.framing import decode_response, encode_request
 from barnabas.wire.messages.fetch import FetchResponse
@@ -119,8 +120,8 @@ def test_a_disk_that_fails_meanwhile_is_the_readers_problem(
     def fail(*_: object, **__: object) -> None:
         raise StorageError("can not read")
 
-    monkeypatch.setattr(type(reader.partitions[0].log), "bytes_between", fail)
-    monkeypatch.setattr(type(reader.partitions[0].log), "read", fail)
+    monkeypatch.setattr(LogReader, "bytes_between", fail)
+    monkeypatch.setattr(LogReader, "read", fail)
     before = reader.partitions[0].high_watermark
     put(reader.partitions[0], b"a")
     assert reader.partitions[0].high_watermark == before + 1

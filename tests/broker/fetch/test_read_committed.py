@@ -202,7 +202,7 @@ def test_an_index_that_can_not_be_read(reader: Reader, monkeypatch: pytest.Monke
     def refuse(*_: int) -> None:
         raise StorageError("no")
 
-    monkeypatch.setattr(type(reader.partition.log), "aborted_transactions", refuse)
+    monkeypatch.setattr(type(reader.partition.log.producer_state), "aborted_transactions", refuse)
     data = reader.fetch()
     assert data.error_code == ErrorCode.KAFKA_STORAGE_ERROR
     assert not data.records

@@ -104,7 +104,7 @@ def test_they_are_replaced_by_empty_batches(clean: bool, scan: bool) -> None:
         assert (now.producer_id, now.base_sequence) == (was.producer_id, was.base_sequence)
     assert reopened.reader.offset_for_timestamp(NOW + 3) is not None
     again = parse_header(poison(producer_id=7, sequence=15)[0])
-    assert reopened.find_duplicate(again) is not None
+    assert reopened.producer_state.find_duplicate(again) is not None
     if clean and not scan:
         assert reopened.recovery is None
 

@@ -20,7 +20,7 @@ def send(
 ) -> AppendInfo:
     """What a broker does with a produced batch."""
     buffer, batches = made(sequence, producer_id=producer_id, epoch=epoch, count=count)
-    return log.find_duplicate(batches[0][1]) or log.append(buffer, batches, 0, now)
+    return log.producer_state.find_duplicate(batches[0][1]) or log.append(buffer, batches, 0, now)
 
 
 def made(
@@ -45,23 +45,25 @@ def test_the_last_five_batches_are_known() -> None:
     for number in range(2, 7):
         assert send(log, number * 2) == originals[number]
     assert log.log_end_offset == end
-    assert log.find_duplicate(made(2)[1][0][1]) is None, "too long ago"
+    assert log.producer_state.find_duplicate(made(2)[1][0][1]) is None, "too long ago"
 
 
 def test_what_is_no_duplicate() -> None:
     log = opened(MemoryDisk())
     send(log, 0)
     for other in (made(0, producer_id=2), made(0, epoch=1), made(0, count=3), made(2)):
-        assert log.find_duplicate(other[1][0][1]) is None
+        assert log.producer_state.find_duplicate(other[1][0][1]) is None
     send(log, 0, epoch=1)
-    assert log.find_duplicate(made(0)[1][0][1]) is None, "an older epoch's batches are forgotten"
+    assert log.producer_state.find_duplicate(made(0)[1][0][1]) is None, (
+        "an older epoch's batches are forgotten"
+    )
     put(log, b"no producer")
-    assert log.find_duplicate(batch([(1, None, b"x")])[1][0][1]) is None
+    assert log.producer_state.find_duplicate(batch([(1, None, b"x")])[1][0][1]) is None
 
 
 def test_what_is_out_of_sequence() -> None:
     def error(sequence: int, **how: int) -> ErrorCode:
-        return log.sequence_error(made(sequence, **how)[1][0][1])
+        return log.producer_state.sequence_error(made(sequence, **how)[1][0][1])
 
     log = opened(MemoryDisk())
     assert error(7) is ErrorCode.NONE, "nobody knows how it began"
@@ -80,8 +82,11 @@ def test_what_is_out_of_sequence() -> None:
 def test_sequences_wrap_around() -> None:
     log = opened(MemoryDisk())
     original = send(log, 2**31 - 1, count=3)
-    assert log.sequence_error(made(2)[1][0][1]) is ErrorCode.NONE
-    assert log.sequence_error(made(0)[1][0][1]) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert log.producer_state.sequence_error(made(2)[1][0][1]) is ErrorCode.NONE
+    assert (
+        log.producer_state.sequence_error(made(0)[1][0][1])
+        is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    )
     assert send(log, 2**31 - 1, count=3) == original
 
 
@@ -152,7 +157,7 @@ def test_truncation_forgets_what_it_cuts(with_snapshot: bool) -> None:
         log = opened(disk)
     log.truncate_to(2)
     assert send(log, 0) == first
-    assert log.find_duplicate(made(2)[1][0][1]) is None
+    assert log.producer_state.find_duplicate(made(2)[1][0][1]) is None
 
 
 def test_idle_producers_expire() -> None:
@@ -160,8 +165,8 @@ def test_idle_producers_expire() -> None:
     send(log, 0, producer_id=1, now=1000)
     send(log, 0, producer_id=2, now=4000)
     log.producer_state.expire(6001)
-    assert log.find_duplicate(made(0, producer_id=1)[1][0][1]) is None
-    assert log.find_duplicate(made(0, producer_id=2)[1][0][1]) is not None
+    assert log.producer_state.find_duplicate(made(0, producer_id=1)[1][0][1]) is None
+    assert log.producer_state.find_duplicate(made(0, producer_id=2)[1][0][1]) is not None
 
 
 def test_log_append_time_is_answered_again() -> None:
@@ -196,12 +201,12 @@ def test_nothing_overtakes_the_first_batch_of_a_producer() -> None:
     log.producer_state.table.hold_back(behind, ErrorCode.NOT_ENOUGH_REPLICAS, 0)
     log.producer_state.table.hold_back(refused, ErrorCode.KAFKA_STORAGE_ERROR, 0)
     log.producer_state.table.hold_back(behind, ErrorCode.NOT_ENOUGH_REPLICAS, 0)
-    assert log.sequence_error(behind) is ErrorCode.KAFKA_STORAGE_ERROR
-    assert log.sequence_error(made(9, epoch=1)[1][0][1]) is ErrorCode.NONE
-    assert log.sequence_error(made(9, producer_id=2)[1][0][1]) is ErrorCode.NONE
-    assert log.sequence_error(refused) is ErrorCode.NONE
+    assert log.producer_state.sequence_error(behind) is ErrorCode.KAFKA_STORAGE_ERROR
+    assert log.producer_state.sequence_error(made(9, epoch=1)[1][0][1]) is ErrorCode.NONE
+    assert log.producer_state.sequence_error(made(9, producer_id=2)[1][0][1]) is ErrorCode.NONE
+    assert log.producer_state.sequence_error(refused) is ErrorCode.NONE
     send(log, 4)
-    assert log.sequence_error(behind) is ErrorCode.NONE
+    assert log.producer_state.sequence_error(behind) is ErrorCode.NONE
 
 
 def test_what_is_behind_a_refused_batch_is_refused_for_the_same_reason() -> None:
@@ -210,17 +215,17 @@ def test_what_is_behind_a_refused_batch_is_refused_for_the_same_reason() -> None
     send(log, 0)
     stored, refused, behind, last = (made(sequence)[1][0][1] for sequence in (0, 2, 4, 6))
     log.producer_state.table.hold_back(stored, ErrorCode.NOT_ENOUGH_REPLICAS, 0)
-    assert log.sequence_error(behind) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert log.producer_state.sequence_error(behind) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     log.producer_state.table.hold_back(refused, ErrorCode.KAFKA_STORAGE_ERROR, 0)
     log.producer_state.table.hold_back(behind, ErrorCode.NOT_ENOUGH_REPLICAS, 0)
     log.producer_state.table.hold_back(stored, ErrorCode.NOT_ENOUGH_REPLICAS, 0)
-    assert log.sequence_error(behind) is ErrorCode.KAFKA_STORAGE_ERROR
-    assert log.sequence_error(last) is ErrorCode.KAFKA_STORAGE_ERROR
-    assert log.sequence_error(stored) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    assert log.sequence_error(refused) is ErrorCode.NONE
+    assert log.producer_state.sequence_error(behind) is ErrorCode.KAFKA_STORAGE_ERROR
+    assert log.producer_state.sequence_error(last) is ErrorCode.KAFKA_STORAGE_ERROR
+    assert log.producer_state.sequence_error(stored) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert log.producer_state.sequence_error(refused) is ErrorCode.NONE
     send(log, 2)
-    assert log.sequence_error(behind) is ErrorCode.NONE
-    assert log.sequence_error(last) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert log.producer_state.sequence_error(behind) is ErrorCode.NONE
+    assert log.producer_state.sequence_error(last) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def test_what_is_behind_the_refused_first_batch_of_an_epoch() -> None:
@@ -228,16 +233,16 @@ def test_what_is_behind_the_refused_first_batch_of_an_epoch() -> None:
     send(log, 0)
     log.producer_state.table.hold_back(made(0, epoch=1)[1][0][1], ErrorCode.KAFKA_STORAGE_ERROR, 0)
     behind = made(2, epoch=1)[1][0][1]
-    assert log.sequence_error(behind) is ErrorCode.KAFKA_STORAGE_ERROR
+    assert log.producer_state.sequence_error(behind) is ErrorCode.KAFKA_STORAGE_ERROR
     send(log, 0, epoch=1)
-    assert log.sequence_error(behind) is ErrorCode.NONE
+    assert log.producer_state.sequence_error(behind) is ErrorCode.NONE
 
 
 def test_what_is_held_back_is_forgotten_in_the_end() -> None:
     log = opened(MemoryDisk())
     log.producer_state.table.hold_back(made(0)[1][0][1], ErrorCode.NOT_ENOUGH_REPLICAS, 1000)
     log.producer_state.expire(6001)
-    assert log.sequence_error(made(2)[1][0][1]) is ErrorCode.NONE
+    assert log.producer_state.sequence_error(made(2)[1][0][1]) is ErrorCode.NONE
 
 
 def test_so_many_are_held_back_and_not_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,7 +251,7 @@ def test_so_many_are_held_back_and_not_more(monkeypatch: pytest.MonkeyPatch) -> 
     for producer_id in (1, 2, 1, 3):
         refused = made(9 - producer_id, producer_id=producer_id)[1][0][1]
         log.producer_state.table.hold_back(refused, ErrorCode.NOT_ENOUGH_REPLICAS, 0)
-    errors = [log.sequence_error(made(9, producer_id=i)[1][0][1]) for i in (1, 2, 3)]
+    errors = [log.producer_state.sequence_error(made(9, producer_id=i)[1][0][1]) for i in (1, 2, 3)]
     refused_too = ErrorCode.NOT_ENOUGH_REPLICAS
     assert errors == [ErrorCode.NONE, refused_too, refused_too], "the oldest is forgotten"
 

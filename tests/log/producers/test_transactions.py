@@ -259,7 +259,7 @@ def test_an_index_that_can_not_be_written_stays_in_memory() -> None:
             raise OSError("no")
 
     disk.on_step = refuse
-    assert not log.segment_infos()[0].aborted.spill()
+    assert not log.segments[0].aborted.spill()
     disk.on_step = None
     assert len(log.producer_state.aborted_transactions(0, 9)) == 1
 
@@ -293,7 +293,7 @@ def test_what_may_follow_in_a_transaction() -> None:
             base_sequence=sequence,
             transactional=transactional,
         )
-        return log.sequence_error(made[1][0][1])
+        return log.producer_state.sequence_error(made[1][0][1])
 
     log = opened(MemoryDisk())
     write(log, 1, epoch=1, sequence=0)

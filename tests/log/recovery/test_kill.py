@@ -52,7 +52,7 @@ def test_everything_acknowledged_is_there_and_known(tmp_path: Path) -> None:
         last = len(stored) - 1
         rows = [(last, None, b"%d" % last * 10)]
         again = batch(rows, producer_id=9, producer_epoch=0, base_sequence=last)
-        found = log.find_duplicate(again[1][0][1])
+        found = log.producer_state.find_duplicate(again[1][0][1])
         assert found is not None
         assert found.base_offset == last
         log.abandon()

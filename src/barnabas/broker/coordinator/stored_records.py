@@ -29,7 +29,9 @@ def batch_slices(
     offset = log.log_start_offset
     while offset < end_offset:
         try:
-            batches = list(iter_batches(log.read(offset, slice_bytes, upto_offset=end_offset)))
+            batches = list(
+                iter_batches(log.reader.read(offset, slice_bytes, upto_offset=end_offset))
+            )
             if not batches:
                 raise StorageError(f"{log.directory} holds nothing at offset {offset}")
             found: list[tuple[BatchHeader, list[Record]]] = []

@@ -159,7 +159,7 @@ class Entry:
         if self.offset >= end or (max_bytes <= 0 and not min_one):
             return
         try:
-            records = log.read(
+            records = log.reader.read(
                 self.offset, min(max_bytes, self.max_bytes), upto_offset=end, min_one=min_one
             )
             if self.committed_only and records:

@@ -20,7 +20,7 @@ def append_fetched(partition: Partition, records: Buffer, now_ms: int) -> None:
     if batches:
         if partition.watchers:
             log.reader.expect_read_at_end()
-        log.append_as_follower(view, batches, now_ms)
+        log.appender.append_as_follower(view, batches, now_ms)
 
 
 def take_over_bounds(

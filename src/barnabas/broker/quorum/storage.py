@@ -164,7 +164,7 @@ class QuorumStorage:
         offset = log.log_start_offset
         try:
             while offset < log.log_end_offset:
-                entries += decode_entries(log.read(offset, _READ_BYTES))
+                entries += decode_entries(log.reader.read(offset, _READ_BYTES))
                 offset = entries[-1].end_offset
         except (RecordsError, IndexError) as error:
             raise StorageError(
@@ -278,7 +278,7 @@ class QuorumStorage:
     ) -> None:
         assert self._synced is not None
         with _room_wanted():
-            log.append_as_follower(memoryview(buffer), batches, self._clock.now_ms())
+            log.appender.append_as_follower(memoryview(buffer), batches, self._clock.now_ms())
         log.flusher.flush()
         with suppress(OSError):  # an old value is as good
             self._synced.set(log.log_end_offset)

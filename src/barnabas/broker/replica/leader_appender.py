@@ -83,10 +83,10 @@ class LeaderAppender:
             header = patch_max_timestamp(view, header, latest)
         if header.producer_id >= 0:
             log = partition.log
-            original = log.find_duplicate(header)
+            original = log.producer_state.find_duplicate(header)
             if original is not None:
                 return original
-            error = log.sequence_error(header)
+            error = log.producer_state.sequence_error(header)
             if error is ErrorCode.INVALID_TXN_STATE and verified and not leading.is_alone:
                 # The one that goes on here has ended: else the coordinator would not have begun
                 # this one. So another node leads, and has its marker.
@@ -134,7 +134,7 @@ class LeaderAppender:
         """
         leading = self._leading_for_all()
         if header.producer_id >= 0:
-            error = self._partition.log.sequence_error(header)
+            error = self._partition.log.producer_state.sequence_error(header)
             if error is not ErrorCode.NONE:
                 raise InvalidBatch(error, f"producer {header.producer_id} may not append this")
         return self._store(leading, memoryview(batch), [(0, header)], now_ms)
@@ -204,7 +204,7 @@ class LeaderAppender:
         if partition.watchers or partition.replica_watchers:
             log.reader.expect_read_at_end()
         end = log.log_end_offset
-        info = log.append(view, batches, partition.leader_epoch, now_ms)
+        info = log.appender.append(view, batches, partition.leader_epoch, now_ms)
         if leading.any_at_end:
             leading.end_moves(end, partition.host.clock.steady_ms())
         if partition.replica_watchers:
