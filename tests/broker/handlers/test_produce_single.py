@@ -32,6 +32,7 @@ NOW_MS = 1_700_000_000_000
 
 class Peer:
     client_host = "test"
+    peer = None
 
     def refuse(self, why: str) -> None:
         del why
