@@ -74,6 +74,14 @@ def test_large_requests_are_answered_and_nobody_waits_for_it(
         assert onlooker.longest_s < 2.0, type(request).__name__
 
 
+def test_a_fetch_of_many_topics_is_a_large_one(broker: BrokerProcess, client: RawClient) -> None:
+    asked = [FetchTopic(f"t{n}", partitions=[FetchPartition(0)]) for n in range(MANY // 2)]
+    with Onlooker(broker) as onlooker:
+        answer = client.ask(fetch_request(*asked), BY_NAME)
+    assert len(answer.responses) == len(asked)
+    assert onlooker.longest_s < 2.0
+
+
 @pytest.mark.parametrize("session", [(0, -1), (0, 0)])
 def test_a_large_fetch_answers_as_a_small_one(client: RawClient, session: tuple[int, int]) -> None:
     create_topic(client, "wide", 1500)

@@ -80,7 +80,7 @@ def handle(node: Needs, request: FetchRequest, context: RequestContext) -> Outco
         return FetchResponse(error_code=found)
     session, everything = found
     session.isolate(committed_only=request.isolation_level == _READ_COMMITTED)
-    if len(session.entries) > _SLICE or any(len(t.partitions) > _SLICE for t in request.topics):
+    if _is_large(session, request):
         return _in_slices(node, session, request, context, everything=everything)
     _update(node, session, request, context.version)
     if request.max_wait_ms <= 0 or session.is_satisfied(max(0, request.min_bytes)):
@@ -93,6 +93,13 @@ def handle(node: Needs, request: FetchRequest, context: RequestContext) -> Outco
     )
 
 
+def _is_large(session: FetchSession, request: FetchRequest) -> bool:
+    count = len(session.entries)
+    for topic in request.topics:
+        count += len(topic.partitions)
+    return count > _SLICE
+
+
 async def _in_slices(
     node: Needs,
     session: FetchSession,
@@ -103,11 +110,15 @@ async def _in_slices(
 ) -> FetchResponse:
     """A fetch of very many partitions, between whose slices others are served."""
     try:
+        taken = 0
         for topic in request.topics:
             for few in _batched(topic.partitions, _SLICE):
                 part = FetchTopic(topic.topic, topic.topic_id, few)
                 _take_in(node, session, request, part, context.version)
-                await sleep(0)
+                taken += len(few)
+                if taken >= _SLICE:
+                    taken = 0
+                    await sleep(0)
         _forget(session, request, context.version)
         if session.session_id and session.replica_id == NO_REPLICA_ID:
             node.fetch_sessions.make_room(session)
