@@ -3,7 +3,7 @@
 import pytest
 
 from barnabas.controller.replica_ends import ReplicaEnd
-from barnabas.metadata.image import Endpoint
+from barnabas.wire.endpoint import Endpoint
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest

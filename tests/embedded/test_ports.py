@@ -5,10 +5,11 @@ import sys
 
 import pytest
 
-from barnabas.broker.net.listeners import Address, bind
+from barnabas.broker.net.listeners import bind
 from barnabas.embedded import ports
 from barnabas.embedded.errors import ClusterError
 from barnabas.embedded.ports import HOST, Ports
+from barnabas.wire.endpoint import Address
 
 
 def test_nodes_can_listen_there_again_and_again() -> None:

@@ -5,17 +5,13 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barnabas.metadata.image import (
-    BROKER_RESOURCE,
-    TOPIC_RESOURCE,
-    Endpoint,
-    MetadataImage,
-)
+from barnabas.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
 from barnabas.metadata.records import (
     MetadataRecord,
     decode_metadata_record,
     encode_metadata_record,
 )
+from barnabas.wire.endpoint import Endpoint
 from barnabas.wire.messages.metadata_records import (
     BrokerEndpoint,
     BrokerRegistrationChangeRecord,

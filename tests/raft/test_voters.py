@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.raft import Endpoint, Voter, VoterSet
+from barnabas.raft import Voter, VoterSet
+from barnabas.wire.endpoint import Endpoint
 from tests.raft.single import voter_key
 
 KEYS = [voter_key(number) for number in range(1, 7)]

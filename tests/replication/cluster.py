@@ -17,7 +17,6 @@ from barnabas.broker.follower.replica_fetchers import ReplicaFetchers
 from barnabas.broker.handlers import delete_records, fetch, list_offsets, produce, produce_single
 from barnabas.broker.net.dispatcher import Dispatcher, Route
 from barnabas.broker.net.held_memory import HeldMemory
-from barnabas.broker.net.listeners import Address
 from barnabas.broker.net.peers import PeerUnavailable
 from barnabas.broker.replica.flusher import Flusher
 from barnabas.broker.replica.isr_changes import IsrChanges
@@ -29,6 +28,7 @@ from barnabas.broker.settings.config import BrokerConfig
 from barnabas.log import DataDirectory, Disk, OsDisk
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.records import MetadataRecord
+from barnabas.wire.endpoint import Address
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.framing import decode_response, encode_request
 from barnabas.wire.message import Request, Response

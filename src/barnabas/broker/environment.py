@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random, SystemRandom
 
-from barnabas.broker.net.listeners import Address, bind
+from barnabas.broker.net.listeners import bind
 from barnabas.broker.runtime.child_process import ChildProcess
 from barnabas.broker.runtime.clock import Clock
 from barnabas.log import Disk, OsDisk
+from barnabas.wire.endpoint import Address
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from barnabas import __version__
 from barnabas.broker.environment import Environment
 from barnabas.broker.net.cluster_secret import load_secret
 from barnabas.broker.net.dispatcher import Dispatcher
-from barnabas.broker.net.listeners import Address, parse_address
+from barnabas.broker.net.listeners import parse_listener
 from barnabas.broker.net.startup_gate import StartupGate
 from barnabas.broker.node import Node
 from barnabas.broker.quorum.configured_voters import configured_voters
@@ -26,6 +26,7 @@ from barnabas.broker.runtime.standard_streams import announce, discard_unwritten
 from barnabas.broker.settings.config import BrokerConfig, ConfigError
 from barnabas.broker.upkeep import upkeep
 from barnabas.log import DataDirectory, DirectoryLocked, DirectoryMismatch, StorageError
+from barnabas.wire.endpoint import Address
 
 logger = logging.getLogger(__name__)
 
@@ -53,9 +54,9 @@ class Server:
         config = self._config
         loop = self._environment.loop
         configured_voters(config)
-        listen = parse_address(config.node.listeners, "listeners")
+        listen = parse_listener(config.node.listeners, "listeners")
         advertised = config.node.advertised_listeners
-        told = None if advertised is None else parse_address(advertised, "advertised.listeners")
+        told = None if advertised is None else parse_listener(advertised, "advertised.listeners")
         sockets = self._environment.bind(listen)
         port = sockets[0].getsockname()[1]
         self.data = _open_data(config, self._environment)

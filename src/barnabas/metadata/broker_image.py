@@ -1,8 +1,9 @@
 """What is agreed on about one broker."""
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import Self
 
+from barnabas.wire.endpoint import Endpoint
 from barnabas.wire.messages.metadata_records import (
     BrokerEndpoint,
     BrokerRegistrationChangeRecord,
@@ -11,14 +12,6 @@ from barnabas.wire.messages.metadata_records import (
 
 NEVER = -1
 """The active epoch of a broker that was never let in."""
-
-
-class Endpoint(NamedTuple):
-    """Where a broker is reached."""
-
-    name: str
-    host: str
-    port: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from barnabas.metadata.broker_image import BrokerImage, Endpoint
+from barnabas.metadata.broker_image import BrokerImage
 from barnabas.metadata.partition_image import PartitionImage
 from barnabas.metadata.records import MetadataRecord
 from barnabas.wire.messages.metadata_records import (
@@ -28,7 +28,6 @@ __all__ = [
     "TOPIC_RESOURCE",
     "TRANSACTION_STATE",
     "BrokerImage",
-    "Endpoint",
     "MetadataImage",
     "PartitionImage",
     "TopicImage",

@@ -16,14 +16,13 @@ from barnabas.raft.ready import (
     Write,
 )
 from barnabas.raft.status import QuorumStatus, ReplicaStatus
-from barnabas.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
+from barnabas.raft.voters import ReplicaKey, Voter, VoterSet
 
 __all__ = [
     "MAX_EPOCH",
     "Batch",
     "BrokenInvariant",
     "ElectionState",
-    "Endpoint",
     "Entry",
     "Envelope",
     "LeaderChange",

@@ -9,17 +9,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from barnabas.wire.endpoint import Endpoint
+
 
 class ReplicaKey(NamedTuple):
     node_id: int
     directory_id: bytes
     """Sixteen bytes, drawn when the directory was made."""
-
-
-class Endpoint(NamedTuple):
-    name: str
-    host: str
-    port: int
 
 
 class Voter(NamedTuple):

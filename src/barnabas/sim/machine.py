@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from barnabas.broker.environment import Environment
-from barnabas.broker.net.listeners import Address
 from barnabas.broker.runtime.clock import Clock
 from barnabas.broker.server import Server
 from barnabas.broker.settings.config import BrokerConfig, ConfigError
@@ -18,6 +17,7 @@ from barnabas.sim.disk import ProcessDisk, SimulatedDisk
 from barnabas.sim.network import Network
 from barnabas.sim.process import Observer, ProcessLoop
 from barnabas.sim.simulator import Simulator
+from barnabas.wire.endpoint import Address
 
 PORT = 9092
 _EPOCH_MS = 1_700_000_000_000

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from barnabas.broker.handlers import find_coordinator
-from barnabas.broker.net.listeners import Address
 from barnabas.coordination.coordinator_partition import partition_of
 from barnabas.log import StorageError
 from barnabas.metadata.image import CONSUMER_OFFSETS, MetadataImage
+from barnabas.wire.endpoint import Address
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest
 from barnabas.wire.messages.metadata_records import PartitionRecord

@@ -4,8 +4,9 @@ import socket
 
 import pytest
 
-from barnabas.broker.net.listeners import Address, bind, parse_address
+from barnabas.broker.net.listeners import bind, parse_listener
 from barnabas.broker.settings.config import ConfigError
+from barnabas.wire.endpoint import Address
 
 
 @pytest.mark.parametrize(
@@ -19,7 +20,7 @@ from barnabas.broker.settings.config import ConfigError
     ],
 )
 def test_addresses(text: str, host: str, port: int, shown: str) -> None:
-    address = parse_address(text, "listeners")
+    address = parse_listener(text, "listeners")
     assert (address.host, address.port, str(address)) == (host, port, shown)
 
 
@@ -31,7 +32,7 @@ localhost  localhost:  localhost:x  localhost:-1  localhost:65536  a:1,b:2  SSL:
 @pytest.mark.parametrize("text", ["", *NO_ADDRESSES.split()])
 def test_what_is_no_address(text: str) -> None:
     with pytest.raises(ConfigError, match="listeners="):
-        parse_address(text, "listeners")
+        parse_listener(text, "listeners")
 
 
 @pytest.mark.parametrize("host", ["", "0.0.0.0", "::", "*"])

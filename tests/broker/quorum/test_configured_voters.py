@@ -2,7 +2,6 @@
 
 import pytest
 
-from barnabas.broker.net.listeners import Address
 from barnabas.broker.quorum.configured_voters import (
     Voter,
     configured_voters,
@@ -10,6 +9,7 @@ from barnabas.broker.quorum.configured_voters import (
     parse_voters,
 )
 from barnabas.broker.settings.config import BrokerConfig, ConfigError
+from barnabas.wire.endpoint import Address
 
 THREE = "1@h1:9092,2@h2:9093,3@[::1]:9094"
 

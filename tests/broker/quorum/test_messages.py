@@ -27,7 +27,6 @@ from barnabas.metadata.records import encode_metadata_record
 from barnabas.raft import (
     Batch,
     ElectionState,
-    Endpoint,
     Entry,
     LeaderChange,
     OffsetAndEpoch,
@@ -38,6 +37,7 @@ from barnabas.raft import (
 from barnabas.raft import messages as raft
 from barnabas.records.encode import encode_batch
 from barnabas.records.errors import RecordsError
+from barnabas.wire.endpoint import Endpoint
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Message
 from barnabas.wire.messages.fetch import FetchRequest, FetchTopic

@@ -12,13 +12,13 @@ from barnabas.cli.cluster.status_output import print_status
 from barnabas.client.admin.brokers import BrokerDescription, ClusterDescription
 from barnabas.client.admin.quorum import QuorumDescription, QuorumReplica
 from barnabas.client.admin.reassignments import Reassignment
-from barnabas.client.connect.address import Address
 from barnabas.client.connect.cluster_metadata import (
     NO_LEADER,
     PartitionMetadata,
     TopicMetadata,
     TopicPartition,
 )
+from barnabas.wire.endpoint import Address
 
 T0 = TopicPartition("t", 0)
 

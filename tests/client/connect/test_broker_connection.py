@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.net.listeners import Address, bind
+from barnabas.broker.net.listeners import bind
 from barnabas.client.connect.broker_connection import BrokerConnection
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.errors import (
@@ -17,6 +17,7 @@ from barnabas.errors import (
     ProtocolMismatch,
     RequestTimedOut,
 )
+from barnabas.wire.endpoint import Address
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.framing import encode_response
 from barnabas.wire.message import Response

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.backoff import Backoff
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.offsets.list_offsets import EARLIEST
@@ -195,7 +196,7 @@ def test_a_partition_that_is_gone_does_not_keep_the_others_from_being_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        "barnabas.client.consumer.unavailable_partitions.pause_before", lambda _attempts: 0.02
+        "barnabas.client.consumer.unavailable_partitions.RETRY", Backoff(0.02, 0.02)
     )
     t1 = TopicPartition("t", 1)
     end = 3

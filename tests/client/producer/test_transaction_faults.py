@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.backoff import Backoff
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.group.committed_offsets import GroupMembership
@@ -537,8 +538,7 @@ def test_a_group_that_has_moved_on_gets_no_offsets(level: int) -> None:
 
 
 def test_a_busy_coordinator_is_asked_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("barnabas.client.connect.cluster_client.FIRST_PAUSE_MS", 40_000)
-    monkeypatch.setattr("barnabas.client.connect.backoff.LONGEST_PAUSE_MS", 40_000)
+    monkeypatch.setattr("barnabas.client.connect.cluster_client.RETRY", Backoff(40.0, 40.0))
 
     async def main() -> None:
         async with producer_of(CLASSIC) as (producer, coordinator, broker):

@@ -28,10 +28,10 @@ from barnabas.spark.pipelines.environment import applied
 from barnabas.spark.pipelines.errors.failure import reason_of
 from barnabas.spark.pipelines.formats.avro import AvroValues
 from barnabas.spark.pipelines.operations.reset import reset_pipelines, what_is_there
-from barnabas.spark.pipelines.run.backoff import Backoff
 from barnabas.spark.pipelines.run.dead_letters import dead_letter_pipelines
 from barnabas.spark.pipelines.run.pipeline_run import SparkGone
 from barnabas.spark.pipelines.run.progress import Progress, read_batch
+from barnabas.spark.pipelines.run.restart_policy import RestartPolicy
 from barnabas.spark.pipelines.run.run_folder import statuses
 from barnabas.spark.pipelines.run.supervised_query import SupervisedQuery
 
@@ -196,11 +196,11 @@ def test_dead_letters_do_not_go_round_for_ever() -> None:
 
 
 def test_waits_double_and_begin_anew_once_something_was_done() -> None:
-    backoff = Backoff()
+    backoff = RestartPolicy()
     assert [backoff.next_s() for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
     backoff.reset()
     assert backoff.next_s() == 1
-    limited = Backoff(max_restarts=1)
+    limited = RestartPolicy(max_restarts=1)
     assert [limited.next_s(), limited.next_s()] == [1, None]
 
 

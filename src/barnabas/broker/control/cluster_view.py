@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 
 from barnabas.broker.control.departures import Departures
 from barnabas.broker.net.connection import Connection
-from barnabas.broker.net.listeners import Address
 from barnabas.broker.quorum.quorum import Quorum
 from barnabas.metadata.image import BrokerImage, MetadataImage
+from barnabas.wire.endpoint import Address
 
 
 class ClusterView:

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from barnabas.backoff import Backoff
 from barnabas.broker.follower.follower_log import (
     append_fetched,
     start_at,
@@ -33,8 +34,7 @@ logger = logging.getLogger(__name__)
 LANE = "replica"
 _PATIENCE_MS = 3_000
 """How long a leader may take, beyond the time for which it may hold a fetch back."""
-_FIRST_BACKOFF_MS = 20
-_MAX_BACKOFF_MS = 1_000
+_BACKOFF_MS = Backoff(20, 1_000)
 _AT_ONCE = 2
 
 
@@ -96,12 +96,12 @@ class ReplicaFetcher:
         self._task.cancel()
         return self._task
 
-    def _back_off(self, followed: Followed, backoff_ms: int | None = None) -> None:
+    def _back_off(self, followed: Followed, backoff_ms: float | None = None) -> None:
         """Leave a partition alone for a while, the longer the more often it has failed."""
         self._session.forget(followed.key)
         if followed.retry is not None or self._followed.get(followed.key) is not followed:
             return
-        doubled = min(max(_FIRST_BACKOFF_MS, 2 * followed.backoff_ms), _MAX_BACKOFF_MS)
+        doubled = _BACKOFF_MS.after(followed.backoff_ms)
         followed.backoff_ms = doubled if backoff_ms is None else backoff_ms
         followed.retry = self._loop.call_later(followed.backoff_ms / 1000, self._retry, followed)
 
@@ -171,7 +171,7 @@ class ReplicaFetcher:
             response = call.result()
         except PeerUnavailable:
             self._start_over()
-            await sleep(_FIRST_BACKOFF_MS / 1000)  # the peers wait longer when it fails again
+            await sleep(_BACKOFF_MS.first / 1000)  # the peers wait longer when it fails again
             return
         if response.error_code:
             self._start_over()
@@ -215,11 +215,11 @@ class ReplicaFetcher:
         except CorruptBatch as error:
             sent = f"its leader, node {self.leader_id}, has sent a damaged batch: {error}"
             partition.log_refusal(CorruptBatch(sent), self._clock.now_ms())
-            self._back_off(followed, _MAX_BACKOFF_MS)
+            self._back_off(followed, _BACKOFF_MS.longest)
             return
         except StorageError as error:
             partition.log_refusal(error, self._clock.now_ms())
-            self._back_off(followed, _MAX_BACKOFF_MS)
+            self._back_off(followed, _BACKOFF_MS.longest)
             return
         moved = (end, start) != (partition.log.log_end_offset, partition.log.log_start_offset)
         if moved:
@@ -242,5 +242,5 @@ class ReplicaFetcher:
                 # a flush that has failed.
                 await wait([flushed])
                 if flushed.cancelled():
-                    self._back_off(followed, _MAX_BACKOFF_MS)
+                    self._back_off(followed, _BACKOFF_MS.longest)
                     break

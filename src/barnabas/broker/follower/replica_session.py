@@ -38,7 +38,7 @@ class Followed:
         self.key: Key = (partition.topic_id, partition.index)
         self.leader_epoch = partition.leader_epoch
         self.asked_offset = -1
-        self.backoff_ms = 0
+        self.backoff_ms = 0.0
         self.retry: TimerHandle | None = None
         """Runs while nothing is asked for after a failure."""
 

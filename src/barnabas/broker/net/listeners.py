@@ -2,30 +2,14 @@
 
 import errno
 import socket
-from dataclasses import dataclass
 
 from barnabas.broker.settings.config import ConfigError
+from barnabas.wire.endpoint import Address
 
-_WILDCARDS = ("", "0.0.0.0", "::", "*")  # noqa: S104 - recognised here, not bound by default
 _BACKLOG = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
-    """A host and a port."""
-
-    host: str
-    port: int
-
-    @property
-    def is_wildcard(self) -> bool:
-        return self.host in _WILDCARDS
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-def parse_address(text: str, setting: str) -> Address:
+def parse_listener(text: str, setting: str) -> Address:
     """`HOST:PORT`, with or without `PLAINTEXT://` in front."""
     scheme, separator, rest = text.strip().rpartition("://")
     if separator and scheme.upper() != "PLAINTEXT":

@@ -26,6 +26,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from barnabas.backoff import Backoff
 from barnabas.broker.net.peer_connection import (
     Call,
     PeerConnection,
@@ -55,8 +56,7 @@ ResponseT = TypeVar("ResponseT", bound=Response)
 _CONNECT_TIMEOUT_MS = 1_000
 """A lost packet of a handshake is sent again after a second, then after two more: rather anew."""
 _HEAR_FIRST_S = 0.01
-_FIRST_BACKOFF_MS = 20
-_MAX_BACKOFF_MS = 500
+_BACKOFF_MS = Backoff(20, 500)
 
 
 def peer_client_id(node_id: int) -> str:
@@ -286,7 +286,7 @@ class _Lane:
         self._fail(failure, outcome)
 
     def _fail(self, reason: str, outcome: type[PeerUnavailable] = PeerUnavailable) -> None:
-        self._backoff_ms = min(max(2 * self._backoff_ms, _FIRST_BACKOFF_MS), _MAX_BACKOFF_MS)
+        self._backoff_ms = int(_BACKOFF_MS.after(self._backoff_ms))
         self._next_attempt_ms = self.clock.steady_ms() + self._backoff_ms
         waiting, self._waiting = self._waiting, deque()
         for call in waiting:

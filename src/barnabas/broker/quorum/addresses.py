@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from barnabas.raft import Endpoint, ReplicaKey, Voter, VoterSet
+from barnabas.raft import ReplicaKey, Voter, VoterSet
+from barnabas.wire.endpoint import Endpoint
 
 LISTENER_NAME = "PLAINTEXT"
 

@@ -19,7 +19,8 @@ from barnabas.broker.quorum.describe import (
 )
 from barnabas.broker.quorum.membership import change_voters
 from barnabas.broker.quorum.quorum import Quorum
-from barnabas.raft import Endpoint, Proposal, QuorumStatus, Raft, ReplicaKey, Voter
+from barnabas.raft import Proposal, QuorumStatus, Raft, ReplicaKey, Voter
+from barnabas.wire.endpoint import Endpoint
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request, Response
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse

@@ -12,13 +12,14 @@ Their timestamp is -1: nobody asks for it.
 import struct
 from collections.abc import Iterable, Iterator
 
-from barnabas.raft import Batch, Endpoint, Entry, LeaderChange, ReplicaKey, Voter, VoterSet
+from barnabas.raft import Batch, Entry, LeaderChange, ReplicaKey, Voter, VoterSet
 from barnabas.raft.entry import Body
 from barnabas.records.batch import BatchHeader, compute_crc, parse_header, patch_assigned
 from barnabas.records.decode import decode_batch, iter_batches
 from barnabas.records.encode import encode_batch
 from barnabas.records.errors import CorruptBatch
 from barnabas.records.record import NO_TIMESTAMP, Record, Row
+from barnabas.wire.endpoint import Endpoint
 from barnabas.wire.message import Message
 from barnabas.wire.messages import raft_records as wire
 from barnabas.wire.primitives import Buffer, Reader, WireError, Writer

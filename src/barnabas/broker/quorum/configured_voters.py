@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from barnabas.broker.net.listeners import Address, parse_address
+from barnabas.broker.net.listeners import parse_listener
 from barnabas.broker.settings.config import BrokerConfig, ConfigError
+from barnabas.wire.endpoint import Address
 
 SETTING = "controller.quorum.voters"
 
@@ -27,7 +28,7 @@ def configured_voters(config: BrokerConfig) -> list[Voter]:
     node_id = config.node.node_id
     own = next((voter for voter in voters if voter.id == node_id), None)
     if own is not None:
-        listen = parse_address(config.node.listeners, "listeners")
+        listen = parse_listener(config.node.listeners, "listeners")
         if not listen.port:
             raise ConfigError(
                 f"listeners={listen}: a voter needs a port that the others know, "
@@ -36,7 +37,7 @@ def configured_voters(config: BrokerConfig) -> list[Voter]:
         advertised = config.node.advertised_listeners
         reached = [listen]
         if advertised is not None:
-            reached.append(parse_address(advertised, "advertised.listeners"))
+            reached.append(parse_listener(advertised, "advertised.listeners"))
         if own.address.port not in [address.port for address in reached]:
             raise ConfigError(
                 f"{SETTING}={text}: node {node_id} is to be reached at {own.address}, and this is "
@@ -44,7 +45,7 @@ def configured_voters(config: BrokerConfig) -> list[Voter]:
                 "another number with --id"
             )
     elif voters and config.node.advertised_listeners is None:
-        listen = parse_address(config.node.listeners, "listeners")
+        listen = parse_listener(config.node.listeners, "listeners")
         if listen.is_wildcard:
             raise ConfigError(
                 f"listeners={listen}: the other nodes have to be told where to find this one; "
@@ -76,7 +77,7 @@ def _parse_voter(part: str, text: str) -> Voter:
             f"{SETTING}={text}: {part!r} is not ID@HOST:PORT, for example "
             "1@host1:9092,2@host2:9092,3@host3:9092"
         )
-    where = parse_address(address, SETTING)
+    where = parse_listener(address, SETTING)
     if where.is_wildcard or not where.port:
         raise ConfigError(
             f"{SETTING}={text}: {address!r} is not an address that other nodes can connect to"

@@ -26,7 +26,8 @@ from barnabas.broker.quorum.addresses import NamedVoter
 from barnabas.broker.quorum.describe import METADATA_QUESTION, NOT_FORMED, who_answers
 from barnabas.broker.quorum.messages.fields import only_partition
 from barnabas.log.directory.data_directory import encode_id
-from barnabas.raft import Endpoint, ReplicaKey, Voter, VoterSet
+from barnabas.raft import ReplicaKey, Voter, VoterSet
+from barnabas.wire.endpoint import Endpoint
 from barnabas.wire.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,

@@ -2,11 +2,12 @@
 
 import asyncio
 from difflib import get_close_matches
+from random import random
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from barnabas.cli.base.command import CommandError
-from barnabas.client.connect.backoff import pauses
+from barnabas.client.connect.environment import RETRY
 from barnabas.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ async def topic_exists(cluster: "ClusterClient", name: str) -> bool:
     Brokers learn of a new topic one after the other, so a "no" is checked again for a moment.
     """
     deadline = monotonic() + _PATIENCE_S
-    for pause_s in pauses():
+    for pause_s in RETRY.pauses(random):
         found = (await cluster.refresh([name]))[name]
         if found.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return True

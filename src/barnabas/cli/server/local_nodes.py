@@ -14,13 +14,14 @@ from pathlib import Path
 
 from barnabas.broker.net.cluster_secret import NEW_BYTES, SECRET_FILE, new_secret, write_secret
 from barnabas.broker.net.cluster_secret import SETTING as SECRET
-from barnabas.broker.net.listeners import Address, bind, parse_address
+from barnabas.broker.net.listeners import bind, parse_listener
 from barnabas.broker.quorum.configured_voters import SETTING as VOTERS
 from barnabas.broker.quorum.configured_voters import Voter, format_voters
 from barnabas.broker.settings.config import BrokerConfig, ConfigError
 from barnabas.broker.settings.definitions import BROKER_CONFIGS
 from barnabas.log import OsDisk
 from barnabas.log.directory.data_directory import META_FILE
+from barnabas.wire.endpoint import Address
 
 _NAME = "node-"
 _LISTENING_PORTS = range(10_240, 32_768)
@@ -100,7 +101,7 @@ def check_ports(nodes: Sequence[LocalNode]) -> None:
     """Raise `ConfigError` if one of the nodes could not listen, before any of them is started."""
     with contextlib.ExitStack() as held:  # all at a time: two nodes can not share a port either
         for node in nodes:
-            for listening in bind(parse_address(node.properties["listeners"], "listeners")):
+            for listening in bind(parse_listener(node.properties["listeners"], "listeners")):
                 held.enter_context(listening)
 
 
@@ -131,7 +132,7 @@ def nodes_beyond(directory: Path, count: int) -> list[str]:
 
 def _base_address(properties: Mapping[str, str], setting: str) -> Address | None:
     text = properties.get(setting, BROKER_CONFIGS[setting].default)
-    return None if text is None else parse_address(text, setting)
+    return None if text is None else parse_listener(text, setting)
 
 
 def _ports(listen: Address, count: int) -> list[int]:

@@ -8,6 +8,7 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
 from typing import TextIO
 
+from barnabas.backoff import Backoff
 from barnabas.cli.base import exit_codes
 from barnabas.cli.server.local_nodes import LocalNode
 
@@ -25,7 +26,7 @@ Say = Callable[[str], None]
 
 def pause_before_start(crashes: int) -> float:
     """Seconds to wait before a node is started again that has ended so many times in a row."""
-    return float(min(FIRST_PAUSE_S * 2 ** min(crashes - 1, 10), LONGEST_PAUSE_S))
+    return Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S).pause(crashes)
 
 
 class NodeProcess:

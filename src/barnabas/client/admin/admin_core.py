@@ -6,7 +6,6 @@ The first time, a cluster that is away is an error at once; later it is waited f
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from time import monotonic
 
 from barnabas.client.admin.brokers import ClusterDescription, describe_cluster
 from barnabas.client.admin.configs import ConfigEntry, ResourceType, alter_configs, describe_configs
@@ -25,10 +24,10 @@ from barnabas.client.admin.topics import (
     delete_topics,
 )
 from barnabas.client.connect.address import BootstrapServers
-from barnabas.client.connect.backoff import pauses
 from barnabas.client.connect.broker_errors import broker_error
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import NO_LEADER, TopicPartition
+from barnabas.client.connect.environment import RETRY
 from barnabas.client.connect.option_checks import check_at_least
 from barnabas.client.group.committed_offsets import commit_offsets, fetch_committed
 from barnabas.client.offsets.isolation import IsolationLevel
@@ -123,11 +122,12 @@ class AdminCore:
 
     async def _until_led(self, name: str, partitions: int) -> None:
         """Brokers hear of a change one after the other; soon all know it."""
-        deadline = monotonic() + _VISIBLE_WITHIN_S
-        for pause in pauses():
+        environment = self._cluster.environment
+        deadline = environment.monotonic() + _VISIBLE_WITHIN_S
+        for pause in RETRY.pauses(environment.random):
             topic = (await self._cluster.refresh([name]))[name]
             led = sum(each.leader != NO_LEADER for each in topic.partitions)
-            if led >= partitions or monotonic() + pause > deadline:
+            if led >= partitions or environment.monotonic() + pause > deadline:
                 return
             await asyncio.sleep(pause)
 

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from barnabas.client.connect.address import Address
 from barnabas.client.connect.broker_errors import check
 from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.wire.endpoint import Address
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
 

@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-from barnabas.client.connect.address import Address
 from barnabas.client.connect.broker_connection import BrokerConnection
 from barnabas.client.connect.broker_errors import broker_error, check
 from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.wire.endpoint import Address
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
 from barnabas.wire.messages.add_raft_voter import Listener as VoterListener

@@ -8,7 +8,7 @@ any_broker         requests that every broker can answer: the first one that doe
 cluster_metadata   brokers, topics, partitions and their leaders
 cluster_client     requests to the right broker: leaders, coordinators, retries
 broker_errors      error codes as exceptions, and which of them are retriable
-backoff            the pauses between attempts
+environment        clock, chance and pauses of a client
 retry_log          retries in the log
 background_tasks   tasks whose failure must not go unnoticed
 option_checks      numbers among the options of a client

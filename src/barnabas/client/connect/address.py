@@ -1,24 +1,15 @@
 """Addresses as people write them."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from barnabas.errors import InvalidArgument
+from barnabas.wire.endpoint import Address
 
 DEFAULT_PORT = 9092
 
 BootstrapServers: TypeAlias = str | Iterable[str]
 """Addresses of some brokers, separated by commas or one by one."""
-
-
-class Address(NamedTuple):
-    """Where a broker listens."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 def parse_address(text: str) -> Address:

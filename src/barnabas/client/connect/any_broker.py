@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
-from barnabas.client.connect.address import Address
 from barnabas.client.connect.broker_connection import BrokerConnection
 from barnabas.client.connect.connection_pool import ConnectionPool
 from barnabas.errors import BarnabasError, BrokerUnreachable, ConnectionLost, RequestTimedOut
+from barnabas.wire.endpoint import Address
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 
 _HESITATION_S = 0.5

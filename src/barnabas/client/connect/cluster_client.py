@@ -5,13 +5,11 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
 from enum import IntEnum
 from itertools import count
-from time import monotonic
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from barnabas.client.connect.address import Address, BootstrapServers, parse_addresses
+from barnabas.client.connect.address import BootstrapServers, parse_addresses
 from barnabas.client.connect.any_broker import AnyBroker
-from barnabas.client.connect.backoff import BUSY_PAUSE_MS, FIRST_PAUSE_MS, pause_before, pauses
 from barnabas.client.connect.broker_connection import DEFAULT_REQUEST_TIMEOUT_MS, BrokerConnection
 from barnabas.client.connect.broker_errors import broker_error, check, is_busy, worth_retrying
 from barnabas.client.connect.cluster_metadata import (
@@ -24,6 +22,7 @@ from barnabas.client.connect.cluster_metadata import (
     newer,
 )
 from barnabas.client.connect.connection_pool import GENERAL, Channel, ConnectionPool
+from barnabas.client.connect.environment import BUSY, RETRY, SYSTEM, Environment
 from barnabas.client.connect.option_checks import check_at_least
 from barnabas.client.connect.retry_log import SILENCE_S, RetryLog
 from barnabas.errors import (
@@ -33,6 +32,7 @@ from barnabas.errors import (
     NobodyListens,
     RequestTimedOut,
 )
+from barnabas.wire.endpoint import Address
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request, Response
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -72,12 +72,15 @@ class ClusterClient:
         request_timeout_ms: int = DEFAULT_REQUEST_TIMEOUT_MS,
         retry_timeout_ms: int = 30_000,
         on_retry: OnRetry | None = None,
+        environment: Environment = SYSTEM,
     ) -> None:
+        self.environment = environment
+        self._monotonic = environment.monotonic
         self.client_id = client_id
         check_at_least(1, request_timeout_ms=request_timeout_ms)
         self.request_timeout_ms = request_timeout_ms
         self.retry_timeout_ms = retry_timeout_ms
-        self.on_retry = on_retry or RetryLog()
+        self.on_retry = on_retry or RetryLog(environment.monotonic)
         self._connect_timeout_ms = connect_timeout_ms
         self._image = ClusterImage(None, -1, {}, {})
         self._connections = ConnectionPool(client_id, connect_timeout_ms)
@@ -149,13 +152,13 @@ class ClusterClient:
         known = self.known_topic(name)
         if known is not None:
             return known
-        deadline = monotonic() + (_AUTO_CREATE_WAIT_MS if auto_create else 0) / 1000
-        for pause in pauses():
+        deadline = self._monotonic() + (_AUTO_CREATE_WAIT_MS if auto_create else 0) / 1000
+        for pause in RETRY.pauses(self.environment.random):
             topic = (await self.refresh([name], auto_create=auto_create))[name]
             if not topic.error_code:
                 return topic
             error = broker_error(topic.error_code, f"topic {name}")
-            if not error.retriable or monotonic() + pause > deadline:
+            if not error.retriable or self._monotonic() + pause > deadline:
                 raise error
             await asyncio.sleep(pause)
         raise AssertionError("pauses never end")
@@ -261,8 +264,8 @@ class ClusterClient:
         if self._found or not elsewhere or not isinstance(error, HostUnknown | NobodyListens):
             return False
         if self._misled_since is None:
-            self._misled_since = monotonic()
-        return monotonic() - self._misled_since >= _MISLED_S
+            self._misled_since = self._monotonic()
+        return self._monotonic() - self._misled_since >= _MISLED_S
 
     async def _is_another_reached(self, node_id: int) -> bool:
         """Whether some other broker answers at the address that it advertises."""
@@ -342,14 +345,14 @@ class ClusterClient:
         Metadata of `topics` is refreshed before each further attempt and coordinators are looked
         up anew. That something does not exist is taken as final here.
         """
-        started = monotonic()
+        started = self._monotonic()
         for number in count(1):
             try:
                 return await attempt()
             except BarnabasError as error:
-                failing_s = monotonic() - started
+                failing_s = self._monotonic() - started
                 busy = is_busy(error)
-                pause = pause_before(number, BUSY_PAUSE_MS if busy else FIRST_PAUSE_MS)
+                pause = (BUSY if busy else RETRY).pause(number, self.environment.random)
                 if not worth_retrying(error) or failing_s + pause > self.retry_timeout_ms / 1000:
                     raise
                 self.on_retry(error, failing_s)

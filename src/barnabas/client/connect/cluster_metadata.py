@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from barnabas.client.connect.address import Address
+from barnabas.wire.endpoint import Address
 from barnabas.wire.messages.metadata import MetadataResponse, MetadataResponseTopic
 from barnabas.wire.primitives import ZERO_UUID
 

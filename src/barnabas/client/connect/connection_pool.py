@@ -8,8 +8,8 @@ other brokers, has a channel of its own; everybody else shares one.
 import asyncio
 from collections import defaultdict
 
-from barnabas.client.connect.address import Address
 from barnabas.client.connect.broker_connection import BrokerConnection
+from barnabas.wire.endpoint import Address
 
 
 class Channel:

@@ -4,6 +4,7 @@ Python shows warnings on stderr unless a program arranges its logging otherwise.
 """
 
 import logging
+from collections.abc import Callable
 from time import monotonic
 
 from barnabas.errors import BarnabasError
@@ -19,11 +20,12 @@ _log = logging.getLogger("barnabas.client")
 class RetryLog:
     """Is told of every attempt that failed, and mentions some."""
 
-    def __init__(self) -> None:
+    def __init__(self, monotonic: Callable[[], float] = monotonic) -> None:
+        self._monotonic = monotonic
         self._said_at = -_INTERVAL_S
 
     def __call__(self, error: BarnabasError, failing_s: float) -> None:
-        now = monotonic()
+        now = self._monotonic()
         if failing_s >= SILENCE_S and now - self._said_at >= _INTERVAL_S:
             self._said_at = now
             _log.warning("still trying, for %.0f s now: %s", failing_s, error)

@@ -7,7 +7,6 @@ application's thread, which calls `wait_for_messages` when the queue is empty or
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from time import monotonic
 
 from barnabas.client.connect.background_tasks import BackgroundTasks
 from barnabas.client.connect.cluster_client import ClusterClient
@@ -56,6 +55,7 @@ class ConsumerCore(ConsumerCommits):
         fetcher = Fetcher(
             cluster, self.notify, out_of_range=out_of_range, isolation=isolation, tuning=tuning
         )
+        self._monotonic = cluster.environment.monotonic
         super().__init__(cluster, fetcher, DeliveryQueue(fetcher, mode))
         self.topics = list(topics)
         self._new_topics = NewTopics(cluster, self.topics)
@@ -108,7 +108,7 @@ class ConsumerCore(ConsumerCommits):
         """Commit what is done, and leave the group."""
         self._is_closing = True
         self.delivery_queue.interrupt()  # whoever reads in another thread gets no more
-        deadline = monotonic() + self.close_timeout_s
+        deadline = self._monotonic() + self.close_timeout_s
         try:
             if self.committer is not None:
                 async with asyncio.timeout(self.close_timeout_s):
@@ -127,7 +127,7 @@ class ConsumerCore(ConsumerCommits):
             await self.fetcher.close()
             if self.rebalancer is not None:
                 with suppress(TimeoutError):  # it will be missed
-                    async with asyncio.timeout(max(_LEAVE_S, deadline - monotonic())):
+                    async with asyncio.timeout(max(_LEAVE_S, deadline - self._monotonic())):
                         await self.rebalancer.member.leave()
 
     # -- waiting -------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ class ConsumerCore(ConsumerCommits):
         A rebalance event that the application has to handle first is returned; it calls
         `event_handled` after that. `who` identifies the caller, if several wait at the same time.
         """
-        deadline = None if timeout_ms is None else monotonic() + timeout_ms / 1000
+        deadline = None if timeout_ms is None else self._monotonic() + timeout_ms / 1000
         if await self._begin(deadline) is not None:
             return None
         self.waiting += 1  # before it is looked, so that whoever brings something then knows
@@ -180,7 +180,8 @@ class ConsumerCore(ConsumerCommits):
                 self.delivery_queue.interrupted = False
                 if is_ready():
                     return None
-            if not await _wait_until(deadline, notified):
+            left_s = None if deadline is None else deadline - self._monotonic()
+            if not await _wait(left_s, notified):
                 return None
 
     async def event_handled(self) -> None:
@@ -209,7 +210,7 @@ class ConsumerCore(ConsumerCommits):
             raise error
 
     async def _begin_soon(self) -> None:
-        error = await self._begin(monotonic() + _TOPICS_S)
+        error = await self._begin(self._monotonic() + _TOPICS_S)
         if error is not None:
             raise error
 
@@ -227,7 +228,9 @@ class ConsumerCore(ConsumerCommits):
                 return error
             if self.topics and self.rebalancer is None:
                 everything = AllPartitions(self.cluster, self._new_topics, self.fetcher)
-                places = await retry_until_known(lambda: everything.places(self._start_at))
+                places = await retry_until_known(
+                    self.cluster.environment, lambda: everything.places(self._start_at)
+                )
                 self.start_at(places)
                 self._tasks.start(everything.look_for_more())
             if self.committer is not None:
@@ -253,9 +256,8 @@ class ConsumerCore(ConsumerCommits):
             self.rebalancer.member.rejoin_needed.set()
 
 
-async def _wait_until(deadline: float | None, notified: asyncio.Event) -> bool:
+async def _wait(left_s: float | None, notified: asyncio.Event) -> bool:
     """Wait for a stir; False when the time is over."""
-    left_s = None if deadline is None else deadline - monotonic()
     if left_s is not None and left_s <= 0:
         return False
     try:

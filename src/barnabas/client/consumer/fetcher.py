@@ -17,7 +17,6 @@ Leaves out fetch sessions, and the check by leader epochs whether a log was cut.
 
 import asyncio
 from collections.abc import Callable, Mapping
-from time import monotonic
 
 from barnabas.client.connect.background_tasks import BackgroundTasks
 from barnabas.client.connect.broker_errors import broker_error, check
@@ -67,6 +66,7 @@ class Fetcher:
         self.isolation = isolation
         self.tuning = tuning or FetchTuning()
         self._cluster = cluster
+        self._monotonic = cluster.environment.monotonic
         self._notify = notify
         self._out_of_range = out_of_range
         self.buffer = FetchBuffer(PREFETCH_BYTES)
@@ -281,7 +281,7 @@ class Fetcher:
             state.other_since = None
             return True
         state.progress.topic_uncertain = True
-        now = monotonic()
+        now = self._monotonic()
         if state.other_since is None:
             state.other_since = now
         if now - state.other_since < _SURE_S:
@@ -304,6 +304,6 @@ class Fetcher:
 
     def _mark_unavailable(self, state: FetchState, error: BarnabasError) -> None:
         state.leader = None
-        self._unavailable.add(state, error, monotonic())
+        self._unavailable.add(state, error, self._monotonic())
         self._wake.set()
         self._notify()

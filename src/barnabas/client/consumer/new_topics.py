@@ -6,13 +6,12 @@ to read, and says in the log which they are.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from time import monotonic
 from typing import TypeVar
 
-from barnabas.client.connect.backoff import pauses
 from barnabas.client.connect.broker_errors import broker_error
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.connect.environment import RETRY, Environment
 from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.client.offsets.list_offsets import EARLIEST, LATEST
 from barnabas.client.offsets.offset_spec import offsets_at
@@ -34,12 +33,12 @@ class NewTopics:
 
     async def missing(self, deadline: float | None) -> BrokerError | None:
         """Wait until all topics are there; what is wrong if one is not there in time."""
-        for pause in pauses():
+        for pause in RETRY.pauses(self._cluster.environment.random):
             error = await self._look()
             if error is None:
                 self._missing_since = None
                 return None
-            now = monotonic()
+            now = self._cluster.environment.monotonic()
             self._missing_since = self._missing_since or now
             self._cluster.on_retry(error, now - self._missing_since)
             left_s = pause if deadline is None else deadline - now
@@ -76,14 +75,14 @@ class NewTopics:
         }
 
 
-async def retry_until_known(ask: Callable[[], Awaitable[T]]) -> T:
+async def retry_until_known(environment: Environment, ask: Callable[[], Awaitable[T]]) -> T:
     """What brokers say of topics that exist, when each of them has heard of them."""
-    deadline = monotonic() + _HEARD_WITHIN_S
-    for pause in pauses():
+    deadline = environment.monotonic() + _HEARD_WITHIN_S
+    for pause in RETRY.pauses(environment.random):
         try:
             return await ask()
         except UnknownTopic:
-            if monotonic() + pause > deadline:
+            if environment.monotonic() + pause > deadline:
                 raise
         await asyncio.sleep(pause)
     raise AssertionError("pauses never end")

@@ -12,7 +12,6 @@ Leaves out fetch sessions and the reading from followers.
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from time import monotonic
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -100,7 +99,8 @@ class RangeReader:
         self._left = {each.partition: each for each in ranges if each.start < each.end}
         self._positions = {name: each.start for name, each in self._left.items()}
         self._topic_ids = {name: each.topic_id for name, each in self._left.items()}
-        self._moved_at = monotonic()
+        self._monotonic = cluster.environment.monotonic
+        self._moved_at = self._monotonic()
         self._columns = list(columns)
         self._decoder = ColumnDecoder(self._columns)
         self._bytes = 0
@@ -114,7 +114,7 @@ class RangeReader:
                 self._round, topics={each.topic for each in self._left}
             )
             if fetched:
-                self._moved_at = monotonic()
+                self._moved_at = self._monotonic()
                 return fetched
         return []
 
@@ -198,7 +198,7 @@ class RangeReader:
             limit = data.last_stable_offset
         if silent and limit >= wanted.end:
             self._move(wanted, wanted.end)
-        elif silent and monotonic() - self._moved_at > _PATIENCE_S:
+        elif silent and self._monotonic() - self._moved_at > _PATIENCE_S:
             self._lose(
                 f"partition {wanted.partition} ends at offset {limit} and was to be read up to "
                 f"{wanted.end}: its log was cut, or a transaction in it does not end"
@@ -209,7 +209,7 @@ class RangeReader:
         """The log has no such offset: its beginning was deleted, or it is another log."""
         found = await beginning_and_end(self._cluster, [wanted.partition])
         first, last = found[wanted.partition]
-        if first <= position <= last and monotonic() - self._moved_at <= _TOPIC_PATIENCE_S:
+        if first <= position <= last and self._monotonic() - self._moved_at <= _TOPIC_PATIENCE_S:
             await asyncio.sleep(_LOOK_AGAIN_S)  # a leader that is not up to date yet
             return
         goes_on = first if first > position else wanted.end
@@ -228,7 +228,7 @@ class RangeReader:
         )  # of two brokers one may not have heard of it yet
         found = {name: self._cluster.known_topic(name) for name in topics}
         gone = [each for each in self._left.values() if not _has(found, each)]
-        waited_s = monotonic() - self._moved_at
+        waited_s = self._monotonic() - self._moved_at
         if not gone and waited_s > _PATIENCE_S:
             raise error
         if gone and waited_s > _TOPIC_PATIENCE_S:

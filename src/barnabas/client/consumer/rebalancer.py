@@ -243,7 +243,9 @@ class Rebalancer:
         committed = await fetch_committed(self._cluster, group_id, partitions, stable=True)
         fresh = [each for each in partitions if each not in committed]
         isolation = self._fetcher.isolation
-        found = await retry_until_known(lambda: self._topics.places(fresh, self._start, isolation))
+        found = await retry_until_known(
+            self._cluster.environment, lambda: self._topics.places(fresh, self._start, isolation)
+        )
         unknown = NOTHING_COMMITTED if self._start == LATEST else None
         return {
             **{name: PartitionProgress(offset) for name, offset in committed.items()},

@@ -1,12 +1,11 @@
 """Partitions that cannot be read now: why, since when, and when they are tried again."""
 
 from collections.abc import Mapping, Sequence
-from time import monotonic
 from typing import NamedTuple
 
-from barnabas.client.connect.backoff import pause_before
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.connect.environment import RETRY
 from barnabas.client.consumer.completed_fetch import FetchState
 from barnabas.errors import BarnabasError
 
@@ -24,6 +23,7 @@ class UnavailablePartitions:
 
     def __init__(self, cluster: ClusterClient) -> None:
         self._cluster = cluster
+        self._environment = cluster.environment
         self._unavailable: dict[TopicPartition, _Unavailable] = {}
         self._failing_since: float | None = None
 
@@ -32,7 +32,11 @@ class UnavailablePartitions:
         known = self._unavailable.get(state.partition)
         since = now if known is None else known.since
         attempts = 1 if known is None else known.attempts + 1
-        retry_at = now + pause_before(attempts) if error.retriable else float("inf")
+        retry_at = (
+            now + RETRY.pause(attempts, self._environment.random)
+            if error.retriable
+            else float("inf")
+        )
         self._unavailable[state.partition] = _Unavailable(state, error, since, attempts, retry_at)
         if error.retriable:
             self._cluster.on_retry(error, now - since)
@@ -60,18 +64,22 @@ class UnavailablePartitions:
         return (
             unavailable is not None
             and unavailable.state is state
-            and unavailable.retry_at > monotonic()
+            and unavailable.retry_at > self._environment.monotonic()
         )
 
     def pause_s(self) -> float | None:
         """How long until one is to be tried again."""
         if not self._unavailable:
             return None
-        return max(0.0, min(each.retry_at for each in self._unavailable.values()) - monotonic())
+        return max(
+            0.0,
+            min(each.retry_at for each in self._unavailable.values())
+            - self._environment.monotonic(),
+        )
 
     async def refresh_leaders(self) -> None:
         """Ask anew about those that are to be tried again."""
-        now = monotonic()
+        now = self._environment.monotonic()
         due = [each for each in self._unavailable.values() if each.retry_at <= now]
         if not due:
             return
@@ -90,7 +98,7 @@ class UnavailablePartitions:
         if not active or any(each.partition not in self._unavailable for each in active):
             self._failing_since = None
             return None
-        now = monotonic()
+        now = self._environment.monotonic()
         if self._failing_since is None:
             self._failing_since = min(each.since for each in self._unavailable.values())
         if (now - self._failing_since) * 1000 <= self._cluster.retry_timeout_ms:

@@ -12,7 +12,6 @@ Leaves out cooperative rebalancing.
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from time import monotonic
 
 from barnabas.client.connect.broker_connection import BrokerConnection
 from barnabas.client.connect.broker_errors import check
@@ -235,12 +234,14 @@ class GroupMember:
             member_id=self._member_id,
             group_instance_id=self._group_instance_id,
         )
-        counted_at = monotonic()
+        counted_at = self._cluster.environment.monotonic()
         while self._member_id:
             await asyncio.sleep(self._heartbeat_interval_ms / 1000)
             try:
-                if (monotonic() - counted_at) * 1000 >= self._metadata_max_age_ms:
-                    counted_at = monotonic()
+                if (
+                    self._cluster.environment.monotonic() - counted_at
+                ) * 1000 >= self._metadata_max_age_ms:
+                    counted_at = self._cluster.environment.monotonic()
                     await self._look_for_new_partitions()
                 connection = await self._coordinator()
                 response = await connection.send(request, timeout_ms=self._answer_timeout_ms)

@@ -43,7 +43,9 @@ class Accumulator:
         delivery_timeout_ms: int,
         gate: Callable[[], None],
         on_close: Callable[[TopicPartition], None],
+        monotonic: Callable[[], float] = monotonic,
     ) -> None:
+        self._monotonic = monotonic
         self.linger_s = linger_ms / 1000
         self.delivery_timeout_s = delivery_timeout_ms / 1000
         self.buffer = SendBuffer(buffer_bytes)
@@ -70,7 +72,7 @@ class Accumulator:
         Gives the open batch as well, to add to as long as it takes something.
         """
         with self._lock:
-            queue = self._lane(partition)
+            queue = self._queue(partition)
             while (batch := self._with_room(queue, size, in_turn)) is not None:
                 sent = self._add(queue, batch, row)
                 if sent is not None:
@@ -86,16 +88,16 @@ class Accumulator:
             self._gate()
             if not self.buffer.take(packed.size, packed.size, in_turn=in_turn):
                 return None
-            queue = self._lane(partition)
+            queue = self._queue(partition)
             if queue.open is not None:
                 self._close(queue, queue.open)
-            batch = PendingBatch.of_packed(self, partition, monotonic(), packed)
+            batch = PendingBatch.of_packed(self, partition, self._monotonic(), packed)
             queue.batches.append(batch)
             self._busy[partition] = queue
         self.wake()
         return batch
 
-    def _lane(self, partition: TopicPartition) -> PartitionQueue:
+    def _queue(self, partition: TopicPartition) -> PartitionQueue:
         queue = self._queues.get(partition)
         if queue is None:
             queue = self._queues[partition] = PartitionQueue(partition)
@@ -132,7 +134,7 @@ class Accumulator:
         batch = PendingBatch(
             self,
             queue.partition,
-            monotonic(),
+            self._monotonic(),
             granted=granted,
             max_records=self._batch_records - 1,  # the last one comes here, to close it
         )
@@ -205,7 +207,7 @@ class Accumulator:
         """Sleep until somebody calls `wake`, or a batch becomes ready by time alone."""
         with self._lock:
             due_at = min(map(self._due_at, self._busy.values()), default=None)
-        await self._wakeup.wait(None if due_at is None else max(due_at - monotonic(), 0.001))
+        await self._wakeup.wait(None if due_at is None else max(due_at - self._monotonic(), 0.001))
 
     def _due_at(self, queue: PartitionQueue) -> float:
         """When there is something to do about the first batch by time alone."""

@@ -10,12 +10,11 @@ for a while. A topic that was deleted meanwhile is made anew for what is left, i
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from time import monotonic
 
-from barnabas.client.connect.backoff import BUSY_PAUSE_MS, FIRST_PAUSE_MS, pause_before
 from barnabas.client.connect.broker_errors import broker_error, is_busy
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.connect.environment import BUSY, RETRY
 from barnabas.client.producer.accumulator import Accumulator
 from barnabas.client.producer.partition_queue import PartitionQueue
 from barnabas.client.producer.pending_batch import PendingBatch
@@ -67,6 +66,7 @@ class BatchCompletion:
         self.unreported = UnreportedFailures()
         self._discarding: BarnabasError | None = None
         self._cluster = cluster
+        self._environment = cluster.environment
         self._accumulator = accumulator
         self._routes = routes
         self._auto_create = auto_create
@@ -118,7 +118,7 @@ class BatchCompletion:
                 batch.attempts += 1
                 batch.last_error = error
                 again.append(queue)
-                self._cluster.on_retry(error, monotonic() - batch.created_at)
+                self._cluster.on_retry(error, self._environment.monotonic() - batch.created_at)
             else:
                 self._give_up(queue, error)
                 queue.in_flight = None
@@ -130,7 +130,7 @@ class BatchCompletion:
         if not isinstance(error, UnknownTopic):
             queue.gone_since = None
             return False
-        now = monotonic()
+        now = self._environment.monotonic()
         queue.gone_since = queue.gone_since or now
         return now - queue.gone_since >= _GONE_S
 
@@ -154,8 +154,8 @@ class BatchCompletion:
             if final is not None:
                 self._give_up(queue, final)
                 continue
-            queue.retry_at = monotonic() + pause_before(
-                queue.first.attempts, BUSY_PAUSE_MS if busy else FIRST_PAUSE_MS
+            queue.retry_at = self._environment.monotonic() + (BUSY if busy else RETRY).pause(
+                queue.first.attempts, self._environment.random
             )
         self._accumulator.wake()
 

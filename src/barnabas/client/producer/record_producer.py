@@ -110,6 +110,7 @@ class RecordProducer:
         self._cluster = cluster
         self._auto_create = auto_create
         self._accumulator = Accumulator(
+            monotonic=cluster.environment.monotonic,
             batch_bytes=batch_bytes,
             batch_records=batch_records,
             buffer_bytes=buffer_bytes,

@@ -8,7 +8,6 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Coroutine
 from contextlib import suppress
-from time import monotonic
 
 from barnabas.client.connect.broker_errors import broker_error
 from barnabas.client.connect.cluster_client import ClusterClient
@@ -42,6 +41,7 @@ class Sender:
         transactional_id: str | None,
     ) -> None:
         self._cluster = cluster
+        self._monotonic = cluster.environment.monotonic
         self._accumulator = accumulator
         self._routes = routes
         self._completion = completion
@@ -58,7 +58,7 @@ class Sender:
     def start(self) -> None:
         """Begin to send what the accumulator has."""
         self._accumulator.start()
-        self._refresh_at = monotonic() + _METADATA_MAX_AGE_S
+        self._refresh_at = self._monotonic() + _METADATA_MAX_AGE_S
         self._loop = asyncio.create_task(self._send_forever())
         self._loop.add_done_callback(self._end_task)
 
@@ -75,7 +75,7 @@ class Sender:
 
     async def _send_forever(self) -> None:
         while True:
-            now = monotonic()
+            now = self._monotonic()
             self._completion.expire(now)
             ready = self._accumulator.take_ready(now)
             if ready:

@@ -12,8 +12,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.spark.pipelines.definition.pipeline import Pipeline
 from barnabas.spark.pipelines.errors.failure import reason_of
-from barnabas.spark.pipelines.run.backoff import Backoff
 from barnabas.spark.pipelines.run.progress import Progress, is_of_a_batch, read_batch
+from barnabas.spark.pipelines.run.restart_policy import RestartPolicy
 
 State: TypeAlias = Literal["new", "running", "waiting", "done", "stopped", "failed"]
 
@@ -37,7 +37,7 @@ class SupervisedQuery:
         self.restarts = 0
         self._start = start
         self._query: StreamingQuery | None = None
-        self._backoff = Backoff(max_restarts)
+        self._backoff = RestartPolicy(max_restarts)
         self._last_reported = _NONE
         self._started: float | None = None
         self.next_start: float | None = None
