@@ -83,7 +83,7 @@ class ClusterClient:
         self.on_retry = on_retry or RetryLog(environment.monotonic)
         self._connect_timeout_ms = connect_timeout_ms
         self._image = ClusterImage(None, -1, {}, {})
-        self._connections = ConnectionPool(client_id, connect_timeout_ms)
+        self._connections = ConnectionPool(client_id, connect_timeout_ms, environment.connect)
         self._any = AnyBroker(self._connections, parse_addresses(bootstrap))
         self._coordinators: dict[tuple[CoordinatorType, str], int] = {}
         self._found = False  # whether some broker was where it says it is

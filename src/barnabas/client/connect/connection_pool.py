@@ -9,6 +9,7 @@ import asyncio
 from collections import defaultdict
 
 from barnabas.client.connect.broker_connection import BrokerConnection
+from barnabas.client.connect.environment import Connect
 from barnabas.wire.endpoint import Address
 
 
@@ -23,7 +24,10 @@ GENERAL = Channel()
 class ConnectionPool:
     """Connections by address and channel."""
 
-    def __init__(self, client_id: str, connect_timeout_ms: int) -> None:
+    def __init__(
+        self, client_id: str, connect_timeout_ms: int, connect: Connect = BrokerConnection.open
+    ) -> None:
+        self._connect = connect
         self._client_id = client_id
         self._connect_timeout_ms = connect_timeout_ms
         self._connections: dict[tuple[Address, Channel], BrokerConnection] = {}
@@ -36,7 +40,7 @@ class ConnectionPool:
         async with self._opening[key]:
             connection = self._connections.get(key)
             if connection is None or connection.closed:
-                connection = await BrokerConnection.open(
+                connection = await self._connect(
                     address.host,
                     address.port,
                     client_id=self._client_id,

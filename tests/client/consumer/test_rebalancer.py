@@ -1,0 +1,214 @@
+"""The rebalancer alone: what the application is told, and in which order with joins and commits."""
+
+import asyncio
+from typing import Any
+
+from barnabas.client.connect.background_tasks import BackgroundTasks
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.consumer.commit_mode import CommitMode
+from barnabas.client.consumer.committer import Committer
+from barnabas.client.consumer.delivery_queue import DeliveryQueue
+from barnabas.client.consumer.fetcher import Fetcher
+from barnabas.client.consumer.new_topics import NewTopics
+from barnabas.client.consumer.rebalancer import PartitionChange, Rebalancer
+from barnabas.client.group.committed_offsets import NOBODY, GroupMembership
+from barnabas.client.offsets.list_offsets import EARLIEST
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.fetch import FetchRequest
+from barnabas.wire.messages.offset_commit import OffsetCommitRequest
+from barnabas.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
+)
+from tests.client.consumer.test_committer import Group
+from tests.client.fake_cluster import FakeCluster, FakeLog
+from tests.client.virtual_time import now, run
+
+T0, T1, T2 = (TopicPartition("t", n) for n in range(3))
+REBALANCE_S = 60.0
+
+
+class FakeMember:
+    """A member whose next assignments are given by the test."""
+
+    group_id = "g"
+
+    def __init__(self, *assignments: list[TopicPartition]) -> None:
+        self.membership = NOBODY
+        self.rejoin_needed = asyncio.Event()
+        self.rejoin_needed.set()
+        self.joins: list[float] = []
+        self._assignments = list(assignments)
+
+    async def join(self) -> list[TopicPartition]:
+        self.joins.append(now())
+        await asyncio.sleep(0.1)
+        self.rejoin_needed.clear()
+        self.membership = GroupMembership("member-1", len(self.joins))
+        return self._assignments.pop(0)
+
+    def patience_s(self, share: float) -> float:
+        return share * REBALANCE_S
+
+
+class Consumer:
+    """A rebalancer with a real fetcher, committer and delivery queue."""
+
+    def __init__(self, fake: FakeCluster, cluster: ClusterClient, member: FakeMember) -> None:
+        self.member = member
+        self.committed: dict[int, int] = {0: 4}
+        self.tasks = BackgroundTasks(lambda: None)
+        group = Group(fake, cluster)
+        self.stored = group.stored
+        self.fetcher = Fetcher(cluster, lambda: None)
+        self.queue = DeliveryQueue(self.fetcher, CommitMode.AUTO)
+        self.committer = Committer(
+            cluster, "g", self.fetcher, self.queue, 5_000, group.fenced.append, lambda: None
+        )
+        fake.handlers[OffsetFetchRequest] = self._offsets
+        self.rebalancer = Rebalancer(
+            cluster,
+            member,  # type: ignore[arg-type]
+            self.fetcher,
+            self.queue,
+            self.committer,
+            self.tasks,
+            lambda: None,
+            start=EARLIEST,
+            topics=NewTopics(cluster, ["t"]),
+        )
+
+    def _offsets(self, _node_id: int, request: OffsetFetchRequest) -> OffsetFetchResponse:
+        answers = [
+            OffsetFetchResponsePartition(index, self.committed.get(index, -1))
+            for topic in request.topics or []
+            for index in topic.partition_indexes
+        ]
+        return OffsetFetchResponse(topics=[OffsetFetchResponseTopic("t", answers)])
+
+    async def event(self) -> tuple[PartitionChange, list[TopicPartition]]:
+        """What the application is told next; it has not handled it yet."""
+        while (event := await self.rebalancer.wait_for_messages(self)) is None:
+            assert self.tasks.crash is None, self.tasks.crash
+            await asyncio.sleep(0.01)
+        return event.change, sorted(event.partitions)
+
+    async def handled_event(self) -> tuple[PartitionChange, list[TopicPartition]]:
+        event = await self.event()
+        self.rebalancer.event_handled()
+        return event
+
+    def done(self, partition: TopicPartition, behind: int) -> None:
+        progress = self.fetcher.states[partition].progress
+        progress.deliver(behind, behind)
+        progress.finish(behind)
+
+
+def with_consumer(work: Any, *assignments: list[TopicPartition]) -> None:
+    async def main() -> None:
+        fake = FakeCluster(p0=FakeLog(), p1=FakeLog(2, 2), p2=FakeLog())
+        fake.logs[T0].end = 100
+        async with fake.client() as cluster:
+            consumer = Consumer(fake, cluster, FakeMember(*assignments))
+            await work(fake, consumer)
+            await consumer.tasks.close()
+            await consumer.fetcher.close()
+
+    run(main())
+
+
+ASSIGNED, REVOKED, LOST = PartitionChange
+
+
+def test_reading_starts_at_the_committed_offsets_and_elsewhere_at_the_start() -> None:
+    async def work(_: FakeCluster, consumer: Consumer) -> None:
+        assert await consumer.handled_event() == (ASSIGNED, [T0, T1])
+        positions = {n: each.progress.position for n, each in consumer.fetcher.states.items()}
+        assert positions == {T0: 4, T1: 2}
+        assert not consumer.rebalancer.is_busy
+
+    with_consumer(work, [T0, T1])
+
+
+def test_what_is_done_is_committed_and_told_before_the_group_is_joined_again() -> None:
+    async def work(_: FakeCluster, consumer: Consumer) -> None:
+        await consumer.handled_event()
+        consumer.done(T0, 9)
+        consumer.member.rejoin_needed.set()
+        await asyncio.sleep(0.01)
+        assert consumer.queue.interrupted
+        assert await consumer.event() == (REVOKED, [T0, T1])
+        assert consumer.stored == {0: 9}
+        await asyncio.sleep(5)  # the application's callback takes its time
+        assert len(consumer.member.joins) == 1
+        consumer.rebalancer.event_handled()
+        assert await consumer.handled_event() == (ASSIGNED, [T1, T2])
+        assert list(consumer.fetcher.states) == [T1, T2]
+
+    with_consumer(work, [T0, T1], [T1, T2])
+
+
+def test_a_partition_that_is_kept_goes_on_where_it_stands() -> None:
+    async def work(fake: FakeCluster, consumer: Consumer) -> None:
+        await consumer.handled_event()
+        kept = consumer.fetcher.states[T0].progress
+        kept.deliver(50, 50)  # delivered, and not done
+        consumer.member.rejoin_needed.set()
+        assert await consumer.handled_event() == (REVOKED, [T0])
+        assert await consumer.handled_event() == (ASSIGNED, [T0])
+        assert consumer.fetcher.states[T0].progress is kept
+        assert kept.position == 50
+        assert not kept.revoked
+        assert len(fake.times(OffsetFetchRequest)) == 1
+
+    with_consumer(work, [T0], [T0])
+
+
+def test_a_commit_that_the_rebalance_refuses_does_not_keep_it_from_going_on() -> None:
+    async def work(fake: FakeCluster, consumer: Consumer) -> None:
+        await consumer.handled_event()
+        consumer.done(T0, 9)
+        fake.errors[OffsetCommitRequest].append(ErrorCode.REBALANCE_IN_PROGRESS)
+        consumer.member.rejoin_needed.set()
+        assert await consumer.handled_event() == (REVOKED, [T0])
+        assert consumer.stored == {}
+        assert await consumer.handled_event() == (ASSIGNED, [T0])
+        assert consumer.committer.membership.generation_id == 2
+        await consumer.committer.commit()
+        assert consumer.stored == {0: 9}
+
+    with_consumer(work, [T0], [T0])
+
+
+def test_an_application_that_does_not_come_is_not_waited_for_until_it_is_thrown_out() -> None:
+    async def work(_: FakeCluster, consumer: Consumer) -> None:
+        await consumer.handled_event()
+        began = now()
+        consumer.member.rejoin_needed.set()
+        await asyncio.sleep(REBALANCE_S)
+        first, second = consumer.member.joins
+        assert first < began
+        assert began + 0.5 * REBALANCE_S < second < began + REBALANCE_S
+        assert await consumer.handled_event() == (LOST, [T0])
+        assert await consumer.handled_event() == (ASSIGNED, [T1])
+
+    with_consumer(work, [T0], [T1])
+
+
+def test_a_rewind_reads_again_from_the_committed_offset() -> None:
+    async def work(fake: FakeCluster, consumer: Consumer) -> None:
+        await consumer.handled_event()
+        consumer.fetcher.states[T0].progress.deliver(50, 50)
+        consumer.rebalancer.rewind()
+        assert consumer.queue.interrupted
+        while consumer.rebalancer.is_busy:
+            assert await consumer.rebalancer.wait_for_messages(consumer) is None
+            await asyncio.sleep(0.01)
+        assert consumer.fetcher.states[T0].progress.position == 4
+        assert len(consumer.member.joins) == 1
+        assert fake.times(FetchRequest)
+
+    with_consumer(work, [T0])
