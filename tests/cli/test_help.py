@@ -67,7 +67,7 @@ def test_the_front_page_names_all_commands_and_the_exit_codes() -> None:
     assert done.returncode == 0
     for command in COMMANDS:
         assert f"  {command.split()[0]} " in done.stdout
-    assert "Exit codes: 0 done" in done.stdout
+    assert "Exit codes: 0 success" in done.stdout
     assert "--install-completion" in done.stdout
 
 

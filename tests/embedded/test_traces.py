@@ -112,7 +112,7 @@ def test_a_fork_of_the_test() -> None:
         traces.process.stdin.write("\n")
         traces.process.stdin.flush()
         assert "of another process" in traces.process.stdout.readline()
-        assert "a fork of the one that has started" in traces.process.stdout.readline()
+        assert "a fork of the one that started" in traces.process.stdout.readline()
         assert traces.directory.exists()
         assert _is_alive(traces.pids[2])
         traces.process.kill()  # but not its fork

@@ -46,7 +46,7 @@ def root(
         ),
     ] = False,
 ) -> None:
-    """A Kafka-compatible message broker, and the tools to use it or any other Kafka."""
+    """Run a Kafka-compatible message broker, and work with it or with any Kafka."""
     del version
     ctx.obj = CommonOptions(bootstrap, as_json, verbose)
 

@@ -54,7 +54,7 @@ class Cluster:
         network: bool = False,
     ) -> None:
         if nodes < 1:
-            raise ValueError(f"nodes={nodes}: a cluster has at least one node")
+            raise ValueError(f"nodes={nodes}: a cluster needs at least one node")
         self.nodes: tuple[int, ...] = tuple(range(1, nodes + 1))
         """The ids of all nodes."""
         self._properties = properties_of(settings or {})
@@ -74,7 +74,7 @@ class Cluster:
             return f"<Cluster at {self.bootstrap_servers}, of another process>"
         states = "".join(f", {n}: {node.condition}" for n, node in self._by_id.items())
         cuts = [] if self._network is None else sorted(map(sorted, self._network.cuts))
-        cut = "".join(f", no way between {a or 'clients'} and {b}" for a, b in cuts)
+        cut = "".join(f", no link between {a or 'clients'} and {b}" for a, b in cuts)
         return f"<Cluster at {self.bootstrap_servers}{states}{cut}>"
 
     # -- life ------------------------------------------------------------------------------------
@@ -106,7 +106,9 @@ class Cluster:
     def start(self, timeout_s: float = _START_TIMEOUT_S) -> None:
         """Start all nodes and wait until they form a cluster. `with` does this."""
         if self._nursery is not None:
-            raise ClusterError("this cluster runs already: make another Cluster for a second one")
+            raise ClusterError(
+                "this cluster is already running; create another Cluster for a second one"
+            )
         self._nursery = Nursery.borrow()
         try:
             self._make_nodes(self._nursery)
@@ -212,10 +214,10 @@ class Cluster:
         def complaint() -> str:
             found = self._view.partitions(topic)
             if not found:
-                return f"there is no topic {topic!r}: create_topic({topic!r}) makes one"
+                return f"topic {topic!r} does not exist; create it with create_topic({topic!r})"
             if (topic, partition) not in found:
-                return f"{topic!r} has partitions 0 to {len(found) - 1}, and no {partition}"
-            return f"{topic}-{partition} has no leader that runs: {found[topic, partition]}, {self}"
+                return f"topic {topic!r} has no partition {partition}; it has 0 to {len(found) - 1}"
+            return f"{topic}-{partition} has no running leader: {found[topic, partition]}, {self}"
 
         return wait_for(leader, timeout_s, complaint)
 
@@ -246,7 +248,9 @@ class Cluster:
         many as there are nodes."""
         factor = -1 if replication_factor is None else replication_factor
         if factor > len(self.nodes):
-            raise ValueError(f"replication_factor={factor}: there are {len(self.nodes)} nodes")
+            raise ValueError(
+                f"replication_factor={factor}: the cluster has only {len(self.nodes)} nodes"
+            )
         create_topic(self._view, topic, partitions, factor, configs or {}, timeout_s)
 
     # -- faults ----------------------------------------------------------------------------------
@@ -302,7 +306,7 @@ class Cluster:
         self._nodes(chosen)
         if self._network is None:
             raise ClusterError(
-                "isolate needs a network that can be cut: Cluster(..., network=True), or "
+                "isolate() needs a simulated network; use Cluster(..., network=True) or "
                 "@pytest.mark.barnabas(network=True)"
             )
         self._network.isolate(chosen, from_clients=from_clients)
@@ -316,7 +320,7 @@ class Cluster:
     def fill_disk(self, node: int, *more: int) -> None:
         """Make the disks of nodes full: the kernel refuses to let any file grow. Linux only."""
         if sys.platform != "linux":
-            raise ClusterError("fill_disk needs Linux: elsewhere, skip the test")
+            raise ClusterError("fill_disk() works on Linux only; skip the test elsewhere")
         for each in self._nodes((node, *more)):
             each.is_full = True
             each.limit_disk()
@@ -344,14 +348,14 @@ class Cluster:
         """
         if self.is_hurt:
             raise ClusterError(
-                f"{self} can't heal by itself: undo what was done to it (restart, resume, heal, "
-                "free_disk), or call repair(), which does that"
+                f"{self} still has faults; undo them with restart(), resume(), heal() and "
+                "free_disk(), or with repair()"
             )
         self._wait_until_ready(self.nodes, timeout_s)
         wait_until(
             lambda: self._view.lagging_voters() == [],
             timeout_s,
-            lambda: f"nodes lack metadata: {self._view.lagging_voters()}",
+            lambda: f"nodes lag behind the metadata log: {self._view.lagging_voters()}",
         )
         wait_until(
             lambda: not self._view.out_of_sync(),
@@ -369,8 +373,7 @@ class Cluster:
             for node in self._nodes(nodes):
                 if not node.is_running:
                     raise ClusterError(
-                        f"node {node.node_id} has ended at its start, and says:\n"
-                        f"{node.log_tail(20)}"
+                        f"node {node.node_id} ended while starting; its log:\n{node.log_tail(20)}"
                     )
             seen = self._view.brokers()
             witnesses = self._witnesses()
@@ -382,7 +385,7 @@ class Cluster:
 
         def complaint() -> str:
             logs = "\n".join(f"-- node {n}:\n{self._by_id[n].log_tail(20)}" for n in nodes)
-            return f"not all nodes are ready; the last lines of their logs:\n{logs}\n"
+            return f"not all nodes are ready; their last log lines:\n{logs}\n"
 
         wait_until(ready, timeout_s, complaint)
 
@@ -402,9 +405,11 @@ class Cluster:
 
     def _node(self, node: int) -> Node:
         if self._nursery is None:
-            raise ClusterError("this cluster does not run: use it in a `with`, or start() it")
+            raise ClusterError(
+                "this cluster is not running; use it in a `with` block, or call start()"
+            )
         if node not in self._by_id:
-            raise ValueError(f"there is no node {node}: the nodes are {self.nodes}")
+            raise ValueError(f"there is no node {node}; the nodes are {self.nodes}")
         return self._by_id[node]
 
     def _nodes(self, nodes: Collection[int]) -> list[Node]:

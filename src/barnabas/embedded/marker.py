@@ -54,12 +54,12 @@ def read_markers(closest_first: Sequence[Mapping[str, Any]]) -> Options:
     for options in reversed(closest_first):
         for name in options:
             if name not in _NAMES:
-                raise MarkerError(f"there is no option {name}: there are {', '.join(_NAMES)}")
+                raise MarkerError(f"unknown option {name!r}; use {', '.join(_NAMES)}")
         said |= options
     faults = _faults(said.get("faults", ()))
     nodes = said.get("nodes", 1)
     if not isinstance(nodes, int) or nodes < 1:
-        raise MarkerError(f"nodes={nodes!r}: give a number of nodes, 1 or more")
+        raise MarkerError(f"nodes={nodes!r}: expected a number, 1 or more")
     cluster = ClusterOptions(
         nodes,
         bool(said.get("network", False)) or "isolate" in faults,
@@ -79,11 +79,11 @@ def _faults(faults: Any) -> tuple[str, ...]:
         faults = (faults,)
     for fault in faults:
         if fault not in FAULTS:
-            raise MarkerError(f"there is no fault {fault!r}: there are {', '.join(FAULTS)}")
+            raise MarkerError(f"unknown fault {fault!r}; use {', '.join(FAULTS)}")
     return tuple(faults)
 
 
 def _settings(name: str, settings: Any) -> Settings:
     if not isinstance(settings, Mapping):
-        raise MarkerError(f"{name}={settings!r}: give a dict, such as {{'name': 'value'}}")
+        raise MarkerError(f"{name}={settings!r}: expected a dict, such as {{'name': 'value'}}")
     return tuple(sorted(settings.items()))

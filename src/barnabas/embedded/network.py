@@ -46,7 +46,7 @@ class Network:
     def _expect(self, answer: bytes) -> None:
         if self._answers.readline() != answer:
             raise ClusterError(
-                "the process that forwards the cluster's traffic has ended: close the cluster and "
+                "the process that forwards the cluster's traffic has ended; close the cluster and "
                 "start another one"
             )
 

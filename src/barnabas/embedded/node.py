@@ -82,7 +82,7 @@ class Node:
 
     def wait_until_stopped(self) -> None:
         complaint = (
-            f"node {self.node_id} has not stopped; kill() ends it in any case. Its log ends with\n"
+            f"node {self.node_id} did not stop in time; use kill() to end it anyway. Its log:\n"
             f"{self.log_tail(20)}"
         )
         wait_until(lambda: not self.is_running, _STOP_TIMEOUT_S, lambda: complaint)
@@ -99,7 +99,7 @@ class Node:
 
     def _send(self, number: signal.Signals) -> None:
         if self._pid is None or not self.is_running:
-            raise ClusterError(f"node {self.node_id} is down: restart({self.node_id}) first")
+            raise ClusterError(f"node {self.node_id} is down; call restart({self.node_id}) first")
         self._nursery.signal(self._pid, number)
 
     def ask(self, request: Request[ResponseT], timeout_s: float = 1.0) -> ResponseT:

@@ -130,8 +130,8 @@ class Nursery:
     def _do(self, name: str, **given: Any) -> tuple[dict[str, Any], list[int]]:
         if not self.is_ours:
             raise ClusterError(
-                "this process is a fork of the one that has started the cluster: use the cluster "
-                "here, but ask about it, hurt it and close it there"
+                "this process is a fork of the one that started the cluster; clients may use the "
+                "cluster here, but call the methods of Cluster in the process that started it"
             )
         _ = self.directory  # what it says first
         with self._lock:
@@ -157,9 +157,9 @@ class Nursery:
 
     def _is_gone(self) -> ClusterError:
         return ClusterError(
-            "the process that starts the nodes has ended or hangs; what it printed is in the "
-            f"test's standard error. Try `{sys.executable} -P -c 'import barnabas.broker.server'`, "
-            "which says nothing if Barnabas is installed as it should be"
+            "the process that starts the nodes has ended or hangs; see its output in the test's "
+            f"standard error, and run `{sys.executable} -P -c 'import barnabas.broker.server'`, "
+            "which prints nothing if Barnabas is installed correctly"
         )
 
 

@@ -29,7 +29,9 @@ class Ports:
                 return
             self._try(_choice.choice(_LISTENING_PORTS))
         self.close()
-        raise ClusterError(f"there are no {count} free ports between 10240 and 32767: free some")
+        raise ClusterError(
+            f"fewer than {count} ports between 10240 and 32767 are free; stop some servers"
+        )
 
     def _try(self, port: int) -> None:
         probe = socket.socket()

@@ -156,7 +156,7 @@ def _marks(node: pytest.Item | Any) -> list[pytest.Mark]:
     marks = list(node.iter_markers("barnabas"))
     for mark in marks:
         if mark.args:
-            raise MarkerError(f"write {mark.args[0]!r} with its name, such as nodes=3")
+            raise MarkerError(f"{mark.args[0]!r}: use keyword arguments, such as nodes=3")
     return marks
 
 

@@ -20,7 +20,9 @@ def ask(address: tuple[str, int], request: Request[ResponseT], timeout_s: float 
     whoever asks waiting."""
     with socket.create_connection(address, timeout_s) as connection:
         if connection.getsockname() == connection.getpeername():
-            raise ConnectionRefusedError("nobody listens: the connection is to itself")
+            raise ConnectionRefusedError(
+                "no node listens on this port: the connection is to itself"
+            )
         version = request.MAX_VERSION
         connection.sendall(b"".join(encode_request(request, version, 0, _CLIENT_ID)))
         (size,) = struct.unpack(">i", _receive(connection, 4))
@@ -34,6 +36,6 @@ def _receive(connection: socket.socket, count: int) -> bytes:
     while len(received) < count:
         chunk = connection.recv(count - len(received))
         if not chunk:
-            raise ConnectionResetError("the node has closed the connection")
+            raise ConnectionResetError("the node closed the connection")
         received += chunk
     return bytes(received)

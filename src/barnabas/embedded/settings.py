@@ -23,8 +23,8 @@ def properties_of(settings: Mapping[str, Setting]) -> dict[str, str]:
     given = {name: as_text(value) for name, value in settings.items()}
     for name in sorted(_OURS & given.keys()):
         raise ValueError(
-            f"{name} can't be set: a Cluster chooses it for each node. Leave it out, and ask the "
-            "cluster instead, for instance for its bootstrap_servers"
+            f"{name} cannot be set: Cluster chooses it for each node; leave it out, and use "
+            "attributes of the cluster such as bootstrap_servers"
         )
     return {**FOR_TESTS, **given}
 

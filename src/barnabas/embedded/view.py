@@ -45,7 +45,7 @@ class View:
                 return node.ask(request, timeout_s)
             except OSError as error:
                 refused = error
-        raise ClusterError("no node answers: resume() or restart() those that should") from refused
+        raise ClusterError("no node answers; resume() or restart() at least one") from refused
 
     def _answers(self, request: Request[ResponseT]) -> Iterator[ResponseT]:
         for node in self._nodes():

@@ -72,7 +72,7 @@ def test_who_has_committed_nothing_has_everything_before_it(cli: Cli, new_topic:
         (described,) = cli.json("groups", "describe", group)
         (offset,) = described["offsets"]
         assert (offset["committed_offset"], offset["lag"]) == (None, 10)
-        assert "1 members, lag 10" in cli.ok("groups", "describe", group)
+        assert "1 member, lag 10" in cli.ok("groups", "describe", group)
 
 
 def test_lag_counts_partitions_that_the_group_never_committed(

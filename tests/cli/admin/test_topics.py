@@ -41,7 +41,7 @@ def test_sizes_and_offsets_show_what_was_produced(cli: Cli, new_topic: Callable[
     assert (row["start_offset"], row["end_offset"]) == (0, 2)
     assert row["size_bytes"] > 2 * 7
     text = cli.ok("topics", "describe", topic)
-    assert text.startswith(f"topic {topic}: 1 partitions, configs: default\n")
+    assert text.startswith(f"topic {topic}: 1 partition, configs: default\n")
 
 
 def test_a_topic_that_exists(cli: Cli, new_topic: Callable[..., str]) -> None:

@@ -32,7 +32,7 @@ def test_times_as_people_write_them(text: str, expected: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "yesterday", "10 ago", "m ago", "2023-13-01", "-5"])
 def test_what_is_no_time(text: str) -> None:
-    with pytest.raises(UsageError, match="is no time"):
+    with pytest.raises(UsageError, match="invalid time"):
         parse_time(text, NOW)
 
 

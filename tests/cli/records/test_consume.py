@@ -143,7 +143,7 @@ def test_a_timeout_ends_it_and_missing_records_are_a_failure(cli: Cli, new_topic
     assert cli.ok("consume", topic, "--from-beginning", "--timeout", "0.3") == "1\n"
     done = cli.run("consume", topic, "--from-beginning", "--timeout", "0.3", "-n", "2")
     assert (done.returncode, done.stdout) == (1, b"1\n")
-    assert b"only 1 of 2 records came in time" in done.stderr
+    assert b"only 1 of 2 records arrived in time" in done.stderr
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(cli: Cli, new_topic: NewTopic) -> None:

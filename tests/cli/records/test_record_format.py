@@ -13,7 +13,7 @@ from barnabas.records.record import Record
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"\xff\xfe\x00", "not JSON: it is no UTF-8 text"),
+        (b"\xff\xfe\x00", "not JSON: not UTF-8 text"),
         (b"\x00{", "not JSON: "),
         (b"[" * 100_000, "nested too deeply"),
         (b"{", "not JSON: "),

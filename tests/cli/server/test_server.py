@@ -142,7 +142,7 @@ def test_a_command_says_what_it_waits_for(server: Server) -> None:
     process = cli.start("consume", "t")
     assert process.stderr is not None
     line = process.stderr.readline()
-    assert line.startswith(b"waiting: broker 1 says it is at 127.0.0.1:1")
+    assert line.startswith(b"still waiting: broker 1 says it is at 127.0.0.1:1")
     assert interrupt(process)[::2] == (130, b"")
     cli.end()
 
@@ -266,7 +266,7 @@ def test_a_batch_that_cannot_be_read_is_taken_out(server: Server, tmp_path: Path
     done = cli.ok("log", "repair", str(data), "--partition", "t-0", "--execute", "--json")
     repaired = json.loads(done)
     assert Path(repaired["copied_to"]).read_bytes() == second
-    assert "no data directory" in cli.fails(1, "log", "repair", str(tmp_path))
+    assert "not a data directory" in cli.fails(1, "log", "repair", str(tmp_path))
 
     cli = Cli(server.start("--listen", "127.0.0.1:0", "--data", "data"))
     lines = cli.ok("consume", "t", "--from-beginning", "--no-follow").splitlines()

@@ -34,7 +34,7 @@ def test_a_node_that_is_killed_is_started_again(
     cli.ok("produce", "t", stdin="kept\n")
     first = cluster.nodes()[1]
     first.kill()
-    cluster.wait_for(r"node-1 was killed by SIGKILL; starting it again in 0.5 s")
+    cluster.wait_for(r"node-1 was killed by SIGKILL; restarting it in 0.5 s")
     cluster.wait_for(r"node-1 \| .* is ready on ", times=2)
     assert cluster.nodes()[1].pid != first.pid
     assert cli.ok("consume", "t", "--no-follow") == "kept\n"
@@ -83,7 +83,7 @@ def test_the_second_interrupt_kills(supervised: list[Supervised], tmp_path: Path
     cluster.ready()
     cluster.nodes()[1].suspend()  # it would never stop by itself
     cluster.process.send_signal(signal.SIGINT)
-    cluster.wait_for("stopping one node after the other")
+    cluster.wait_for("stopping the nodes one by one")
     cluster.process.send_signal(signal.SIGINT)
     assert cluster.end() == 130
 

@@ -9,42 +9,46 @@ _INT = ConfigType.INT
 _LONG = ConfigType.LONG
 
 _OWN = (
-    ConfigDef("node.id", _INT, "1", "The number of this node", low=0),
+    ConfigDef("node.id", _INT, "1", "Node id", low=0),
     ConfigDef(
         "listeners",
         _STRING,
         "localhost:9092",
-        "Where to listen, HOST:PORT; port 0 takes a free one, host 0.0.0.0 listens everywhere",
+        "Address to listen on, HOST:PORT; port 0 takes a free port, host 0.0.0.0 all addresses",
     ),
     ConfigDef(
         "advertised.listeners",
         _STRING,
         None,
-        "The HOST:PORT that clients are told to connect to. Default: the listener's own; with "
-        "a wildcard host, the address at which each client has reached the broker",
+        "Address that clients connect to, HOST:PORT. Default: the listener; with a wildcard host, "
+        "the address at which each client has reached the broker",
     ),
-    ConfigDef("log.dirs", _STRING, "barnabas-data", "The directory that holds all data"),
-    ConfigDef("broker.rack", _STRING, None, "The rack this node stands in"),
+    ConfigDef("log.dirs", _STRING, "barnabas-data", "Data directory"),
+    ConfigDef(
+        "broker.rack",
+        _STRING,
+        None,
+        "Rack of this node, for placing replicas and for reading from the closest replica",
+    ),
     ConfigDef(
         "controller.quorum.voters",
         _STRING,
         None,
-        "The nodes that elect the controller and keep the cluster's metadata, ID@HOST:PORT,...; "
-        "the same on every node. Default: this node alone",
+        "Voters: the nodes that elect the controller and store the metadata log, "
+        "ID@HOST:PORT,...; the same on every node. Default: only this node",
     ),
     ConfigDef(
         "cluster.secret.file",
         _STRING,
         None,
-        "The file with the secret that the nodes of a cluster prove themselves with, the same on "
-        "every node. Default: cluster.secret in the data directory, which a node that starts as a "
-        "cluster by itself makes",
+        "File with the secret by which nodes authenticate to each other, the same on every node. "
+        "Default: cluster.secret in the data directory; a single-node cluster creates it",
     ),
     ConfigDef(
         "broker.session.timeout.ms",
         _INT,
         "3000",
-        "A node that the controller has not heard of for so long is fenced: it leads nothing "
+        "Time without a heartbeat after which the controller fences a node: it leads no partition "
         "until it is back",
         low=100,
     ),
@@ -52,43 +56,43 @@ _OWN = (
         "broker.heartbeat.interval.ms",
         _INT,
         "500",
-        "How often a node tells the controller that it is there",
+        "Interval of heartbeats to the controller",
         low=10,
     ),
     ConfigDef(
         "replica.lag.time.max.ms",
         _LONG,
         "10000",
-        "A follower that has not caught up with its leader for so long leaves the in-sync set",
+        "Time after which a follower that has not caught up with its leader leaves the in-sync set",
         low=1,
     ),
     ConfigDef(
         "replica.fetch.max.bytes",
         _INT,
         "1048576",
-        "The most a follower fetches of one partition at a time, but for one batch that is larger",
+        "Maximum bytes of one partition in a follower's fetch; a larger batch is still returned",
         low=1024,
     ),
     ConfigDef(
         "replica.fetch.response.max.bytes",
         _INT,
         "10485760",
-        "The most a follower fetches at a time, all partitions together",
+        "Maximum bytes of a follower's fetch, all partitions together",
         low=1024,
     ),
     ConfigDef(
         "replica.fetch.wait.max.ms",
         _INT,
         "500",
-        "How long a leader may hold a follower's fetch back while there is nothing new",
+        "Maximum time that a leader delays a follower's fetch while there are no new records",
         low=1,
     ),
     ConfigDef(
         "default.replication.factor",
         _INT,
         "-1",
-        "Replicas of a topic that is created without a number; -1: 3, or as many as there are "
-        "brokers",
+        "Replication factor of topics created without one; -1 means 3, or the number of brokers "
+        "if it is smaller",
         low=-1,
         high=32767,
     ),
@@ -96,8 +100,8 @@ _OWN = (
         "offsets.topic.replication.factor",
         _INT,
         "-1",
-        "Replicas of the topic that keeps the groups' offsets; -1: 3, or as many as there are "
-        "brokers when it is created",
+        "Replication factor of __consumer_offsets; -1 means 3, or the number of brokers at its "
+        "creation if it is smaller",
         low=-1,
         high=32767,
     ),
@@ -105,7 +109,7 @@ _OWN = (
         "auto.leader.rebalance.enable",
         _BOOLEAN,
         "true",
-        "Whether leadership goes back to the preferred replicas by itself",
+        "Whether preferred leaders are elected automatically",
     ),
     ConfigDef(
         "leader.imbalance.check.interval.seconds",
@@ -118,8 +122,8 @@ _OWN = (
         "leader.imbalance.per.broker.percentage",
         _INT,
         "10",
-        "Leader imbalance of a node that is tolerated: the percentage of the partitions that it "
-        "should lead and does not. Above it, leadership goes back to the node",
+        "Tolerated leader imbalance of a node: the percentage of its preferred partitions that "
+        "others lead. Above it, the preferred leaders are elected",
         low=0,
         high=100,
     ),
@@ -127,20 +131,20 @@ _OWN = (
         "controlled.shutdown.enable",
         _BOOLEAN,
         "true",
-        "Whether a node that is told to stop hands its leadership over first",
+        "Whether a node hands over its leadership before it stops",
     ),
     ConfigDef(
         "controlled.shutdown.max.wait.ms",
         _INT,
         "5000",
-        "How long it tries to, before it stops all the same",
+        "Maximum time for handing over leadership; then the node stops anyway",
         low=0,
     ),
     ConfigDef(
         "replica.selector.class",
         _STRING,
         "org.apache.kafka.common.replica.RackAwareReplicaSelector",
-        "Whom a consumer is sent to: an in-sync replica in its own rack if there is one, or "
+        "Replica that a consumer fetches from: an in-sync replica in its rack if there is one, or "
         "always the leader",
         choices=(
             "org.apache.kafka.common.replica.RackAwareReplicaSelector",
@@ -151,14 +155,14 @@ _OWN = (
         "auto.create.topics.enable",
         _BOOLEAN,
         "true",
-        "Whether a topic that a client asks for by name comes into being",
+        "Whether a topic is created when a client asks for it by name",
         dynamic=True,
     ),
     ConfigDef(
         "auto.create.topics.max.per.request",
         _INT,
         "100",
-        "Topics that one Metadata request has created; clients ask again for the others",
+        "Maximum number of topics that one Metadata request creates; clients retry for the rest",
         low=1,
         dynamic=True,
     ),
@@ -166,8 +170,8 @@ _OWN = (
         "auto.create.topics.max.per.second",
         _INT,
         "100",
-        "Topics that are created each second, by this node, because clients asked for them; "
-        "clients ask again for the others",
+        "Maximum number of topics that this node creates automatically per second; clients retry "
+        "for the rest",
         low=1,
         dynamic=True,
     ),
@@ -192,7 +196,7 @@ _OWN = (
         "max.broker.partitions",
         _INT,
         "50000",
-        "Replicas that each broker may have; topics that would need more are refused",
+        "Maximum number of replicas on a broker; topics that need more are refused",
         low=1,
         dynamic=True,
     ),
@@ -203,19 +207,24 @@ _OWN = (
         "num.partitions",
         _INT,
         "1",
-        "Partitions of a topic that is created without a number",
+        "Number of partitions of topics created without one",
         low=1,
         dynamic=True,
     ),
     ConfigDef(
-        "socket.request.max.bytes", _INT, "104857600", "The largest request", low=1024, dynamic=True
+        "socket.request.max.bytes",
+        _INT,
+        "104857600",
+        "Maximum size of a request",
+        low=1024,
+        dynamic=True,
     ),
     ConfigDef(
         "queued.max.request.bytes",
         _LONG,
         "536870912",
-        "Memory for requests that are still arriving, all connections together; beyond it, "
-        "connections are closed that have held the most for the longest",
+        "Memory for requests that are being received, all connections together; above it, the "
+        "connections that have held the most memory for the longest time are closed",
         low=1048576,
         dynamic=True,
     ),
@@ -223,9 +232,9 @@ _OWN = (
         "queued.max.response.bytes",
         _LONG,
         "536870912",
-        "Memory for answers that clients have not read yet, all connections together; as it fills, "
-        "fetches get smaller answers, down to one batch; beyond it, connections are closed that "
-        "have held the most for the longest",
+        "Memory for responses that clients have not read yet, all connections together; as it "
+        "fills, fetch responses get smaller, down to one batch; above it, the connections that "
+        "have held the most memory for the longest time are closed",
         low=1048576,
         dynamic=True,
     ),
@@ -233,16 +242,18 @@ _OWN = (
         "fetch.max.bytes",
         _INT,
         "8388608",
-        "The most a single fetch answers, but for one batch that is larger",
+        "Maximum bytes of a fetch response; a larger batch is still returned",
         low=1024,
         dynamic=True,
     ),
-    ConfigDef("max.connections", _INT, "10000", "Connections at one time", low=1, dynamic=True),
+    ConfigDef(
+        "max.connections", _INT, "10000", "Maximum number of connections", low=1, dynamic=True
+    ),
     ConfigDef(
         "max.connections.per.ip",
         _INT,
         "2147483647",
-        "Connections at one time from one address",
+        "Maximum number of connections from one address",
         low=1,
         dynamic=True,
     ),
@@ -250,7 +261,7 @@ _OWN = (
         "connections.max.idle.ms",
         _LONG,
         "600000",
-        "A connection that sends nothing for so long is closed",
+        "Time after which an idle connection is closed",
         low=1000,
         dynamic=True,
     ),
@@ -258,7 +269,7 @@ _OWN = (
         "max.incremental.fetch.session.cache.slots",
         _INT,
         "1000",
-        "Incremental fetch sessions at one time",
+        "Maximum number of incremental fetch sessions",
         low=0,
         dynamic=True,
     ),
@@ -266,7 +277,7 @@ _OWN = (
         "max.decompressed.batch.bytes",
         _INT,
         "33554432",
-        "A compressed batch that unpacks to more than this is refused",
+        "Maximum decompressed size of a batch; larger batches are refused",
         low=1048576,
         high=268435456,  # what compaction is ready to unpack
         dynamic=True,
@@ -275,14 +286,14 @@ _OWN = (
         "log.retention.check.interval.ms",
         _LONG,
         "300000",
-        "How often old segments are looked for",
+        "Interval of checks for segments to delete",
         low=1,
     ),
     ConfigDef(
         "log.cleaner.backoff.ms",
         _LONG,
         "15000",
-        "How often compaction looks for work",
+        "Interval of checks for logs to compact",
         low=1,
         dynamic=True,
     ),
@@ -290,8 +301,8 @@ _OWN = (
         "log.cleaner.dedupe.buffer.size",
         _LONG,
         "134217728",
-        "Memory for the keys of a log that is being compacted, 21 bytes each; a log with more of "
-        "them takes several passes",
+        "Memory for the keys of a log during compaction, 21 bytes per key; a log with more keys "
+        "takes several passes",
         low=1048576,
         dynamic=True,
     ),
@@ -299,7 +310,7 @@ _OWN = (
         "log.cleaner.io.max.bytes.per.second",
         _LONG,
         "67108864",
-        "The most that compaction reads and writes a second, both together; 0: no limit",
+        "Maximum bytes that compaction reads and writes per second, in total; 0 means no limit",
         low=0,
         dynamic=True,
     ),
@@ -307,22 +318,22 @@ _OWN = (
         "log.flush.offset.checkpoint.interval.ms",
         _INT,
         "60000",
-        "How often the state that shortens recovery is written",
+        "Interval of recovery checkpoints, which shorten the next start",
         low=1,
     ),
     ConfigDef(
         "replica.high.watermark.checkpoint.interval.ms",
         _LONG,
         "1000",
-        "How often the high watermarks are written down, with which the next start compares what "
-        "is on the disk",
+        "Interval of high watermark checkpoints, which the next start compares with the logs on "
+        "disk",
         low=1,
     ),
     ConfigDef(
         "log.scrub.bytes.per.second",
         _LONG,
         "1048576",
-        "How fast stored segments are read to find damage before the records are needed; 0: never",
+        "Rate at which stored segments are read to find damage; 0 turns scrubbing off",
         low=0,
         dynamic=True,
     ),
@@ -330,7 +341,7 @@ _OWN = (
         "log.scrub.interval.ms",
         _LONG,
         "604800000",
-        "How long after a segment was looked through that is done again",
+        "Interval at which each segment is scrubbed",
         low=1,
         dynamic=True,
     ),
@@ -338,7 +349,7 @@ _OWN = (
         "log.set.aside.retention.ms",
         _LONG,
         "604800000",
-        "How long the directory set-aside keeps what was cut off or taken out of a log",
+        "Retention of records that were cut off or taken out of a log, in the directory set-aside",
         low=0,
         dynamic=True,
     ),
@@ -346,7 +357,8 @@ _OWN = (
         "log.set.aside.retention.bytes",
         _LONG,
         "10737418240",
-        "Size of the directory set-aside beyond which its oldest entries are removed; -1: no limit",
+        "Maximum size of the directory set-aside; above it, the oldest entries are removed; -1 means "
+        "no limit",
         low=-1,
         dynamic=True,
     ),
@@ -354,7 +366,7 @@ _OWN = (
         "producer.id.expiration.ms",
         _INT,
         "86400000",
-        "How long a silent producer's last batches are remembered",
+        "Time after which the state of an inactive idempotent producer expires",
         low=1,
         dynamic=True,
     ),
@@ -362,36 +374,36 @@ _OWN = (
         "offsets.topic.num.partitions",
         _INT,
         "50",
-        "Partitions of the topic that keeps the groups' offsets, fixed once it exists",
+        "Number of partitions of __consumer_offsets, fixed once it exists",
         low=1,
     ),
     ConfigDef(
         "offsets.topic.segment.bytes",
         _INT,
         "2097152",
-        "Segment size of that topic; small, so that it is compacted often and loads fast",
+        "Segment size of __consumer_offsets; small segments are compacted often and load fast",
         low=1024,
     ),
     ConfigDef(
         "transaction.state.log.num.partitions",
         _INT,
         "50",
-        "Partitions of the topic that keeps the transactions, fixed once it exists",
+        "Number of partitions of __transaction_state, fixed once it exists",
         low=1,
     ),
     ConfigDef(
         "transaction.state.log.segment.bytes",
         _INT,
         "2097152",
-        "Segment size of that topic; small, so that it is compacted often and loads fast",
+        "Segment size of __transaction_state; small segments are compacted often and load fast",
         low=1024,
     ),
     ConfigDef(
         "transaction.state.log.replication.factor",
         _INT,
         "-1",
-        "Replicas of the topic that keeps the transactions; -1: 3, or as many as there are "
-        "brokers when it is created",
+        "Replication factor of __transaction_state; -1 means 3, or the number of brokers at its "
+        "creation if it is smaller",
         low=-1,
         high=32767,
     ),
@@ -399,56 +411,68 @@ _OWN = (
         "transaction.max.timeout.ms",
         _INT,
         "900000",
-        "The longest time that a producer may ask for its transactions; one that takes longer "
-        "than its producer has asked for is aborted",
+        "Maximum transaction timeout that a producer may ask for; a transaction that exceeds its "
+        "timeout is aborted",
         low=1,
     ),
     ConfigDef(
         "transaction.two.phase.commit.enable",
         _BOOLEAN,
         "false",
-        "Whether producers may have transactions without a timeout, whose end somebody else "
-        "decides; one that is left alone holds up readers of committed records until it is fenced",
+        "Whether producers may use two-phase commit: transactions without a timeout, ended by an "
+        "external coordinator; an abandoned one blocks read_committed consumers until it is fenced",
         dynamic=True,
     ),
     ConfigDef(
         "transactional.id.expiration.ms",
         _INT,
         "604800000",
-        "How long a transactional id that nobody uses is remembered",
+        "Time after which an unused transactional id expires",
         low=1,
     ),
     ConfigDef(
         "offsets.retention.minutes",
         _INT,
         "10080",
-        "How long the offsets of an empty group are kept",
+        "Retention of the committed offsets of an empty group",
         low=1,
     ),
     ConfigDef(
         "offsets.commit.timeout.ms",
         _INT,
         "5000",
-        "How long a commit of offsets waits to be replicated before its client is told to retry",
+        "Maximum time that an offset commit waits for replication before the client must retry",
         low=1,
     ),
     ConfigDef(
         "offset.metadata.max.bytes",
         _INT,
         "4096",
-        "The longest text that may go with a committed offset",
+        "Maximum size of the metadata of a committed offset",
         low=0,
     ),
-    ConfigDef("group.min.session.timeout.ms", _INT, "6000", "The shortest session", low=1),
-    ConfigDef("group.max.session.timeout.ms", _INT, "1800000", "The longest session", low=1),
+    ConfigDef(
+        "group.min.session.timeout.ms",
+        _INT,
+        "6000",
+        "Minimum session timeout of group members",
+        low=1,
+    ),
+    ConfigDef(
+        "group.max.session.timeout.ms",
+        _INT,
+        "1800000",
+        "Maximum session timeout of group members",
+        low=1,
+    ),
     ConfigDef(
         "group.initial.rebalance.delay.ms",
         _INT,
         "100",
-        "How long the first members of an empty group wait for others",
+        "Delay of the first rebalance of an empty group, to wait for more members",
         low=0,
     ),
-    ConfigDef("group.max.size", _INT, "2147483647", "Members one group may have", low=1),
+    ConfigDef("group.max.size", _INT, "2147483647", "Maximum number of members of a group", low=1),
     ConfigDef(
         "group.metadata.max.bytes",
         _LONG,

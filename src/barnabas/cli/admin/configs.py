@@ -1,4 +1,4 @@
-"""`barnabas configs`: read and change configurations of topics and brokers."""
+"""`barnabas configs`: show and change settings of topics and brokers."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +12,7 @@ from barnabas.cli.base.pairs import parse_pairs
 if TYPE_CHECKING:
     from barnabas.client.admin.configs import ResourceType
 
-app = typer.Typer(no_args_is_help=True, help="Read and change configs of topics and brokers.")
+app = typer.Typer(no_args_is_help=True, help="Show and change settings of topics and brokers.")
 
 
 class Kind(StrEnum):
@@ -24,7 +24,7 @@ class Kind(StrEnum):
 
 KindArgument = Annotated[Kind, typer.Argument(metavar="topic|broker", show_default=False)]
 NameArgument = Annotated[
-    str, typer.Argument(metavar="NAME", help="The topic, or the broker's id.", show_default=False)
+    str, typer.Argument(metavar="NAME", help="Topic name or broker id.", show_default=False)
 ]
 
 
@@ -43,17 +43,19 @@ async def get(
         str | None,
         typer.Argument(
             metavar="NAME",
-            help="The topic, or the broker's id; all brokers if left out.",
+            help="Topic name or broker id. Default: all brokers.",
             show_default=False,
         ),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Also what is at its default.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Include settings that have their default.")
+    ] = False,
 ) -> None:
-    """Show configs that were set, or all that there are."""
+    """Show the settings that differ from the default, or all of them."""
     from barnabas.client.admin.configs import describe_configs
 
     if kind is Kind.TOPIC and name is None:
-        raise UsageError("which topic? Write: barnabas configs get topic NAME")
+        raise UsageError("missing topic name; use `barnabas configs get topic NAME`")
     async with session.connect() as cluster:
         names = [name] if name is not None else [str(each) for each in sorted(cluster.brokers)]
         described = await describe_configs(cluster, _resource_type(kind), names)
@@ -79,12 +81,14 @@ async def set_(
     session: Session,
     kind: KindArgument,
     name: NameArgument,
-    pairs: Annotated[list[str], typer.Argument(metavar="KEY=VALUE", show_default=False)],
+    pairs: Annotated[
+        list[str], typer.Argument(metavar="NAME=VALUE", help="Settings.", show_default=False)
+    ],
 ) -> None:
-    """Set configs; the others stay as they are."""
+    """Change settings; the others keep their values."""
     from barnabas.client.admin.configs import alter_configs
 
-    settings = parse_pairs(pairs, "config")
+    settings = parse_pairs(pairs, "setting")
     async with session.connect() as cluster:
         await alter_configs(cluster, _resource_type(kind), name, settings=settings)
     _report(session, kind, name, {"set": settings})
@@ -96,9 +100,11 @@ async def unset(
     session: Session,
     kind: KindArgument,
     name: NameArgument,
-    keys: Annotated[list[str], typer.Argument(metavar="KEY", show_default=False)],
+    keys: Annotated[
+        list[str], typer.Argument(metavar="NAME", help="Settings.", show_default=False)
+    ],
 ) -> None:
-    """Put configs back to their defaults."""
+    """Put settings back to their defaults."""
     from barnabas.client.admin.configs import alter_configs
 
     async with session.connect() as cluster:
@@ -110,4 +116,4 @@ def _report(session: Session, kind: Kind, name: str, changes: dict[str, object])
     if session.as_json:
         print_json({kind.value: name, **changes})
     else:
-        say(f"changed configs of {kind.value} {name}")
+        say(f"changed settings of {kind.value} {name}")

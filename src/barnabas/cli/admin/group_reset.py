@@ -48,11 +48,13 @@ async def plan_reset(
             "give exactly one of --to-earliest, --to-latest, --to-offset, --to-time, --shift-by"
         )
     if all_topics == bool(topics):
-        raise UsageError("say which topics: --topic TOPIC, or --all-topics")
+        raise UsageError("give either --topic TOPIC or --all-topics")
     committed = await fetch_committed(cluster, group_id)
     if all_topics:
         if not committed:
-            raise CommandError(f"group {group_id} has committed nothing; name a --topic")
+            raise CommandError(
+                f"group {group_id} has no committed offsets; name a topic with --topic"
+            )
         partitions = sorted(committed)
     else:
         partitions = await named_partitions(cluster, topics, "--topic ")
@@ -65,7 +67,7 @@ async def plan_reset(
 
 
 async def apply_reset(cluster: ClusterClient, group_id: str, plan: Sequence[Move]) -> None:
-    """Commit the planned offsets, if nobody is reading."""
+    """Commit the planned offsets, unless the group has members."""
     try:
         state = (await describe_group(cluster, group_id)).state
     except BrokerError as error:
@@ -74,8 +76,8 @@ async def apply_reset(cluster: ClusterClient, group_id: str, plan: Sequence[Move
         state = "Empty"
     if state != "Empty":
         raise CommandError(
-            f"group {group_id} is {state}: offsets can only be reset while it has no members, "
-            "so stop its consumers first"
+            f"group {group_id} is {state}; stop its consumers first: offsets can only be reset "
+            "while the group has no members"
         )
     await commit_offsets(cluster, group_id, {move.partition: move.new for move in plan})
 
@@ -94,7 +96,9 @@ async def _wanted(
     if target.shift_by is not None:
         missing = [str(each) for each in partitions if each not in committed]
         if missing:
-            raise CommandError(f"--shift-by: nothing is committed for {', '.join(missing)}")
+            raise CommandError(
+                f"--shift-by needs a committed offset; there is none for {', '.join(missing)}"
+            )
         return {each: committed[each] + target.shift_by for each in partitions}
     if target.to_time is not None:
         timestamp = parse_time(target.to_time, int(time() * 1000))

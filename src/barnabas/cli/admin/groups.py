@@ -1,17 +1,17 @@
-"""`barnabas groups`: list, describe, rewind and delete consumer groups."""
+"""`barnabas groups`: list, describe, reset and delete consumer groups."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from barnabas.cli.base.command import CommandError, Session, cluster_command
-from barnabas.cli.base.output import Cell, print_json, print_line, print_table, say
+from barnabas.cli.base.output import Cell, counted, print_json, print_line, print_table, say
 
 if TYPE_CHECKING:
     from barnabas.client.admin.groups import GroupMembers
     from barnabas.client.connect.cluster_client import ClusterClient
 
-app = typer.Typer(no_args_is_help=True, help="List, describe, rewind and delete consumer groups.")
+app = typer.Typer(no_args_is_help=True, help="List, describe, reset and delete consumer groups.")
 
 Groups = Annotated[list[str], typer.Argument(metavar="GROUP", help="Groups.", show_default=False)]
 
@@ -91,7 +91,7 @@ def _print_group(group: dict[str, object]) -> None:
     assert isinstance(members, list)
     lag = sum(row["lag"] or 0 for row in offsets)
     print_line(
-        f"group {group['group']}: {group['state']}, {len(members)} members, lag {lag}"
+        f"group {group['group']}: {group['state']}, {counted(len(members), 'member')}, lag {lag}"
         + (f", assignor {group['assignor']}" if group["assignor"] else "")
     )
     keys = ("topic", "partition", "committed_offset", "end_offset", "lag", "member_id")
@@ -121,38 +121,41 @@ def _print_group(group: dict[str, object]) -> None:
 @cluster_command
 async def reset_offsets(
     session: Session,
-    group: Annotated[str, typer.Argument(metavar="GROUP", show_default=False)],
+    group: Annotated[str, typer.Argument(metavar="GROUP", help="Group.", show_default=False)],
     topic: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="TOPIC[:N,...]", help="A topic, or some of its partitions; may be repeated."
+            metavar="TOPIC[:N,...]", help="Topic, or some of its partitions; may be repeated."
         ),
     ] = None,
     all_topics: Annotated[
-        bool, typer.Option("--all-topics", help="All that the group has committed.")
+        bool,
+        typer.Option("--all-topics", help="Reset every partition that the group has committed."),
     ] = False,
     to_earliest: Annotated[
-        bool, typer.Option("--to-earliest", help="To the oldest records.")
+        bool, typer.Option("--to-earliest", help="Move to the oldest records.")
     ] = False,
     to_latest: Annotated[
-        bool, typer.Option("--to-latest", help="Past the newest records.")
+        bool, typer.Option("--to-latest", help="Move past the newest records.")
     ] = False,
     to_offset: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="To this offset.")
+        int | None, typer.Option(metavar="N", min=0, help="Move to this offset.")
     ] = None,
     to_time: Annotated[
-        str | None, typer.Option(metavar="TIME", help="ISO 8601, epoch ms, or '10m ago'.")
+        str | None,
+        typer.Option(metavar="TIME", help="Move to a time: ISO 8601, epoch ms, or '10m ago'."),
     ] = None,
     shift_by: Annotated[
-        int | None, typer.Option(metavar="N", help="Forward, or back if negative.")
+        int | None,
+        typer.Option(metavar="N", help="Move forward by N records, backward if negative."),
     ] = None,
     execute: Annotated[
-        bool, typer.Option("--execute/--dry-run", help="Do it, or only show what would be done.")
+        bool, typer.Option("--execute/--dry-run", help="Apply the plan, or only show it.")
     ] = False,
 ) -> None:
-    """Move the committed offsets of a group that has no members.
+    """Move the committed offsets of a group without members.
 
-    Shows the plan and changes nothing unless --execute is given. New offsets never leave the log.
+    Shows the plan; --execute applies it. Offsets outside the log are moved to its start or end.
     """
     from barnabas.cli.admin.group_reset import Target, apply_reset, plan_reset
 
@@ -171,7 +174,7 @@ async def reset_offsets(
         return
     print_table(("topic", "partition", "current", "new"), rows)
     if not execute:
-        say("nothing was changed; add --execute to do it")
+        say("nothing was changed; add --execute to apply the plan")
 
 
 @app.command("delete", epilog="Example: barnabas groups delete billing")

@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from barnabas.cli.base.command import CommandError, Session, UsageError, cluster_command
-from barnabas.cli.base.output import Cell, human_size, print_json, print_line, print_table, say
+from barnabas.cli.base.output import (
+    Cell,
+    counted,
+    human_size,
+    print_json,
+    print_line,
+    print_table,
+    say,
+)
 from barnabas.cli.base.pairs import parse_pairs
 
 if TYPE_CHECKING:
@@ -23,7 +31,7 @@ _MAX_PARTITIONS = (1 << 31) - 1  # what the protocol can say
 _MAX_REPLICATION_FACTOR = (1 << 15) - 1
 _PATIENCE_MS = 5_000
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The topic.", show_default=False)]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Topic.", show_default=False)]
 Names = Annotated[list[str], typer.Argument(metavar="NAME", help="Topics.", show_default=False)]
 
 
@@ -43,7 +51,7 @@ async def create(
             metavar="N",
             min=1,
             max=_MAX_PARTITIONS,
-            help="Default: the broker's.",
+            help="Number of partitions. Default: the broker's num.partitions.",
         ),
     ] = None,
     replication_factor: Annotated[
@@ -54,15 +62,17 @@ async def create(
             metavar="N",
             min=1,
             max=_MAX_REPLICATION_FACTOR,
-            help="Default: the broker's.",
+            help="Replicas of each partition. Default: the broker's default.replication.factor.",
         ),
     ] = None,
     config: Annotated[
         list[str] | None,
-        typer.Option("--config", "-c", metavar="NAME=VALUE", help="May be repeated."),
+        typer.Option(
+            "--config", "-c", metavar="NAME=VALUE", help="Topic setting; may be repeated."
+        ),
     ] = None,
     if_not_exists: Annotated[
-        bool, typer.Option("--if-not-exists", help="An existing topic is no error.")
+        bool, typer.Option("--if-not-exists", help="Succeed if the topic exists.")
     ] = False,
 ) -> None:
     """Create a topic."""
@@ -87,7 +97,7 @@ async def create(
     if session.as_json:
         print_json({"topic": name, "created": created is not None})
     else:
-        say(f"created topic {name}" if created else f"topic {name} exists already")
+        say(f"created topic {name}" if created else f"topic {name} already exists")
     if created is not None:
         _warn_of_too_few_replicas(created)
 
@@ -96,9 +106,8 @@ def _warn_of_too_few_replicas(created: "CreatedTopic") -> None:
     needed = int(created.configs.get("min.insync.replicas") or 0)
     if 0 < created.replication_factor < needed:
         say(
-            f"warning: acks=all writes will be refused: min.insync.replicas={needed}, and there "
-            f"{'are' if created.replication_factor > 1 else 'is'} {created.replication_factor} "
-            f"replica{'s' * (created.replication_factor > 1)}"
+            "warning: brokers will refuse writes with acks=all: min.insync.replicas is "
+            f"{needed}, the topic has {counted(created.replication_factor, 'replica')}"
         )
 
 
@@ -106,9 +115,7 @@ def _warn_of_too_few_replicas(created: "CreatedTopic") -> None:
 @cluster_command
 async def list_(
     session: Session,
-    internal: Annotated[
-        bool, typer.Option("--internal", help="Also topics that brokers keep for themselves.")
-    ] = False,
+    internal: Annotated[bool, typer.Option("--internal", help="Include internal topics.")] = False,
 ) -> None:
     """List topics."""
     async with session.connect() as cluster:
@@ -138,12 +145,13 @@ async def describe(
     session: Session,
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Topics. Default: all but internal ones."),
+        typer.Argument(metavar="NAME", help="Topics. Default: all except internal ones."),
     ] = None,
     under_replicated: Annotated[
         bool,
         typer.Option(
-            "--under-replicated", help="Only partitions that lack replicas, of internal topics too."
+            "--under-replicated",
+            help="Show only under-replicated partitions, also of internal topics.",
         ),
     ] = False,
 ) -> None:
@@ -221,7 +229,7 @@ async def _describe(
 async def _offsets(
     cluster: "ClusterClient", partitions: "list[TopicPartition]"
 ) -> "dict[TopicPartition, tuple[int, int]]":
-    """Where logs begin and end; those of a leader that is away are left out."""
+    """Start and end offsets; partitions with an unreachable leader are left out."""
     from barnabas.client.offsets.list_offsets import beginning_and_end
     from barnabas.errors import BarnabasError
 
@@ -242,7 +250,8 @@ def _print_topic(topic: dict[str, object]) -> None:
     assert isinstance(configs, dict)
     settings = ", ".join(f"{name}={value}" for name, value in configs.items())
     print_line(
-        f"topic {topic['topic']}: {len(partitions)} partitions, configs: {settings or 'default'}"
+        f"topic {topic['topic']}: {counted(len(partitions), 'partition')}, "
+        f"configs: {settings or 'default'}"
     )
     columns = ["partition", "leader", "replicas", "isr", "start", "end", "size"]
     rows: list[list[Cell]] = [
@@ -314,16 +323,22 @@ async def alter(
             metavar="N",
             min=1,
             max=_MAX_PARTITIONS,
-            help="Grow to so many partitions.",
+            help="New number of partitions, more than now.",
         ),
     ] = None,
     config: Annotated[
         list[str] | None,
-        typer.Option("--config", "-c", metavar="NAME=VALUE", help="May be repeated."),
+        typer.Option(
+            "--config", "-c", metavar="NAME=VALUE", help="Topic setting; may be repeated."
+        ),
     ] = None,
     delete_config: Annotated[
         list[str] | None,
-        typer.Option("--delete-config", metavar="NAME", help="Back to the default."),
+        typer.Option(
+            "--delete-config",
+            metavar="NAME",
+            help="Setting to put back to its default; may be repeated.",
+        ),
     ] = None,
 ) -> None:
     """Add partitions to a topic, or change its configs."""

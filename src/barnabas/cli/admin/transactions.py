@@ -1,4 +1,4 @@
-"""`barnabas transactions`: look at transactions and producers, and end those that nobody ends."""
+"""`barnabas transactions`: show transactions and producers, abort hanging ones."""
 
 from time import time
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Look at transactions and producers, and end those that nobody ends.",
+    help="Show transactions and producers, abort hanging ones.",
 )
 
 Ids = Annotated[
@@ -38,15 +38,17 @@ async def list_(
     session: Session,
     state: Annotated[
         list[str] | None,
-        typer.Option(metavar="STATE", help="Only in this state, such as Ongoing; may be repeated."),
+        typer.Option(
+            metavar="STATE", help="Show only this state, such as Ongoing; may be repeated."
+        ),
     ] = None,
     producer_id: Annotated[
         list[int] | None,
-        typer.Option(metavar="N", help="Only of this producer id; may be repeated."),
+        typer.Option(metavar="N", help="Show only this producer id; may be repeated."),
     ] = None,
     older_than: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Only open for longer than this, such as '1h 30m'."),
+        typer.Option(metavar="TIME", help="Show only those open for longer, such as '1h 30m'."),
     ] = None,
 ) -> None:
     """List transactional ids and their states."""
@@ -109,9 +111,9 @@ def _print_transaction(transaction: "TransactionDescription", now_ms: int) -> No
 @app.command("producers", epilog="Example: barnabas transactions producers orders:0")
 @cluster_command
 async def producers(session: Session, partitions: Partitions) -> None:
-    """Show the producers that partitions remember.
+    """Show the active producers of partitions.
 
-    BEGUN_AT is the first offset of a transaction that is open in the partition.
+    BEGUN_AT is the first offset of the open transaction.
     """
     from barnabas.cli.base.partition_names import named_partitions
     from barnabas.client.admin.active_producers import describe_producers
@@ -156,20 +158,20 @@ async def find_hanging(
     session: Session,
     partitions: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TOPIC[:N,...]", help="Where to look. Default: everywhere."),
+        typer.Argument(metavar="TOPIC[:N,...]", help="Partitions to search. Default: all."),
     ] = None,
     older_than: Annotated[
         str,
         typer.Option(
             metavar="TIME",
-            help="Only what was not written to for as long as a transaction may take.",
+            help="Minimum idle time; at least transaction.max.timeout.ms.",
         ),
     ] = _LONGEST_BY_DEFAULT,
 ) -> None:
-    """Find transactions that nobody will end.
+    """Find hanging transactions.
 
-    They are open in a partition, and their coordinator does not know of it any more. Readers of
-    committed records wait in front of them for ever.
+    They are open in a partition, but their coordinator has no record of them, so it will never end
+    them. Consumers with read_committed wait for them forever.
     """
     from barnabas.cli.base.partition_names import named_partitions
     from barnabas.client.admin.active_producers import find_hanging, led_partitions
@@ -185,7 +187,7 @@ async def find_hanging(
     if hanging and not session.as_json:
         each = hanging[0]
         say(
-            f"end one with `barnabas transactions abort {each.partition.topic}:"
+            f"abort one with `barnabas transactions abort {each.partition.topic}:"
             f"{each.partition.partition} --start-offset {each.transaction_start_offset}`"
         )
 
@@ -194,19 +196,23 @@ async def find_hanging(
 @cluster_command
 async def abort(
     session: Session,
-    partition: Annotated[str, typer.Argument(metavar="TOPIC:N", show_default=False)],
+    partition: Annotated[
+        str, typer.Argument(metavar="TOPIC:N", help="Partition.", show_default=False)
+    ],
     start_offset: Annotated[
         int,
-        typer.Option(metavar="N", min=0, help="Where it begins, as find-hanging says."),
+        typer.Option(
+            metavar="N", min=0, help="First offset of the transaction, as find-hanging prints it."
+        ),
     ],
     force: Annotated[
         bool,
-        typer.Option("--force", help="Leave it to the broker to check that it hangs."),
+        typer.Option("--force", help="Skip the check that it hangs."),
     ] = False,
 ) -> None:
-    """Roll back a hanging transaction.
+    """Abort a hanging transaction in one partition.
 
-    It is rolled back in one partition, so that readers of committed records can go on there.
+    Consumers with read_committed can then continue there.
     """
     from barnabas.cli.base.partition_names import named_partitions
     from barnabas.client.admin.active_producers import abort_transaction
@@ -214,7 +220,7 @@ async def abort(
     async with session.connect() as cluster:
         named = await named_partitions(cluster, [partition])
         if len(named) != 1:
-            raise UsageError(f"{partition}: name one partition, such as {named[0].topic}:0")
+            raise UsageError(f"{partition}: give one partition, such as {named[0].topic}:0")
         producer = await _open_at(cluster, named[0], start_offset)
         if not force:
             await _check_hanging(cluster, producer)
@@ -222,7 +228,7 @@ async def abort(
     if session.as_json:
         print_json({"topic": named[0].topic, "partition": named[0].partition, "aborted": True})
     else:
-        say(f"rolled back the transaction of producer {producer.producer_id} in {named[0]}")
+        say(f"aborted the transaction of producer {producer.producer_id} in {named[0]}")
 
 
 async def _open_at(
@@ -234,7 +240,7 @@ async def _open_at(
         if each.transaction_start_offset == start_offset:
             return each
     raise CommandError(
-        f"partition {partition}: no open transaction begins at offset {start_offset}; "
+        f"partition {partition}: no open transaction starts at offset {start_offset}; "
         "see `barnabas transactions producers`"
     )
 
@@ -247,10 +253,10 @@ async def _check_hanging(cluster: "ClusterClient", producer: "ActiveProducer") -
     if producer in await find_hanging(cluster, [producer.partition], idle_since_ms=now_ms):
         return
     owners = await list_transactions(cluster, producer_ids=[producer.producer_id])
-    fix = f"; end it with `barnabas transactions fence {owners[0].transactional_id}`"
+    fix = f". To end it now, run `barnabas transactions fence {owners[0].transactional_id}`"
     raise CommandError(
         f"partition {producer.partition}: the transaction at offset "
-        f"{producer.transaction_start_offset} does not hang, its coordinator will end it"
+        f"{producer.transaction_start_offset} does not hang; its coordinator will end it"
         + (fix if owners else "")
     )
 
@@ -258,9 +264,9 @@ async def _check_hanging(cluster: "ClusterClient", producer: "ActiveProducer") -
 @app.command("fence", epilog="Example: barnabas transactions fence billing-1")
 @cluster_command
 async def fence(session: Session, ids: Ids) -> None:
-    """Shut out producers, roll back what they do.
+    """Fence producers, and abort their open transactions.
 
-    A producer that is still at work with one of these ids gets an error and can't go on.
+    A running producer with one of these ids gets an error and cannot continue.
     """
     from barnabas.client.admin.transactions import fence_producer
 

@@ -33,14 +33,14 @@ Bootstrap = Annotated[
         "--bootstrap",
         "-b",
         metavar="HOST:PORT",
-        help=f"A broker to start from; several with commas. Default: ${BOOTSTRAP_VARIABLE} "
+        help=f"Bootstrap brokers, separated by commas. Default: ${BOOTSTRAP_VARIABLE} "
         f"or {DEFAULT_BOOTSTRAP}.",
         show_default=False,
     ),
 ]
-JSON_HELP = "Print JSON, for scripts."
+JSON_HELP = "Print JSON for scripts."
 AsJson = Annotated[bool, typer.Option("--json", help=JSON_HELP)]
-Verbose = Annotated[bool, typer.Option("--verbose", help="Show tracebacks of errors.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Print the traceback of an error.")]
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class WaitingNotice:
     def __call__(self, reason: Exception, waited_s: float) -> None:
         if waited_s >= _SILENCE_S and not self._said:
             self._said = True
-            say(f"waiting: {reason}")
+            say(f"still waiting: {reason}")
 
 
 class CommandError(Exception):

@@ -1,4 +1,4 @@
-"""What the exit code of a command says."""
+"""The exit codes of commands."""
 
 OK = 0
 FAILURE = 1
@@ -8,6 +8,6 @@ INTERRUPTED = 130
 TERMINATED = 143
 
 EXPLANATION = (
-    "Exit codes: 0 done; 1 failed, also in part; 2 wrong usage or settings; "
-    "3 no broker can be reached; 130 interrupted (Ctrl-C); 143 terminated."
+    "Exit codes: 0 success; 1 failure, also partial; 2 invalid usage or settings; "
+    "3 no broker is reachable; 130 interrupted (Ctrl-C); 143 terminated."
 )

@@ -1,4 +1,4 @@
-"""Pairs like NAME=VALUE on the command line."""
+"""NAME=VALUE arguments on the command line."""
 
 from collections.abc import Iterable
 
@@ -11,6 +11,6 @@ def parse_pairs(texts: Iterable[str], option: str) -> dict[str, str]:
     for text in texts:
         name, separator, value = text.partition("=")
         if not separator or not name.strip():
-            raise UsageError(f"{option} {text!r}: write NAME=VALUE")
+            raise UsageError(f"{option} {text!r}: expected NAME=VALUE")
         pairs[name.strip()] = value.strip()
     return pairs

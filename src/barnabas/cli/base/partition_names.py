@@ -21,7 +21,7 @@ async def named_partitions(
         for number in numbers.split(","):
             if not number.isdecimal() or int(number) >= count:
                 raise UsageError(
-                    f"{option}{text}: {number!r} is none of the partitions 0 to {count - 1}"
+                    f"{option}{text}: there is no partition {number!r}; {name} has 0 to {count - 1}"
                 )
             partitions.append(TopicPartition(name, int(number)))
     return partitions

@@ -1,4 +1,4 @@
-"""Moments as people write them."""
+"""Points in time and durations, as people write them."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -23,10 +23,10 @@ def parse_time(text: str, now_ms: int) -> int:
         timestamp_ms = _parse(text.strip(), now_ms)
     except (ValueError, OverflowError):
         raise UsageError(
-            f"{text!r} is no time: write 2026-01-31T12:00, milliseconds since 1970, or '10m ago'"
+            f"invalid time {text!r}; use 2026-01-31T12:00, milliseconds since 1970, or '10m ago'"
         ) from None
     if timestamp_ms > _LATEST_MS:
-        raise UsageError(f"{text!r} is no time: milliseconds since 1970 go up to {_LATEST_MS}")
+        raise UsageError(f"invalid time {text!r}; milliseconds since 1970 end at {_LATEST_MS}")
     return max(0, timestamp_ms)
 
 
@@ -34,7 +34,7 @@ def parse_duration(text: str) -> int:
     """Milliseconds of "15m", "1h 30m" or "500 ms"."""
     found = _AGO.fullmatch(text.strip())
     if found is None or text.strip().endswith("ago"):
-        raise UsageError(f"{text!r} is no length of time: write 15m, '1h 30m' or 500ms")
+        raise UsageError(f"invalid duration {text!r}; use 15m, '1h 30m' or 500ms")
     return _sum_ms(found[1])
 
 

@@ -1,4 +1,4 @@
-"""`barnabas cluster`: look at a cluster, let nodes join and leave, move replicas and leaders."""
+"""`barnabas cluster`: show a cluster, add and remove nodes, move replicas and leaders."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -6,7 +6,7 @@ import typer
 
 from barnabas.cli.base import exit_codes
 from barnabas.cli.base.command import CommandError, Session, UsageError, cluster_command
-from barnabas.cli.base.output import print_json, say
+from barnabas.cli.base.output import counted, print_json, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,19 +16,17 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Look at a cluster, let nodes join and leave, move replicas and leaders.",
+    help="Show a cluster, add and remove nodes, move replicas and leaders.",
 )
 
-NodeId = Annotated[
-    int, typer.Argument(metavar="ID", help="The node's number.", show_default=False, min=0)
-]
+NodeId = Annotated[int, typer.Argument(metavar="ID", help="Node id.", show_default=False, min=0)]
 Partitions = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="TOPIC[:N,...]", help="Topics, or some of their partitions.", show_default=False
     ),
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation.")]
 
 _INTERVAL_S = 2.0
 
@@ -37,14 +35,15 @@ _INTERVAL_S = 2.0
 @cluster_command
 async def status(
     session: Session,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Look again and again.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Refresh until Ctrl-C.")] = False,
     interval: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0.1, help="How often, with --watch.")
+        float, typer.Option(metavar="SECONDS", min=0.1, help="Refresh interval of --watch.")
     ] = _INTERVAL_S,
 ) -> int:
-    """Show nodes, quorum and partitions that lack something.
+    """Show nodes, quorum, and partitions with problems.
 
-    The exit code is 0 if all is well, 1 if a node is away or a partition lacks replicas.
+    The exit code is 0 if the cluster is healthy, 1 if a node is down or a partition is
+    under-replicated.
     """
     from barnabas.cli.cluster.status import collect
     from barnabas.cli.cluster.status_output import connect_briefly, print_status, watch_status
@@ -63,16 +62,16 @@ async def add_node(
     session: Session,
     node_id: NodeId,
     vote: Annotated[
-        bool, typer.Option("--vote/--no-vote", help="Whether it votes for the controller.")
+        bool, typer.Option("--vote/--no-vote", help="Make the node a voter of the quorum.")
     ] = True,
     rebalance: Annotated[
-        bool, typer.Option("--rebalance", help="Move its share of all replicas to it.")
+        bool, typer.Option("--rebalance", help="Move a fair share of all replicas to the node.")
     ] = False,
 ) -> None:
-    """Let a running node vote, and give it replicas.
+    """Make a running node a voter, and move replicas to it.
 
-    Start it first, with the voters that there are: barnabas server --id ID --voters ...
-    It serves clients from then on; new topics use it at once.
+    Start the node first, with the current voters: barnabas server --id ID --voters ...
+    New topics use it immediately.
     """
     from barnabas.cli.cluster.membership import add_node, spread_replicas
 
@@ -85,7 +84,7 @@ async def add_node(
     if said is not None:
         say(said)
     if moved is not None:
-        say(f"moved {moved} partitions" if moved else "replicas are spread evenly already")
+        say(f"moved {counted(moved, 'partition')}" if moved else "replicas are already balanced")
 
 
 @app.command("remove-node", epilog="Example: barnabas cluster remove-node 4")
@@ -97,16 +96,16 @@ async def remove_node(
         bool,
         typer.Option(
             "--fewer-replicas",
-            help="Where there is no other node left for a replica, do without it.",
+            help="Drop replicas that no other node has room for.",
         ),
     ] = False,
     wait: Annotated[
-        bool, typer.Option("--wait/--no-wait", help="Whether to wait until the node is stopped.")
+        bool, typer.Option("--wait/--no-wait", help="Wait until the node is stopped.")
     ] = True,
 ) -> None:
-    """Take a node out for good: its replicas, its vote, and its registration.
+    """Remove a node: its replicas, its vote and its registration.
 
-    Replicas are moved while it still serves. Then it has to be stopped, unless it is gone already.
+    The replicas move while the node still serves clients. Then stop it.
     """
     from barnabas.cli.cluster.membership import remove_node
 
@@ -115,9 +114,9 @@ async def remove_node(
     if session.as_json:
         print_json({"node": node_id, "moved_partitions": moved, "unregistered": gone})
     elif gone:
-        say(f"node {node_id} is out of the cluster; its data can be deleted")
+        say(f"removed node {node_id} from the cluster; its data can be deleted")
     else:
-        say(f"stop node {node_id}, then run `barnabas cluster remove-node {node_id}` once more")
+        say(f"stop node {node_id}, then run `barnabas cluster remove-node {node_id}` again")
 
 
 @app.command("drain", epilog="Example: barnabas cluster drain 2")
@@ -126,13 +125,13 @@ async def drain(
     session: Session,
     node_id: NodeId,
     replicas: Annotated[
-        bool, typer.Option("--replicas", help="Move its replicas away too, not only leadership.")
+        bool, typer.Option("--replicas", help="Move its replicas too, not only leadership.")
     ] = False,
 ) -> None:
-    """Let a node lead nothing any more, and keep nothing if wanted. It stays in the cluster.
+    """Move leadership off a node, and its replicas with --replicas. It stays in the cluster.
 
-    A node that is stopped does so by itself; this is for one that shall go on running. To undo
-    it, run: barnabas cluster add-node ID --rebalance
+    This is for a node that keeps running; a node that stops does it by itself. To undo it, run:
+    barnabas cluster add-node ID --rebalance
     """
     from barnabas.cli.cluster.membership import drain
 
@@ -148,17 +147,18 @@ async def drain(
             }
         )
     elif drained.was_down and not drained.leading:
-        kept = f"; {drained.moved} partitions moved" if replicas else ""
+        kept = f"; moved {counted(drained.moved, 'partition')}" if replicas else ""
         say(f"node {node_id} is down and leads nothing{kept}")
     else:
-        say(f"node {node_id}: {drained.moved} partitions moved")
+        say(f"node {node_id}: moved {counted(drained.moved, 'partition')}")
     if drained.leading:
         raise CommandError(
             f"node {node_id} still leads {_some(drained.leading)}: no other in-sync replica is up"
         )
     if drained.stuck:
         raise CommandError(
-            f"{len(drained.stuck)} partitions have no other node to go to: {_some(drained.stuck)}"
+            f"no other node can take {counted(len(drained.stuck), 'partition')}: "
+            f"{_some(drained.stuck)}; add a node"
         )
 
 
@@ -176,19 +176,18 @@ async def move(
         typer.Option(
             "--to",
             metavar="ID,...",
-            help="The nodes to move to, the preferred leader first. For several partitions the "
-            "preferred leader changes from one to the next.",
+            help="Nodes to move to, preferred leader first; rotated over several partitions.",
         ),
     ] = None,
     cancel: Annotated[
         bool,
-        typer.Option("--cancel", help="Call moves off that are under way; all of them by default."),
+        typer.Option("--cancel", help="Cancel ongoing moves, by default all."),
     ] = False,
     wait: Annotated[
-        bool, typer.Option("--wait/--no-wait", help="Whether to wait until it is done.")
+        bool, typer.Option("--wait/--no-wait", help="Wait until the move is complete.")
     ] = True,
 ) -> None:
-    """Move replicas of partitions to other nodes, or change how many there are."""
+    """Move replicas of partitions to other nodes, or change the number of replicas."""
     from barnabas.cli.cluster.move import cancel_moves, move_to
 
     if cancel == (to is not None):
@@ -202,9 +201,9 @@ async def move(
         print_json({"partitions": count, "cancelled": cancel, "done": cancel or wait})
         return
     if cancel:
-        say(f"called {count} moves off")
+        say(f"cancelled {counted(count, 'move')}")
     else:
-        say(f"{'moved' if wait else 'began to move'} {count} partitions")
+        say(f"{'moved' if wait else 'started to move'} {counted(count, 'partition')}")
 
 
 @app.command("elect", epilog="Example: barnabas cluster elect orders:0")
@@ -216,27 +215,27 @@ async def elect(
         bool,
         typer.Option(
             "--unclean",
-            help="Let the replica lead that has most where none in sync is left. Acknowledged "
-            "records that it lacks are LOST.",
+            help="Elect the replica with the most records if none is in sync; acknowledged records "
+            "it lacks are LOST.",
         ),
     ] = False,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="With --unclean: only show what each replica has."),
+        typer.Option("--dry-run", help="With --unclean, only show what each replica has."),
     ] = False,
     yes: Yes = False,
 ) -> None:
-    """Let the preferred replicas lead, of all partitions by default.
+    """Elect the preferred leaders, by default of all partitions.
 
-    With --unclean, shows what each replica of a partition without a leader has, and lets the one
-    with most lead. What the others have beyond that is kept in a directory beside their logs.
+    With --unclean, shows what each replica of a partition without a leader has, and elects the one
+    with the most records. Records that only the others have are kept in their set-aside directory.
     """
     from barnabas.cli.base.partition_names import named_partitions
     from barnabas.cli.cluster.unclean_election import as_json, print_prospects, prospects
     from barnabas.client.admin.reassignments import elect_leaders
 
     if dry_run and not unclean:
-        raise UsageError("--dry-run goes with --unclean")
+        raise UsageError("--dry-run needs --unclean")
     async with session.connect() as cluster:
         partitions = None if not names else await named_partitions(cluster, names)
         if unclean:
@@ -254,7 +253,7 @@ async def elect(
 
 def _is_confirmed() -> bool:
     return typer.confirm(
-        "Acknowledged records that only the missing replicas have will be lost. Go on?",
+        "Acknowledged records that only missing replicas have will be lost. Continue?",
         abort=True,
         err=True,
     )
@@ -263,7 +262,7 @@ def _is_confirmed() -> bool:
 @app.command("rebalance-leaders", epilog="Example: barnabas cluster rebalance-leaders")
 @cluster_command
 async def rebalance_leaders(session: Session) -> None:
-    """Let every preferred replica lead that is in sync, so that all nodes lead their share."""
+    """Elect all preferred leaders that are in sync, so that leadership is balanced."""
     from barnabas.client.admin.reassignments import elect_leaders
 
     async with session.connect() as cluster:
@@ -287,9 +286,9 @@ def _report_elections(session: Session, results: "Results") -> None:
             ]
         )
     elif results:
-        say(f"elected leaders of {elected} partitions")
+        say(f"elected leaders of {counted(elected, 'partition')}")
     else:
-        say("no election is needed")
+        say("no election needed")
     if errors:
         more = f"; and {len(errors) - 5} more" if len(errors) > 5 else ""
         raise CommandError("; ".join(str(error) for error in errors[:5]) + more)

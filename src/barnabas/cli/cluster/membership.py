@@ -6,7 +6,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from barnabas.cli.base.command import CommandError
-from barnabas.cli.base.output import say
+from barnabas.cli.base.output import counted, say
 from barnabas.cli.cluster.reassignments import (
     assignment_of,
     carry_out,
@@ -46,26 +46,26 @@ async def add_node(cluster: ClusterClient, node_id: int) -> str:
         described, node_id, f"; start it with `barnabas server --id {node_id} --voters ...`"
     )
     if broker.fenced:
-        raise CommandError(f"node {node_id} at {broker.address} is not running: start it first")
+        raise CommandError(f"node {node_id} at {broker.address} is down; start it first")
     deadline = monotonic() + _OBSERVER_WAIT_S
     while True:
         quorum = await describe_quorum(cluster)
         if any(voter.node_id == node_id for voter in quorum.voters):
-            return f"node {node_id} votes already, as one of {len(quorum.voters)}"
+            return f"node {node_id} is already one of {counted(len(quorum.voters), 'voter')}"
         observing = [each for each in quorum.observers if each.node_id == node_id]
         if observing:
             break
         if monotonic() > deadline:
             raise CommandError(
-                f"node {node_id} is registered but does not follow the quorum's log: does its "
-                "controller.quorum.voters name the nodes of this cluster?"
+                f"node {node_id} is registered but does not fetch the metadata log; check that its "
+                "controller.quorum.voters names the voters of this cluster"
             )
         await asyncio.sleep(_LOOK_EVERY_S)
     latest = max(observing, key=lambda each: each.last_fetch_timestamp)
     await add_voter(cluster, node_id, latest.directory_id, broker.address)
     count = len(quorum.voters) + 1
-    even = "" if count % 2 else "; an odd number of voters survives as many failures"
-    return f"node {node_id} votes now, as one of {count}{even}"
+    even = "" if count % 2 else "; one voter less tolerates as many failures"
+    return f"node {node_id} is now one of {counted(count, 'voter')}{even}"
 
 
 async def spread_replicas(cluster: ClusterClient) -> int:
@@ -91,7 +91,7 @@ async def remove_node(
     if not registered and not votes:
         _known(described, node_id)
     if votes and len(quorum.voters) == len(votes):
-        raise CommandError(f"node {node_id} is the only voter: let another one vote first")
+        raise CommandError(f"node {node_id} is the only voter; add another voter first")
     moved = await _move_all_off(cluster, described, node_id, fewer_replicas=fewer_replicas)
     for vote in votes:
         await remove_voter(cluster, node_id, vote.directory_id)
@@ -103,7 +103,7 @@ async def remove_node(
             return moved, False
         if not said:
             said = True
-            say(f"node {node_id} keeps nothing any more and does not vote: stop it now")
+            say(f"node {node_id} has no replicas and no vote any more; stop it now")
         await asyncio.sleep(_LOOK_EVERY_S)
     await unregister_broker(cluster, node_id)
     return moved, True
@@ -177,8 +177,8 @@ def _check_sources(
             # An election needs a replica that is there, even if that has nothing.
             elect = f"`barnabas cluster move {which} --to {min(up)} --no-wait` and then {elect}"
         raise CommandError(
-            f"{name} is only on node {keeper}, which is down: start node {keeper}, or give the "
-            f"data up with {elect}"
+            f"{name} is only on node {keeper}, which is down; start node {keeper}, or give up its "
+            f"data with {elect}"
         )
 
 
@@ -194,22 +194,22 @@ async def _move_all_off(
         if not fewer_replicas:
             largest = max(len(assignment[each]) for each in plan.stuck)
             raise CommandError(
-                f"{len(plan.stuck)} partitions have {largest} replicas and no other node to go to, "
-                f"such as {plan.stuck[0]}: add a node before, or go on with one replica less with "
-                "--fewer-replicas"
+                f"no other node can take {counted(len(plan.stuck), 'partition')} with up to "
+                f"{counted(largest, 'replica')}, such as {plan.stuck[0]}; add a node first, or "
+                "drop one replica with --fewer-replicas"
             )
         dropped = drop_from(assignment, node_id, plan.stuck)
         if dropped.stuck:
             raise CommandError(
-                f"partition {dropped.stuck[0]} is only on node {node_id}, and there is no other "
-                "node for it: add one first"
+                f"partition {dropped.stuck[0]} is only on node {node_id}, and no other node can "
+                "take it; add a node first"
             )
         moves |= dropped.moves
     await carry_out(cluster, moves, f"moving replicas off node {node_id}")
     left = replicas_on(assignment_of(await cluster.refresh(None)), node_id)
     if left:
         raise CommandError(
-            f"node {node_id} has got replicas meanwhile, such as {left[0]}: run this once more"
+            f"node {node_id} was assigned new replicas meanwhile, such as {left[0]}; run this again"
         )
     return len(moves)
 
@@ -224,4 +224,4 @@ def _known(described: ClusterDescription, node_id: int, hint: str = "") -> Broke
         if broker.node_id == node_id:
             return broker
     known = ", ".join(str(broker.node_id) for broker in described.brokers)
-    raise CommandError(f"there is no node {node_id}: the cluster has {known}{hint}")
+    raise CommandError(f"there is no node {node_id}; the cluster has nodes {known}{hint}")

@@ -1,4 +1,4 @@
-"""`barnabas cluster move`: replicas to where somebody wants them."""
+"""`barnabas cluster move`: replicas of named partitions to named nodes."""
 
 from collections.abc import Sequence
 
@@ -12,9 +12,9 @@ from barnabas.client.connect.cluster_metadata import TopicPartition
 
 
 async def move_to(cluster: ClusterClient, names: Sequence[str], to: str, *, wait: bool) -> int:
-    """Move partitions to the nodes that `to` lists; how many they are."""
+    """Move partitions to the nodes that `to` lists; returns how many."""
     if not names:
-        raise UsageError("say what to move: TOPIC or TOPIC:PARTITION")
+        raise UsageError("nothing to move; name TOPIC or TOPIC:PARTITION")
     nodes = parse_nodes(to)
     partitions = await named_partitions(cluster, names)
     known = {broker.node_id for broker in (await describe_cluster(cluster)).brokers}
@@ -33,7 +33,7 @@ async def move_to(cluster: ClusterClient, names: Sequence[str], to: str, *, wait
 
 
 async def cancel_moves(cluster: ClusterClient, names: Sequence[str] | None) -> int:
-    """Call moves off, all of them if no partitions are named."""
+    """Cancel moves, all of them if no partitions are named."""
     under_way = await list_reassignments(cluster)
     if names:
         wanted = set(await named_partitions(cluster, names))
@@ -47,10 +47,10 @@ def parse_nodes(text: str) -> list[int]:
     """Read ID,ID,..."""
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() for part in parts):
-        raise UsageError(f"--to {text!r}: write node numbers like 1,2,3")
+        raise UsageError(f"--to {text!r}: expected node ids such as 1,2,3")
     nodes = [int(part) for part in parts]
     if len(set(nodes)) != len(nodes):
-        raise UsageError(f"--to {text}: a node is named twice")
+        raise UsageError(f"--to {text}: a node appears twice")
     return nodes
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from time import monotonic
 
 from barnabas.cli.base.command import CommandError
-from barnabas.cli.base.output import say
+from barnabas.cli.base.output import counted, say
 from barnabas.client.admin.brokers import ClusterDescription
 from barnabas.client.admin.placement import Assignment, NodeLocation
 from barnabas.client.admin.reassignments import (
@@ -106,8 +106,8 @@ async def carry_out(
         progress.end()
         if moving:
             say(
-                f"{len(moving)} partitions go on moving, {len(waiting)} were not begun; see "
-                "`barnabas cluster status`, or call it off with `barnabas cluster move --cancel`"
+                f"{counted(len(moving), 'partition')} still moving, {len(waiting)} not started; "
+                "see `barnabas cluster status`, or cancel with `barnabas cluster move --cancel`"
             )
         raise
     progress.end()
@@ -128,7 +128,7 @@ def _detail(
 async def begin(
     cluster: ClusterClient, targets: Mapping[TopicPartition, Sequence[int] | None]
 ) -> None:
-    """Begin moves, or call them off; raises if one is refused. A topic that has gone is no loss."""
+    """Start or cancel moves; raises if one is refused. A deleted topic is not an error."""
     results = await alter_reassignments(cluster, targets)
     errors = [
         error

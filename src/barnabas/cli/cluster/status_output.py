@@ -21,7 +21,7 @@ _SHOWN = 20
 
 
 def connect_briefly(session: Session) -> ClusterClient:
-    """The cluster, for somebody who does not wait for it to get well."""
+    """The cluster, with short timeouts: the status does not wait for a recovery."""
     return session.connect(
         retry_timeout_ms=RETRY_TIMEOUT_MS,
         request_timeout_ms=REQUEST_TIMEOUT_MS,
@@ -30,7 +30,7 @@ def connect_briefly(session: Session) -> ClusterClient:
 
 
 async def watch_status(session: Session, interval: float) -> NoReturn:
-    """Print the status until somebody interrupts; a cluster that is away is waited for."""
+    """Print the status until Ctrl-C; an unreachable cluster is waited for."""
     while True:
         try:
             async with connect_briefly(session) as cluster:
@@ -44,7 +44,7 @@ async def watch_status(session: Session, interval: float) -> NoReturn:
                     sys.stdout.flush()
                     await asyncio.sleep(interval)
         except BarnabasError as error:
-            say(f"waiting: {error}")
+            say(f"still waiting: {error}")
             await asyncio.sleep(interval)
 
 
@@ -120,7 +120,7 @@ def _print_partitions(status: ClusterStatus) -> None:
             )
         )
     if rows:
-        print_table(("partition", "leader", "replicas", "isr", "what"), rows[:_SHOWN])
+        print_table(("partition", "leader", "replicas", "isr", "remark"), rows[:_SHOWN])
     if len(rows) > _SHOWN:
         print_line(f"... and {len(rows) - _SHOWN} more")
 

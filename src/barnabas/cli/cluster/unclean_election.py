@@ -1,8 +1,8 @@
-"""What an unclean election would do: who has how much, who would lead, what would be lost."""
+"""What an unclean election would do: what each replica has, who would lead, what is lost."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.cli.base.output import Cell, print_table, say
+from barnabas.cli.base.output import Cell, counted, print_table, say
 from barnabas.client.admin.replicas import LogEnd, eligible_leaders, log_ends
 from barnabas.client.connect.cluster_metadata import NO_LEADER, TopicPartition
 
@@ -32,12 +32,12 @@ class Prospect(NamedTuple):
     def remark(self, replica: int) -> str:
         end = self.ends.get(replica)
         if end is None:
-            return "down; has all that was acknowledged" if replica in self.waits_for else "down"
+            return "down; has all acknowledged records" if replica in self.waits_for else "down"
         if replica == self.leader:
             return "would lead"
         assert self.leader is not None
         surplus = end.end_offset - self.ends[self.leader].end_offset
-        return f"{surplus} records would be set aside" if surplus > 0 else ""
+        return f"{counted(surplus, 'record')} would be set aside" if surplus > 0 else ""
 
 
 async def prospects(
@@ -83,7 +83,10 @@ def print_prospects(found: list[Prospect]) -> None:
     waiting = sorted({node for prospect in found for node in prospect.waits_for})
     if waiting:
         nodes = ", ".join(map(str, waiting))
-        say(f"Nothing is lost if one of the nodes {nodes} comes back: start it instead.")
+        say(
+            f"to lose nothing, start {'one of the nodes' if len(waiting) > 1 else 'node'} {nodes} "
+            "instead: each has all acknowledged records"
+        )
 
 
 def as_json(found: list[Prospect]) -> list[dict[str, object]]:

@@ -1,15 +1,15 @@
-"""`barnabas log`: look inside the files of a broker, and repair them."""
+"""`barnabas log`: inspect and repair the log files of a broker."""
 
 import typer
 
 from barnabas.cli.log import dump, repair
 
-app = typer.Typer(no_args_is_help=True, help="Look inside the files of a broker, and repair them.")
+app = typer.Typer(no_args_is_help=True, help="Inspect and repair the log files of a broker.")
 
 
 @app.callback()
 def log() -> None:
-    """Look inside the files of a broker, and repair them."""
+    """Inspect and repair the log files of a broker."""
 
 
 app.command("repair", epilog=repair.EPILOG)(repair.repair)

@@ -24,16 +24,19 @@ EPILOG = "Example: barnabas log dump data/orders-0/00000000000000000000.log --re
 
 def dump(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A .log file.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Segment file (.log).", show_default=False)
+    ],
     records: Annotated[
-        bool, typer.Option("--records", help="Also the records of each batch.")
+        bool, typer.Option("--records", help="Show the records of each batch.")
     ] = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Show the batches of a segment file; damage is reported, and makes the exit code 1.
+    """Show the batches of a segment file.
 
-    With --json, one object a line: a batch, or a problem.
+    The exit code is 1 if the file is damaged. With --json, each line is an object: a batch or a
+    problem.
     """
     before = common_options(ctx)
     exit_with(

@@ -1,4 +1,4 @@
-"""`barnabas log repair`: take batches that nobody can read out of the way."""
+"""`barnabas log repair`: replace unreadable batches by empty ones."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,34 +27,37 @@ EPILOG = "Example: barnabas log repair data --partition orders-0 --execute"
 def repair(
     ctx: typer.Context,
     data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="A data directory.", show_default=False)
+        Path, typer.Argument(metavar="DATA", help="Data directory.", show_default=False)
     ],
     partition: Annotated[
         list[str] | None,
         typer.Option(
-            "--partition", metavar="TOPIC-N", help="Only this partition; repeatable. Default: all."
+            "--partition",
+            metavar="TOPIC-N",
+            help="Partition to repair; may be repeated. Default: all.",
         ),
     ] = None,
     execute: Annotated[
-        bool, typer.Option("--execute/--dry-run", help="Do it, or only show what would be done.")
+        bool,
+        typer.Option("--execute/--dry-run", help="Repair, or only show what would be repaired."),
     ] = False,
     accept_loss: Annotated[
         bool,
         typer.Option(
             "--accept-loss",
-            help="Let consumers pass over records that damage has taken away for good.",
+            help="Let consumers skip records that are lost for good.",
         ),
     ] = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Find batches that hold no readable records, and replace them by empty ones.
+    """Replace unreadable batches by empty ones.
 
-    The server of this data directory must be stopped. Offsets stay as they are, so consumers go on
-    behind the gap. The original bytes go to DATA/set-aside. Changes nothing unless --execute
-    is given; exit code 1 if something remains to be repaired. With replicas on several nodes, run
-    it on each of them. --accept-loss is for partitions with a single replica: others fetch what
-    they have lost by themselves.
+    Stop the server of this data directory first. Offsets do not change; consumers continue after
+    the gap. The original bytes are kept in DATA/set-aside. Without --execute nothing is changed.
+    The exit code is 1 if something is left to repair. If other nodes have replicas, run it on each
+    node. --accept-loss is for partitions with a single replica; other replicas fetch lost records
+    from their leader.
     """
     before = common_options(ctx)
     as_json = as_json or before.as_json
@@ -77,7 +80,7 @@ def _repair(
     disk = OsDisk()
     root = str(data).rstrip("/") or "/"
     if not disk.exists(f"{root}/{META_FILE}"):
-        raise CommandError(f"{data} is no data directory: it has no {META_FILE}")
+        raise CommandError(f"{data} is not a data directory: it has no {META_FILE}")
     try:
         lock = disk.lock(root)
     except DirectoryLocked as error:
@@ -152,8 +155,8 @@ def _loss_summary(losses: int, accept: bool, execute: bool) -> int:
     if not losses or (accept and execute):
         return exit_codes.OK
     say(
-        "records are lost, and readers are told so; with a single replica, --accept-loss --execute "
-        "lets them pass"
+        "records are lost, and consumers get CORRUPT_MESSAGE there; for partitions with a single "
+        "replica, --accept-loss --execute lets consumers skip them"
     )
     return exit_codes.FAILURE
 
@@ -198,17 +201,20 @@ def _print_damage(damage: "DamagedBytes", *, as_json: bool) -> None:
         )
     else:
         print_line(
-            f"{damage.segment} position {damage.position}: {damage.reason}; left as it is, the "
-            "server deals with damaged files when it starts"
+            f"{damage.segment} position {damage.position}: {damage.reason}; not changed, the "
+            "server handles damaged files when it starts"
         )
 
 
 def _summary(batches: int, damages: int, *, execute: bool) -> int:
     noun = "batch" if batches == 1 else "batches"
     if batches and not execute:
-        say(f"{batches} {noun} can't be read; nothing was changed; add --execute to replace them")
+        say(
+            f"{batches} unreadable {noun}; nothing was changed; add --execute to replace "
+            f"{'it' if batches == 1 else 'them'}"
+        )
     elif batches:
         say(f"replaced {batches} {noun}")
     elif not damages:
-        say("all batches can be read")
+        say("all batches are readable")
     return exit_codes.FAILURE if damages or (batches and not execute) else exit_codes.OK

@@ -28,16 +28,18 @@ class Isolation(StrEnum):
     COMMITTED = "read_committed"
 
 
-_DESERIALIZERS = "string, long (8 bytes), json, hex, or raw (bytes as they are)."
+_DESERIALIZERS = "Format of keys: string, long (8 bytes), json, hex or raw."
 
 
 @cluster_command
 async def consume(
     session: Session,
-    topics: Annotated[list[str], typer.Argument(metavar="TOPIC", show_default=False)],
+    topics: Annotated[
+        list[str], typer.Argument(metavar="TOPIC", help="Topics.", show_default=False)
+    ],
     from_beginning: Annotated[
         bool,
-        typer.Option("--from-beginning", help="Start at the oldest record instead of the next."),
+        typer.Option("--from-beginning", help="Start at the oldest record."),
     ] = False,
     offset: Annotated[
         str | None,
@@ -45,7 +47,7 @@ async def consume(
             "--offset",
             "-o",
             metavar="N",
-            help="Start at this offset, at -N from the end, at earliest or latest.",
+            help="Start at this offset, -N from the end, earliest or latest.",
         ),
     ] = None,
     from_time: Annotated[
@@ -55,7 +57,11 @@ async def consume(
     partition: Annotated[
         list[int] | None,
         typer.Option(
-            "--partition", "-p", metavar="N", min=0, help="Only this one; may be repeated."
+            "--partition",
+            "-p",
+            metavar="N",
+            min=0,
+            help="Partition; may be repeated. Default: all.",
         ),
     ] = None,
     group: Annotated[
@@ -64,15 +70,15 @@ async def consume(
             "--group",
             "-g",
             metavar="GROUP",
-            help="Share the partitions with this group, and commit offsets.",
+            help="Join this consumer group, and commit offsets.",
         ),
     ] = None,
     max_messages: Annotated[
         int | None,
-        typer.Option("--max-messages", "-n", metavar="N", min=1, help="End after so many records."),
+        typer.Option("--max-messages", "-n", metavar="N", min=1, help="Stop after N records."),
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow/--no-follow", help="Wait for new records, or end at the end.")
+        bool, typer.Option("--follow/--no-follow", help="Wait for new records, or stop at the end.")
     ] = True,
     timeout_s: Annotated[
         float | None,
@@ -81,13 +87,13 @@ async def consume(
             metavar="SECONDS",
             min=0.001,
             max=1_000_000_000,
-            help="End when nothing comes for so many seconds; exit code 1 if --max-messages "
-            "were not reached.",
+            help="Stop after this time without records; exit code 1 if --max-messages is not "
+            "reached.",
         ),
     ] = None,
     isolation: Annotated[
         Isolation,
-        typer.Option(help="Show all records, or only those of transactions that were committed."),
+        typer.Option(help="Show all records, or only those of committed transactions."),
     ] = Isolation.COMMITTED,
     print_fields: Annotated[
         str,
@@ -112,16 +118,16 @@ async def consume(
         Deserializer, typer.Option(metavar="NAME", help=_DESERIALIZERS)
     ] = Deserializer.STRING,
     value_deserializer: Annotated[
-        Deserializer, typer.Option(metavar="NAME", help="As for keys.")
+        Deserializer, typer.Option(metavar="NAME", help="Format of values, as for keys.")
     ] = Deserializer.STRING,
     null_marker: Annotated[
-        str, typer.Option(metavar="TEXT", help="How a null key or value is shown.")
+        str, typer.Option(metavar="TEXT", help="Text to print for a null key or value.")
     ] = "null",
 ) -> int:
-    """Print records of topics as they come.
+    """Print records of topics.
 
-    Without a group, reading starts at the next record, with --no-follow at the oldest one. With a
-    group it starts where the group has committed; offsets of printed records are committed.
+    Without a group, reading starts at the next new record, or at the oldest one with --no-follow.
+    With a group, it starts at the committed offsets, and offsets of printed records are committed.
     """
     from barnabas.cli.base.topic_names import no_such_topic, topic_exists
     from barnabas.cli.records import record_format
@@ -155,8 +161,8 @@ async def consume(
             )
         if offset is not None or from_time is not None or partition:
             raise UsageError(
-                "--group goes with --from-beginning only: where a group reads is changed with "
-                "`barnabas groups reset-offsets`"
+                "--group cannot be combined with --offset, --from-time or --partition; change the "
+                "offsets of a group with `barnabas groups reset-offsets`"
             )
         return await consume_group(session, cluster, group, topics, start, render, limits, level)
 

@@ -102,7 +102,7 @@ class _Printer:
         """The exit code when no more messages came in time."""
         if self._limits.max_messages is None:
             return exit_codes.OK
-        say(f"error: only {self._printed} of {self._limits.max_messages} records came in time")
+        say(f"error: only {self._printed} of {self._limits.max_messages} records arrived in time")
         return exit_codes.FAILURE
 
 

@@ -1,10 +1,10 @@
 """Keys and values from bytes to what is shown.
 
-string  UTF-8; bytes that are none are shown as \\xNN
+string  UTF-8; other bytes are shown as \\xNN
 long    a signed big-endian integer of 8 bytes, as Java's LongSerializer writes it
 json    UTF-8, parsed, and printed in one line
 hex     two digits a byte
-raw     the bytes as they are; in JSON like string
+raw     the bytes unchanged; in JSON like string
 """
 
 import json
@@ -28,7 +28,7 @@ class Deserializer(StrEnum):
 
 
 class UndecodableError(ValueError):
-    """Bytes that are not what they were said to be."""
+    """Bytes that are not in the expected format."""
 
 
 def decoder(deserializer: Deserializer) -> Callable[[bytes], JsonValue]:
@@ -66,7 +66,7 @@ def _string(data: bytes) -> str:
 
 def _long(data: bytes) -> int:
     if len(data) != _LONG.size:
-        raise UndecodableError(f"{len(data)} bytes are no long, which has {_LONG.size}")
+        raise UndecodableError(f"a long is {_LONG.size} bytes, got {len(data)}")
     return int(_LONG.unpack(data)[0])
 
 
@@ -74,7 +74,7 @@ def _json(data: bytes) -> JsonValue:
     try:
         value: JsonValue = json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise UndecodableError("not JSON: it is no UTF-8 text") from error
+        raise UndecodableError("not JSON: not UTF-8 text") from error
     except RecursionError as error:
         raise UndecodableError("JSON that is nested too deeply") from error
     except ValueError as error:

@@ -48,20 +48,20 @@ class Codec(StrEnum):
 )
 async def produce(
     session: Session,
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Topic.", show_default=False)],
     key: Annotated[
-        str | None, typer.Option("--key", "-k", metavar="TEXT", help="The key of every record.")
+        str | None, typer.Option("--key", "-k", metavar="TEXT", help="Key of every record.")
     ] = None,
     key_separator: Annotated[
         str | None,
         typer.Option(
-            metavar="TEXT", help="Lines are KEY, this, VALUE. Default: a line is a value."
+            metavar="TEXT", help="Separator of key and value. Default: a line is a value."
         ),
     ] = None,
     partition: Annotated[
         int | None,
         typer.Option(
-            "--partition", "-p", metavar="N", min=0, help="Default: by the key, else spread evenly."
+            "--partition", "-p", metavar="N", min=0, help="Partition. Default: by key, or balanced."
         ),
     ] = None,
     keep_partitions: Annotated[
@@ -71,18 +71,18 @@ async def produce(
         ),
     ] = False,
     acks: Annotated[
-        Acks, typer.Option(help="Who must have stored a record: nobody, its leader, all replicas.")
+        Acks, typer.Option(help="Replicas that must store a record: none, the leader, all in sync.")
     ] = Acks.ALL,
     compression: Annotated[
-        Codec, typer.Option("--compression", "-z", help="How batches are compressed.")
+        Codec, typer.Option("--compression", "-z", help="Compression of batches.")
     ] = Codec.NONE,
     header: Annotated[
         list[str] | None,
-        typer.Option("--header", "-H", metavar="NAME=VALUE", help="May be repeated."),
+        typer.Option("--header", "-H", metavar="NAME=VALUE", help="Header; may be repeated."),
     ] = None,
     null_marker: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="A key or value that is exactly this is sent as null."),
+        typer.Option(metavar="TEXT", help="Text that stands for a null key or value."),
     ] = None,
     timeout_s: Annotated[
         float,
@@ -91,14 +91,12 @@ async def produce(
             metavar="SECONDS",
             min=0.001,
             max=1_000_000_000,
-            help="Seconds until an undelivered record is given up.",
+            help="Time after which an undelivered record fails.",
         ),
     ] = 30,
     transactional_id: Annotated[
         str | None,
-        typer.Option(
-            metavar="ID", help="Send everything in one transaction: all of it is seen, or nothing."
-        ),
+        typer.Option(metavar="ID", help="Send all records in one transaction."),
     ] = None,
     create: Annotated[
         bool, typer.Option("--create", help="Create the topic if it does not exist.")
@@ -113,7 +111,7 @@ async def produce(
             metavar="SECONDS",
             min=0.001,
             max=2_000_000,
-            help="Seconds until the transaction is rolled back if it has not ended.",
+            help="Time after which an unfinished transaction is aborted.",
         ),
     ] = 60,
 ) -> None:

@@ -44,7 +44,7 @@ def parse_start(
         return Start(offset=int(offset))
     except ValueError:
         raise UsageError(
-            f"--offset {offset!r}: write a number, -N from the end, earliest or latest"
+            f"--offset {offset!r}: use a number, -N from the end, earliest or latest"
         ) from None
 
 

@@ -13,8 +13,8 @@ from barnabas.cli.base.output import say
 from barnabas.cli.base.pairs import parse_pairs
 
 EPILOG = """\b
-Settings have Kafka's names. Of several sources the later one wins: --config,
-environment variables like BARNABAS_NUM_PARTITIONS=3, --set, the other options.
+Settings have Kafka's names. Sources, each overriding those before it: --config,
+environment variables such as BARNABAS_NUM_PARTITIONS=3, --set, other options.
 
 \b
 Examples:
@@ -32,7 +32,7 @@ def server(
         str | None,
         typer.Option(
             metavar="HOST:PORT",
-            help="Where to listen; port 0 takes any free one. Default: localhost:9092.",
+            help="Address to listen on; port 0 takes a free port. Default: localhost:9092.",
             show_default=False,
         ),
     ] = None,
@@ -40,28 +40,26 @@ def server(
         str | None,
         typer.Option(
             metavar="HOST:PORT",
-            help="The address clients are told to use. Default: the one it listens at.",
+            help="Address that clients connect to. Default: the --listen address.",
             show_default=False,
         ),
     ] = None,
     data: Annotated[
         str | None,
         typer.Option(
-            metavar="DIR", help="Where data is kept. Default: ./barnabas-data.", show_default=False
+            metavar="DIR", help="Data directory. Default: ./barnabas-data.", show_default=False
         ),
     ] = None,
     node_id: Annotated[
         int | None,
-        typer.Option(
-            "--id", metavar="N", help="The node's number. Default: 1.", show_default=False, min=0
-        ),
+        typer.Option("--id", metavar="N", help="Node id. Default: 1.", show_default=False, min=0),
     ] = None,
     nodes: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="Run a cluster of N nodes on this machine, each in a process of its own, on "
-            "ports from the one that --listen names. Its data is in DIR/node-1, node-2, ...",
+            help="Run a cluster of N nodes on this machine, one process each, on ports from that "
+            "of --listen upward; data in DIR/node-1, node-2, ...",
             show_default=False,
             min=1,
             max=MAX_NODES,
@@ -71,21 +69,21 @@ def server(
         str | None,
         typer.Option(
             metavar="ID@HOST:PORT,...",
-            help="Be one node of a cluster: the nodes that elect its controller, the same on "
-            "each of them. Three survive the loss of one, five of two.",
+            help="Voters of the cluster that this node belongs to, the same on every node. Three "
+            "voters tolerate the loss of one, five of two.",
             show_default=False,
         ),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Settings in a properties file.")
+        Path | None, typer.Option(metavar="FILE", help="Properties file with settings.")
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", "-o", metavar="NAME=VALUE", help="A setting; may be repeated."),
+        typer.Option("--set", "-o", metavar="NAME=VALUE", help="Setting; may be repeated."),
     ] = None,
     verbose: Verbose = False,
 ) -> None:
-    """Run a node, or a cluster of them, until it is told to stop (Ctrl-C or SIGTERM)."""
+    """Run a node or a local cluster until Ctrl-C or SIGTERM."""
     options = {
         "listeners": listen,
         "advertised.listeners": advertise,
@@ -149,7 +147,7 @@ def _read_properties(path: Path) -> dict[str, str]:
         separator = min((each for each in "=:" if each in text), key=text.index, default=None)
         if separator is None:
             raise CommandError(
-                f"{path}, line {number}: write NAME=VALUE instead of {text!r}", exit_codes.USAGE
+                f"{path}, line {number}: expected NAME=VALUE, found {text!r}", exit_codes.USAGE
             )
         name, _, value = text.partition(separator)
         properties[name.strip()] = value.strip()
@@ -171,5 +169,5 @@ def _from_environment(
             properties[name] = value
         else:
             hint = did_you_mean(name, known)
-            say(f"warning: {variable} is ignored, there is no setting {name!r}{hint}")
+            say(f"warning: ignored {variable}: there is no setting {name!r}{hint}")
     return properties

@@ -51,16 +51,16 @@ def plan_nodes(properties: Mapping[str, str], count: int) -> list[LocalNode]:
     for name in _NUMBERED:
         if name in properties:
             raise ConfigError(
-                f"{name}={properties[name]} and --nodes exclude each other: --nodes numbers its "
-                "nodes from 1 and lets all of them vote"
+                f"{name}={properties[name]} cannot be combined with --nodes, which numbers the "
+                "nodes from 1 and makes all of them voters"
             )
     listen = _base_address(properties, "listeners")
     assert listen is not None
     advertised = _base_address(properties, "advertised.listeners")
     if listen.is_wildcard and advertised is None:
         raise ConfigError(
-            f"listeners={listen}: with --nodes and a listener for all addresses, say with "
-            "--advertise HOST:PORT where clients reach the first node"
+            f"listeners={listen}: --nodes with a wildcard address needs --advertise HOST:PORT, the "
+            "address at which clients reach the first node"
         )
     directory = Path(properties.get("log.dirs") or BROKER_CONFIGS["log.dirs"].default or "")
     check_directory(directory)
@@ -94,7 +94,7 @@ def make_secret(nodes: Sequence[LocalNode]) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_secret(OsDisk(), str(path), new_secret(secrets.token_bytes(NEW_BYTES)))
     except OSError as error:
-        raise ConfigError(f"can't write {path}: {error.strerror}") from error
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from error
 
 
 def check_ports(nodes: Sequence[LocalNode]) -> None:
@@ -109,7 +109,7 @@ def check_directory(directory: Path) -> None:
     """Data of a single node is not to be taken for that of a cluster."""
     if (directory / META_FILE).exists():
         raise ConfigError(
-            f"{directory} holds the data of a single node: start it without --nodes, or give "
+            f"{directory} holds the data of a single node; start it without --nodes, or choose "
             "another directory with --data"
         )
 
@@ -119,7 +119,7 @@ def check_single_directory(properties: Mapping[str, str]) -> None:
     directory = Path(properties.get("log.dirs") or BROKER_CONFIGS["log.dirs"].default or "")
     if (directory / node_name(1) / META_FILE).exists() and not (directory / META_FILE).exists():
         raise ConfigError(
-            f"{directory} holds the data of a cluster of nodes: start it with --nodes, or give "
+            f"{directory} holds the data of a local cluster; start it with --nodes, or choose "
             f"the directory of one node, such as {directory / node_name(1)}"
         )
 
@@ -157,4 +157,4 @@ def _free_ports(count: int) -> list[int]:
             ports.add(port)
         if len(ports) == count:
             return sorted(ports)
-    raise ConfigError(f"there are no {count} free ports: name the first one with --listen")
+    raise ConfigError(f"no {count} free ports found; choose the first one with --listen")

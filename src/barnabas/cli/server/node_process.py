@@ -66,7 +66,7 @@ class NodeProcess:
                 was_well = code == 0 or loop.time() - started >= GOOD_FOR_S
                 crashes = 1 if was_well else crashes + 1
                 pause = pause_before_start(crashes)
-                self._say(f"{self.node.name} {_ended(code)}; starting it again in {pause:g} s")
+                self._say(f"{self.node.name} {_ended(code)}; restarting it in {pause:g} s")
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._stopping.wait(), pause)
         finally:
@@ -132,7 +132,7 @@ class NodeProcess:
         try:
             await asyncio.wait_for(self.stopped.wait(), _STOP_TIMEOUT_S)
         except TimeoutError:
-            self._say(f"{self.node.name} has not stopped in {_STOP_TIMEOUT_S:g} s; killing it")
+            self._say(f"{self.node.name} did not stop within {_STOP_TIMEOUT_S:g} s; killing it")
             self.kill()
             await self.stopped.wait()
 
@@ -150,4 +150,4 @@ def _ended(code: int) -> str:
             return f"was killed by {signal.Signals(-code).name}"
     if code == exit_codes.USAGE:
         return "could not start"
-    return f"has crashed (exit code {code})"
+    return f"crashed (exit code {code})"

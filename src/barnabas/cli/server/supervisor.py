@@ -61,7 +61,7 @@ class Supervisor:
             start.cancel()
         if code == exit_codes.OK:
             await self._stop.wait()
-            say("stopping one node after the other; Ctrl-C again kills them")
+            say("stopping the nodes one by one; press Ctrl-C again to kill them")
         await self._stop_all()
         await asyncio.gather(*tasks)
         stop.cancel()
@@ -86,8 +86,8 @@ class Supervisor:
         extra = nodes_beyond(directory, len(self._processes))
         if extra:
             say(
-                f"warning: {directory} also has {', '.join(extra)}: start as many nodes as it has, "
-                "or take them out of the cluster with `barnabas cluster remove-node`"
+                f"warning: {directory} also has {', '.join(extra)}; raise --nodes to start them, "
+                "or remove them from the cluster with `barnabas cluster remove-node`"
             )
         for process in self._processes:
             if not await _ready_or_ended(process):
