@@ -207,7 +207,7 @@ async def abort(
     ],
     force: Annotated[
         bool,
-        typer.Option("--force", help="Skip the check that it hangs."),
+        typer.Option("--force", help="Leave the check that it hangs to the broker."),
     ] = False,
 ) -> None:
     """Abort a hanging transaction in one partition.
