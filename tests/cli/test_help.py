@@ -7,8 +7,10 @@ import sys
 import time
 
 import pytest
+from typer.testing import CliRunner
 
 from barnabas import __version__
+from barnabas.cli.app import app
 
 COMMANDS = [
     "server",
@@ -69,6 +71,16 @@ def test_the_front_page_names_all_commands_and_the_exit_codes() -> None:
         assert f"  {command.split()[0]} " in done.stdout
     assert "Exit codes: 0 success" in done.stdout
     assert "--install-completion" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "group", ["", *sorted({each.split()[0] for each in COMMANDS if " " in each})]
+)
+def test_a_list_of_commands_says_what_each_does_in_a_line_that_fits(group: str) -> None:
+    done = CliRunner().invoke(app, [*group.split(), "--help"], terminal_width=80)
+    said = done.output.split("Commands:")[1].split("Exit codes:")[0]
+    assert len(said.splitlines()) > 1
+    assert "..." not in said
 
 
 def test_version() -> None:

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.embedded.forwarder import sender_of
+from barnabas.embedded.launcher import Launcher
 from barnabas.embedded.network import CLIENTS, Network
-from barnabas.embedded.nursery import Nursery
 from barnabas.embedded.ports import HOST, Ports
 from barnabas.wire.framing import encode_request
 from barnabas.wire.messages.metadata import MetadataRequest
@@ -48,7 +48,7 @@ def test_nonsense_is_a_clients(first: bytes) -> None:
 class Wires:
     """Two nodes that are nothing but listening sockets, each behind its front."""
 
-    def __init__(self, nursery: Nursery, stack: ExitStack) -> None:
+    def __init__(self, launcher: Launcher, stack: ExitStack) -> None:
         ports = Ports(4)
         stack.callback(ports.close)
         fronts, own = ports.numbers[:2], ports.numbers[2:]
@@ -59,7 +59,7 @@ class Wires:
         for listening in self.listening.values():
             listening.settimeout(60)
         self._fronts = dict(zip((1, 2), fronts, strict=True))
-        self.network = Network(nursery, list(zip((1, 2), fronts, own, strict=True)))
+        self.network = Network(launcher, list(zip((1, 2), fronts, own, strict=True)))
         stack.callback(self.network.close)
         self._stack = stack
 
@@ -97,16 +97,16 @@ def is_silent(source: socket.socket, seconds: float = 0.2) -> bool:
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    nursery = Nursery.borrow()
-    yield nursery
-    nursery.give_back()
+def launcher() -> Iterator[Launcher]:
+    launcher = Launcher.borrow()
+    yield launcher
+    launcher.give_back()
 
 
 @pytest.fixture
-def wires(nursery: Nursery) -> Iterator[Wires]:
+def wires(launcher: Launcher) -> Iterator[Wires]:
     with ExitStack() as stack:
-        yield Wires(nursery, stack)
+        yield Wires(launcher, stack)
 
 
 def test_all_bytes_get_through_both_ways_at_once(wires: Wires) -> None:

@@ -26,12 +26,12 @@ def test_equal_wishes_are_equal() -> None:
 @pytest.mark.parametrize(
     ("marker", "complaint"),
     [
-        ({"node": 3}, "there is no option node: there are nodes, network"),
-        ({"nodes": 0}, "nodes=0: give a number"),
-        ({"nodes": "3"}, "nodes='3': give a number"),
-        ({"faults": ["explode"]}, "there is no fault 'explode': there are kill, stop"),
-        ({"settings": "a=1"}, "settings='a=1': give a dict"),
-        ({"configs": 1}, "configs=1: give a dict"),
+        ({"node": 3}, "unknown option 'node'; use nodes, network"),
+        ({"nodes": 0}, "nodes=0: expected a number"),
+        ({"nodes": "3"}, "nodes='3': expected a number"),
+        ({"faults": ["explode"]}, "unknown fault 'explode'; use kill, stop"),
+        ({"settings": "a=1"}, "settings='a=1': expected a dict"),
+        ({"configs": 1}, "configs=1: expected a dict"),
     ],
 )
 def test_what_can_not_be(marker: dict[str, object], complaint: str) -> None:

@@ -15,7 +15,7 @@ import pytest
 import barnabas
 from barnabas.embedded import storage
 from barnabas.embedded.cluster import Cluster, ClusterError
-from barnabas.embedded.nursery import Nursery
+from barnabas.embedded.launcher import Launcher
 from tests.support.wait import wait_until
 
 _PROGRAM = """
@@ -24,8 +24,8 @@ import barnabas
 
 with barnabas.Cluster(nodes=3, network=True) as cluster:
     pids = [cluster.pid_of(node) for node in cluster.nodes]
-    nursery = barnabas.embedded.nursery.Nursery._shared
-    print(json.dumps({"pids": pids, "directory": str(nursery.directory)}), flush=True)
+    launcher = barnabas.embedded.launcher.Launcher._shared
+    print(json.dumps({"pids": pids, "directory": str(launcher.directory)}), flush=True)
     cluster.pause(1)
     cluster.kill(2)
     print("hurt", flush=True)
@@ -44,7 +44,7 @@ class Traces:
         self.directory = Path(made["directory"])
         self.pids = [*made["pids"], *(p.pid for p in psutil.Process(process.pid).children(True))]
         assert self.directory.exists()
-        assert len(set(self.pids)) == 5, "three nodes, a nursery, a network"
+        assert len(set(self.pids)) == 5, "three nodes, a launcher, a network"
         assert process.stdout.readline() == "hurt\n"
 
     def go_on(self) -> None:
@@ -125,27 +125,27 @@ def test_a_cluster_that_nobody_closes() -> None:
         traces.wait_until_gone()
 
 
-def test_nodes_end_with_their_nursery() -> None:
+def test_nodes_end_with_their_launcher() -> None:
     """Were it killed, nobody could end them any more."""
     with program("time.sleep(60)") as traces:
-        nursery = psutil.Process(traces.process.pid).children()[0]
+        launcher = psutil.Process(traces.process.pid).children()[0]
         psutil.Process(traces.pids[0]).resume()
-        nursery.kill()
+        launcher.kill()
         wait_until(lambda: not any(map(_is_alive, traces.pids)), "processes are left")
     storage.remove(traces.directory)
 
 
 def test_after_a_cluster_its_directory_and_processes_are_gone(barnabas_cluster: Cluster) -> None:
-    nursery = Nursery._shared
-    assert nursery is not None
-    others = set(nursery.directory.iterdir())
+    launcher = Launcher._shared
+    assert launcher is not None
+    others = set(launcher.directory.iterdir())
     before = set(psutil.Process().children(recursive=True))
     with barnabas.Cluster(2) as cluster:
-        assert len(set(nursery.directory.iterdir()) - others) == 1
+        assert len(set(launcher.directory.iterdir()) - others) == 1
         started = set(psutil.Process().children(recursive=True)) - before
         assert {cluster.pid_of(1), cluster.pid_of(2)} == {process.pid for process in started}
         cluster.create_topic("t", 10)
-    assert set(nursery.directory.iterdir()) == others
+    assert set(launcher.directory.iterdir()) == others
     assert not any(process.is_running() for process in started)
     assert barnabas_cluster.running == (1,)
 
@@ -157,17 +157,17 @@ def test_what_a_test_raises_is_what_comes_out() -> None:
     assert not cluster.is_started
 
 
-def test_a_nursery_that_is_killed_is_replaced() -> None:
+def test_a_launcher_that_is_killed_is_replaced() -> None:
     code = """
 import os, sys
 import barnabas
-from barnabas.embedded.nursery import Nursery
+from barnabas.embedded.launcher import Launcher
 
 first, second = barnabas.Cluster(), barnabas.Cluster()
 first.start()
-directory = Nursery._shared.directory
-Nursery._shared._process.kill()
-Nursery._shared._process.wait()
+directory = Launcher._shared.directory
+Launcher._shared._process.kill()
+Launcher._shared._process.wait()
 try:
     first.kill(1)
 except barnabas.embedded.cluster.ClusterError as error:
@@ -184,8 +184,8 @@ assert not directory.exists()
 
 
 def test_nodes_that_can_not_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Nursery, "_shared", None)
-    monkeypatch.setattr(Nursery, "_borrowers", 0)
+    monkeypatch.setattr(Launcher, "_shared", None)
+    monkeypatch.setattr(Launcher, "_borrowers", 0)
     monkeypatch.setattr(sys, "executable", "/bin/false")
     cluster = barnabas.Cluster()
     with pytest.raises(ClusterError, match=r"has ended.*import barnabas\.broker\.server"):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from barnabas import Cluster
-from barnabas.embedded.nursery import Nursery
+from barnabas.embedded.launcher import Launcher
 from tests.examples.documents import ROOT, Step, run, steps
 
 PAGES = sorted((ROOT / "docs" / "patterns").glob("*.md"))
@@ -47,11 +47,11 @@ def test_what_a_page_shows_is_in_its_program(page: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[None]:
+def launcher() -> Iterator[None]:
     """Lets the nodes of all clusters here start faster."""
-    nursery = Nursery.borrow()
+    launcher = Launcher.borrow()
     yield
-    nursery.give_back()
+    launcher.give_back()
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("patterns")
 
 
-@pytest.mark.usefixtures("nursery")
+@pytest.mark.usefixtures("launcher")
 @pytest.mark.parametrize("page", WITH_PROGRAMS, ids=by_name)
 def test_a_program_prints_what_its_page_says(page: Path, directory: Path) -> None:
     commands = [step for step in steps(page) if step.source.startswith("python examples/")]

@@ -1,15 +1,15 @@
-"""`barnabas.Cluster`: a real cluster for a test, and the means to hurt it.
+"""`barnabas.Cluster`: a real cluster for tests, with faults to inject.
 
     with barnabas.Cluster(nodes=3) as cluster:
         leader = cluster.leader_of("orders", 0)
         cluster.kill(leader)
 
-Each node is a process that runs what `barnabas server` runs. Ports are free ones, data lies in
-memory or in a temporary directory, and nothing is left afterwards, also if the test is killed.
+Each node is a process that runs what `barnabas server` runs. It uses free ports, and keeps data in
+memory or in a temporary directory. Nothing is left afterwards, even if the test is killed.
 
-Nodes are numbered from 1. Methods block until what they do is done; in asyncio, start it with
-`async with` and call those that wait with `await asyncio.to_thread(cluster.restart, 1)`. A cluster
-may be used by several threads, one after the other.
+Nodes are numbered from 1. Methods block until they are done; in asyncio, use `async with`, and call
+methods that wait with `await asyncio.to_thread(cluster.restart, 1)`. Several threads may use a
+cluster, one at a time.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ from typing import Self
 
 from barnabas.embedded import storage
 from barnabas.embedded.errors import ClusterError
+from barnabas.embedded.launcher import Launcher
 from barnabas.embedded.network import Network
 from barnabas.embedded.node import Node
-from barnabas.embedded.nursery import Nursery
 from barnabas.embedded.ports import HOST, Ports
 from barnabas.embedded.settings import Setting, properties_of
 from barnabas.embedded.topics import create_topic
 from barnabas.embedded.view import PartitionState, View
-from barnabas.embedded.waiting import wait_for, wait_until
+from barnabas.embedded.wait import wait_for, wait_until
 
 __all__ = ["Cluster", "ClusterError", "PartitionState"]
 
@@ -61,16 +61,16 @@ class Cluster:
         self._has_network = network
         self._by_id: dict[int, Node] = {}
         self._fronts: list[int] = []
-        self._nursery: Nursery | None = None
+        self._launcher: Launcher | None = None
         self._ports: Ports | None = None
         self._network: Network | None = None
         self._directory: Path | None = None
         self._view = View(self._witnesses)
 
     def __repr__(self) -> str:
-        if self._nursery is None:
+        if self._launcher is None:
             return f"<Cluster of {len(self.nodes)}, not running>"
-        if not self._nursery.is_ours:
+        if not self._launcher.is_ours:
             return f"<Cluster at {self.bootstrap_servers}, of another process>"
         states = "".join(f", {n}: {node.condition}" for n, node in self._by_id.items())
         cuts = [] if self._network is None else sorted(map(sorted, self._network.cuts))
@@ -105,13 +105,13 @@ class Cluster:
 
     def start(self, timeout_s: float = _START_TIMEOUT_S) -> None:
         """Start all nodes and wait until they form a cluster. `with` does this."""
-        if self._nursery is not None:
+        if self._launcher is not None:
             raise ClusterError(
                 "this cluster is already running; create another Cluster for a second one"
             )
-        self._nursery = Nursery.borrow()
+        self._launcher = Launcher.borrow()
         try:
-            self._make_nodes(self._nursery)
+            self._make_nodes(self._launcher)
             for node in self._by_id.values():
                 node.launch()
             self._wait_until_ready(self.nodes, timeout_s)
@@ -119,15 +119,15 @@ class Cluster:
             self.close()
             raise
 
-    def _make_nodes(self, nursery: Nursery) -> None:
+    def _make_nodes(self, launcher: Launcher) -> None:
         count = len(self.nodes)
         self._ports = Ports(2 * count if self._has_network else count)
         own, fronts = self._ports.numbers[:count], self._ports.numbers[-count:]
         self._fronts = fronts
-        self._directory = nursery.directory / str(own[0])
+        self._directory = launcher.directory / str(own[0])
         self._directory.mkdir()
         if self._has_network:
-            self._network = Network(nursery, list(zip(self.nodes, fronts, own, strict=True)))
+            self._network = Network(launcher, list(zip(self.nodes, fronts, own, strict=True)))
         secret = self._directory / "cluster.secret"
         secret.touch(mode=0o600)
         secret.write_text(secrets.token_urlsafe())
@@ -139,16 +139,16 @@ class Cluster:
                 "controller.quorum.voters": voters,
                 "advertised.listeners": f"{HOST}:{front}",
             }
-            self._by_id[node_id] = Node(nursery, node_id, port, self._directory, properties)
+            self._by_id[node_id] = Node(launcher, node_id, port, self._directory, properties)
 
     def close(self) -> None:
         """Stop all nodes and delete their data.
 
         In a fork of the test it does nothing.
         """
-        if self._nursery is None or not self._nursery.is_ours:
+        if self._launcher is None or not self._launcher.is_ours:
             return
-        with suppress(ClusterError):  # without a nursery, no node is left either
+        with suppress(ClusterError):  # without a launcher, no node is left either
             for node in self._by_id.values():
                 node.kill()
             if self._network is not None:
@@ -157,8 +157,8 @@ class Cluster:
             storage.remove(self._directory)
         if self._ports is not None:
             self._ports.close()
-        self._nursery.give_back()
-        self._nursery = self._ports = self._network = self._directory = None
+        self._launcher.give_back()
+        self._launcher = self._ports = self._network = self._directory = None
         self._by_id = {}
 
     # -- looks -----------------------------------------------------------------------------------
@@ -172,11 +172,11 @@ class Cluster:
     @property
     def is_started(self) -> bool:
         """Whether the cluster is started and not closed."""
-        return self._nursery is not None
+        return self._launcher is not None
 
     @property
     def running(self) -> tuple[int, ...]:
-        """The nodes that run and are not paused."""
+        """The nodes that are running and not paused."""
         return tuple(node.node_id for node in self._awake())
 
     @property
@@ -222,7 +222,7 @@ class Cluster:
         return wait_for(leader, timeout_s, complaint)
 
     def partitions_of(self, topic: str) -> dict[int, PartitionState]:
-        """Leader, replicas and in-sync replicas of each partition, as far as is known."""
+        """Leader, replicas and in-sync replicas of each known partition."""
         found = self._view.partitions(topic)
         return {partition: state for (_, partition), state in sorted(found.items())}
 
@@ -249,7 +249,8 @@ class Cluster:
         factor = -1 if replication_factor is None else replication_factor
         if factor > len(self.nodes):
             raise ValueError(
-                f"replication_factor={factor}: the cluster has only {len(self.nodes)} nodes"
+                f"replication_factor={factor}: the cluster has {len(self.nodes)} "
+                f"node{'s' * (len(self.nodes) > 1)}"
             )
         create_topic(self._view, topic, partitions, factor, configs or {}, timeout_s)
 
@@ -366,7 +367,7 @@ class Cluster:
     # -- the rest --------------------------------------------------------------------------------
 
     def _wait_until_ready(self, nodes: Collection[int], timeout_s: float) -> None:
-        """Until these nodes run and everybody sees them."""
+        """Wait until these nodes run and all nodes see them."""
         expected = frozenset(nodes)
 
         def ready() -> bool:
@@ -393,7 +394,7 @@ class Cluster:
         return [n for n in self._by_id.values() if n.is_running and not n.is_paused]
 
     def _witnesses(self) -> list[Node]:
-        """Whom to ask: those that are not cut off, as the others know nothing new."""
+        """The nodes to ask: those that are not isolated, as the others have stale metadata."""
         awake = self._awake()
         return [node for node in awake if self._is_connected(node.node_id)] or awake
 
@@ -404,7 +405,7 @@ class Cluster:
         return node in self.running and self._is_connected(node)
 
     def _node(self, node: int) -> Node:
-        if self._nursery is None:
+        if self._launcher is None:
             raise ClusterError(
                 "this cluster is not running; use it in a `with` block, or call start()"
             )

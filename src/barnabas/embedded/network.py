@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection
 
 from barnabas.embedded.errors import ClusterError
-from barnabas.embedded.nursery import Nursery
+from barnabas.embedded.launcher import Launcher
 
 CLIENTS = 0
 """The other end of a link that joins a node with the clients."""
@@ -15,12 +15,12 @@ Link = frozenset[int]
 class Network:
     """The links of a cluster, all of them whole at first."""
 
-    def __init__(self, nursery: Nursery, fronts: Collection[tuple[int, int, int]]) -> None:
+    def __init__(self, launcher: Launcher, fronts: Collection[tuple[int, int, int]]) -> None:
         """`fronts`: for each node its number, the port of its front, and its own port."""
-        self._nursery = nursery
+        self._launcher = launcher
         self._nodes = frozenset(node_id for node_id, _, _ in fronts)
         self.cuts: frozenset[Link] = frozenset()
-        self._pid, self._control = nursery.start_network(list(fronts))
+        self._pid, self._control = launcher.start_network(list(fronts))
         self._answers = self._control.makefile("rb")
         self._expect(b"ready\n")
 
@@ -53,4 +53,4 @@ class Network:
     def close(self) -> None:
         self._answers.close()
         self._control.close()
-        self._nursery.end(self._pid)
+        self._launcher.end(self._pid)

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from barnabas.embedded.errors import ClusterError
-from barnabas.embedded.nursery import Nursery
+from barnabas.embedded.launcher import Launcher
+from barnabas.embedded.node_request import ask
 from barnabas.embedded.ports import HOST
-from barnabas.embedded.question import ask
-from barnabas.embedded.waiting import wait_until
+from barnabas.embedded.wait import wait_until
 from barnabas.wire.message import Request, Response
 
 ResponseT = TypeVar("ResponseT", bound=Response)
@@ -22,7 +22,7 @@ class Node:
 
     def __init__(
         self,
-        nursery: Nursery,
+        launcher: Launcher,
         node_id: int,
         port: int,
         directory: Path,
@@ -34,7 +34,7 @@ class Node:
         self.is_paused = False
         self.is_full = False
         """Whether its disk is, as long as the cluster lives or until there is room again."""
-        self._nursery = nursery
+        self._launcher = launcher
         self._pid: int | None = None
         self._properties = {
             "node.id": str(node_id),
@@ -50,7 +50,7 @@ class Node:
     @property
     def is_running(self) -> bool:
         """Whether there is a process, be it paused."""
-        return self._pid is not None and self._nursery.poll(self._pid) is None
+        return self._pid is not None and self._launcher.poll(self._pid) is None
 
     @property
     def condition(self) -> str:
@@ -61,24 +61,24 @@ class Node:
 
     def launch(self) -> None:
         """Start it, and don't wait until it is ready."""
-        self._pid = self._nursery.start_node(self._properties, self.log)
+        self._pid = self._launcher.start_node(self._properties, self.log)
         self.is_paused = False
 
     def limit_disk(self) -> None:
         """Make the kernel refuse what it writes, or take it."""
         if self._pid is not None:
-            self._nursery.limit_files(self._pid, 0 if self.is_full else None)
+            self._launcher.limit_files(self._pid, 0 if self.is_full else None)
 
     def kill(self) -> None:
         if self._pid is not None:
-            self._nursery.end(self._pid)
+            self._launcher.end(self._pid)
         self._pid = None
         self.is_paused = False
 
     def ask_to_stop(self) -> None:
         self.resume()
         if self._pid is not None:
-            self._nursery.signal(self._pid, signal.SIGTERM)
+            self._launcher.signal(self._pid, signal.SIGTERM)
 
     def wait_until_stopped(self) -> None:
         complaint = (
@@ -100,7 +100,7 @@ class Node:
     def _send(self, number: signal.Signals) -> None:
         if self._pid is None or not self.is_running:
             raise ClusterError(f"node {self.node_id} is down; call restart({self.node_id}) first")
-        self._nursery.signal(self._pid, number)
+        self._launcher.signal(self._pid, number)
 
     def ask(self, request: Request[ResponseT], timeout_s: float = 1.0) -> ResponseT:
         """Raises OSError if it does not answer soon. Also reaches a node that is cut off."""

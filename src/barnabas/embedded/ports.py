@@ -29,9 +29,7 @@ class Ports:
                 return
             self._try(_choice.choice(_LISTENING_PORTS))
         self.close()
-        raise ClusterError(
-            f"fewer than {count} ports between 10240 and 32767 are free; stop some servers"
-        )
+        raise ClusterError(f"no {count} free ports between 10240 and 32767; stop some servers")
 
     def _try(self, port: int) -> None:
         probe = socket.socket()

@@ -1,4 +1,4 @@
-"""The pytest plugin: a cluster for the whole run, and a topic of its own for each test.
+"""The pytest plugin: a cluster for the whole run, and a new topic for each test.
 
     def test_orders(barnabas_cluster, barnabas_topic):
         app = App(barnabas_cluster.bootstrap_servers, barnabas_topic)
@@ -8,9 +8,9 @@
         ...
         barnabas_fault()        # the leader of the topic's first partition is killed, or paused
 
-A cluster is started when the first test needs one like it, is shared by all that do, is repaired
-after a test that has hurt it, and ends with the run. Each worker of pytest-xdist has its own. When
-a test fails, its report shows what the nodes have logged meanwhile.
+A cluster is started when the first test needs it, shared by all tests with the same options,
+repaired after a test that has injected faults, and stopped at the end of the run. Each worker of
+pytest-xdist has its own clusters. The report of a failed test shows the logs of the nodes.
 
 This module is loaded into every run of pytest where Barnabas is installed, so it imports nothing
 else of Barnabas before a fixture is used.
@@ -32,8 +32,8 @@ _LOG_LINES = 60
 _LONGEST_NAME = 200
 _MARKER = (
     "barnabas(nodes=1, network=False, settings={}, partitions=1, replication_factor=None, "
-    "configs={}, faults=[]): the cluster and the topic that the fixtures barnabas_cluster, "
-    f"barnabas_topic and barnabas_fault give to this test; faults are {', '.join(FAULTS)}"
+    "configs={}, faults=[]): options of the fixtures barnabas_cluster, barnabas_topic and "
+    f"barnabas_fault for this test; faults are {', '.join(FAULTS)}"
 )
 
 
@@ -48,10 +48,10 @@ class _Clusters:
 
     def get(self, options: ClusterOptions) -> "Cluster":
         from barnabas.embedded.cluster import Cluster
-        from barnabas.embedded.nursery import Nursery
+        from barnabas.embedded.launcher import Launcher
 
         if self._give_back is None:  # clusters of single tests start faster, too
-            self._give_back = Nursery.borrow().give_back
+            self._give_back = Launcher.borrow().give_back
         if options not in self._by_options:
             cluster = Cluster(
                 options.nodes, network=options.network, settings=dict(options.settings)
@@ -121,7 +121,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_runtest_teardown(
     item: pytest.Item, nextitem: pytest.Item | None
 ) -> Generator[None, None, None]:
-    """Repair what the test has hurt, for the next one. Its other fixtures are gone by then."""
+    """Undo the faults of the test. Its other fixtures are gone by then."""
     cluster = _cluster_of(item)
     yield
     if nextitem is not None and cluster is not None and cluster.is_hurt:
@@ -196,7 +196,7 @@ def barnabas_fault(
     fault = getattr(request, "param", None)
     if fault is None:
         pytest.fail(
-            "barnabas_fault needs to know which: @pytest.mark.barnabas(nodes=3, faults=['kill'])",
+            "barnabas_fault needs a fault, such as @pytest.mark.barnabas(nodes=3, faults=['kill'])",
             pytrace=False,
         )
 

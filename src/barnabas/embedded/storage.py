@@ -2,7 +2,7 @@
 
 `BARNABAS_TEST_DIRECTORY` in the environment names another one, for more data than fits in memory.
 
-Each nursery has one directory, with everything of its clusters below, and holds a lock on it as
+Each launcher has one directory, with everything of its clusters below, and holds a lock on it as
 long as it lives. So whoever comes later can tell what was left behind, by a machine's sudden end of
 all processes at once, and clears it away.
 """

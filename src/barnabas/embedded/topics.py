@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from barnabas.embedded.errors import ClusterError
 from barnabas.embedded.settings import Setting, as_text
 from barnabas.embedded.view import View
-from barnabas.embedded.waiting import wait_for, wait_until
+from barnabas.embedded.wait import wait_for, wait_until
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.create_topics import (
     CreatableTopic,

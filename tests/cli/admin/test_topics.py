@@ -149,6 +149,7 @@ def test_a_topic_that_refuses_writes_is_warned_of(cli: Cli, name: str) -> None:
     assert done.returncode == 0
     assert done.stderr.decode() == (
         f"created topic {name}\n"
-        "warning: acks=all writes will be refused: min.insync.replicas=2, and there is 1 replica\n"
+        "warning: brokers will refuse writes with acks=all: min.insync.replicas is 2, the topic "
+        "has 1 replica\n"
     )
     cli.ok("topics", "delete", name)

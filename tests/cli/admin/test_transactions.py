@@ -153,7 +153,7 @@ def test_only_what_hangs_is_aborted_by_hand(
     assert cli.json("transactions", "find-hanging", topic, "--older-than", "0s") == []
     assert cli.ok("transactions", "find-hanging").startswith("TOPIC")
     abort = ("transactions", "abort", f"{topic}:1", "--start-offset")
-    assert "no open transaction begins at offset 5" in cli.fails(1, *abort, "5")
+    assert "no open transaction starts at offset 5" in cli.fails(1, *abort, "5")
     error = cli.fails(1, *abort, "0")
     assert "does not hang" in error
     assert f"transactions fence {transactional_id}" in error

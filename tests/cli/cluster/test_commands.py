@@ -207,7 +207,7 @@ def test_a_node_that_is_down_neither_leads_nor_leaves_with_the_only_copy(
         down = cli.run("cluster", "drain", "3")
         assert (down.returncode, down.stderr) == (0, b"node 3 is down and leads nothing\n")
         error = cli.fails(1, "cluster", "remove-node", "3", "--fewer-replicas")
-        assert f"{name}-solo-0 is only on node 3, which is down: start node 3, or" in error
+        assert f"{name}-solo-0 is only on node 3, which is down; start node 3, or" in error
         assert f"barnabas cluster elect {name}-solo:0 --unclean" in error
         assert 3 in partitions(cli, name)[0]["replicas"]
     finally:

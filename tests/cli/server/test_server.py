@@ -120,7 +120,7 @@ def test_a_mistyped_variable_is_warned_about(tmp_path: Path) -> None:
         timeout=60,
         check=False,
     )
-    assert done.stderr.startswith("warning: BARNABAS_NUM_PARTITION is ignored")
+    assert done.stderr.startswith("warning: ignored BARNABAS_NUM_PARTITION:")
     assert "did you mean 'num.partitions'?" in done.stderr.splitlines()[0]
 
 

@@ -51,7 +51,7 @@ async def get(
         bool, typer.Option("--all", help="Include settings that have their default.")
     ] = False,
 ) -> None:
-    """Show the settings that differ from the default, or all of them."""
+    """Show changed settings, or all."""
     from barnabas.client.admin.configs import describe_configs
 
     if kind is Kind.TOPIC and name is None:

@@ -37,7 +37,7 @@ async def list_(session: Session) -> None:
 @app.command("describe", epilog="Example: barnabas groups describe billing")
 @cluster_command
 async def describe(session: Session, groups: Groups) -> None:
-    """Show state, members, assignments, committed offsets and lag of groups."""
+    """Show members, assignments, committed offsets and lag."""
     from barnabas.client.admin.groups import describe_group
 
     async with session.connect() as cluster:

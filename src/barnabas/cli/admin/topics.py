@@ -155,7 +155,7 @@ async def describe(
         ),
     ] = False,
 ) -> None:
-    """Show partitions, leaders, replicas, offsets, sizes and configs of topics."""
+    """Show partitions, leaders, replicas, offsets and settings."""
     async with session.connect(retry_timeout_ms=_PATIENCE_MS) as cluster:
         if names:
             topics = list((await cluster.topics(names)).values())

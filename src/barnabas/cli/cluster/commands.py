@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Show a cluster, add and remove nodes, move replicas and leaders.",
+    help="Show a cluster, add and remove nodes, move replicas.",
 )
 
 NodeId = Annotated[int, typer.Argument(metavar="ID", help="Node id.", show_default=False, min=0)]
@@ -103,9 +103,10 @@ async def remove_node(
         bool, typer.Option("--wait/--no-wait", help="Wait until the node is stopped.")
     ] = True,
 ) -> None:
-    """Remove a node: its replicas, its vote and its registration.
+    """Remove a node from the cluster.
 
-    The replicas move while the node still serves clients. Then stop it.
+    It loses its replicas, its vote and its registration. The replicas move while the node still
+    serves clients. Then stop it.
     """
     from barnabas.cli.cluster.membership import remove_node
 
@@ -128,10 +129,10 @@ async def drain(
         bool, typer.Option("--replicas", help="Move its replicas too, not only leadership.")
     ] = False,
 ) -> None:
-    """Move leadership off a node, and its replicas with --replicas. It stays in the cluster.
+    """Move leadership, or all replicas, off a node.
 
-    This is for a node that keeps running; a node that stops does it by itself. To undo it, run:
-    barnabas cluster add-node ID --rebalance
+    The node stays in the cluster and keeps running; a node that stops does this by itself. To undo
+    it, run: barnabas cluster add-node ID --rebalance
     """
     from barnabas.cli.cluster.membership import drain
 
@@ -187,7 +188,7 @@ async def move(
         bool, typer.Option("--wait/--no-wait", help="Wait until the move is complete.")
     ] = True,
 ) -> None:
-    """Move replicas of partitions to other nodes, or change the number of replicas."""
+    """Move replicas to other nodes, or change their number."""
     from barnabas.cli.cluster.move import cancel_moves, move_to
 
     if cancel == (to is not None):
@@ -225,10 +226,11 @@ async def elect(
     ] = False,
     yes: Yes = False,
 ) -> None:
-    """Elect the preferred leaders, by default of all partitions.
+    """Elect the preferred leaders of partitions.
 
-    With --unclean, shows what each replica of a partition without a leader has, and elects the one
-    with the most records. Records that only the others have are kept in their set-aside directory.
+    Without arguments, of all partitions. With --unclean, shows what each replica of a partition
+    without a leader has, and elects the one with the most records. Records that only the others
+    have are kept in their set-aside directory.
     """
     from barnabas.cli.base.partition_names import named_partitions
     from barnabas.cli.cluster.unclean_election import as_json, print_prospects, prospects
@@ -262,7 +264,7 @@ def _is_confirmed() -> bool:
 @app.command("rebalance-leaders", epilog="Example: barnabas cluster rebalance-leaders")
 @cluster_command
 async def rebalance_leaders(session: Session) -> None:
-    """Elect all preferred leaders that are in sync, so that leadership is balanced."""
+    """Elect all preferred leaders that are in sync."""
     from barnabas.client.admin.reassignments import elect_leaders
 
     async with session.connect() as cluster:

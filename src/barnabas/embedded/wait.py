@@ -1,4 +1,4 @@
-"""Waiting for what other processes bring about."""
+"""Waits for changes that other processes make."""
 
 import time
 from collections.abc import Callable
@@ -13,7 +13,7 @@ _LONGEST_S = 0.05
 
 
 def wait_for(look: Callable[[], T | None], timeout_s: float, complaint: Callable[[], str]) -> T:
-    """What `look` finds, as soon as it finds something; the complaint says what is missing."""
+    """Return what `look` finds, as soon as it is not None; `complaint` says what is missing."""
     deadline = time.monotonic() + timeout_s
     pause_s = _SHORTEST_S
     while (found := look()) is None:

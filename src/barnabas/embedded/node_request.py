@@ -1,6 +1,6 @@
-"""One question to one node, over a socket of its own.
+"""One request to one node, over a separate connection.
 
-So the answer comes from the node that is meant, and nothing is asked again behind the test's back.
+The response comes from exactly this node, and nothing is retried.
 """
 
 import socket
@@ -16,8 +16,8 @@ _CLIENT_ID = "barnabas-test"
 
 
 def ask(address: tuple[str, int], request: Request[ResponseT], timeout_s: float = 1.0) -> ResponseT:
-    """Raises OSError if there is nobody, or no answer in time. A node that is not ready yet keeps
-    whoever asks waiting."""
+    """Raises OSError if no node listens, or no response arrives in time. A node that is not ready
+    yet does not respond."""
     with socket.create_connection(address, timeout_s) as connection:
         if connection.getsockname() == connection.getpeername():
             raise ConnectionRefusedError(

@@ -1,4 +1,4 @@
-"""The test's side of the nursery: one for all clusters of a process, as long as one needs it."""
+"""Starts the processes of clusters: one launcher for all clusters of a test process."""
 
 import atexit
 import json
@@ -17,13 +17,13 @@ from barnabas.embedded.errors import ClusterError
 _PATIENCE_S = 60.0
 
 
-class Nursery:
-    """Starts processes and tells what became of them. All of them end with this one.
+class Launcher:
+    """Starts processes and reports how they end. All of them end with this process.
 
     Use `borrow` and `give_back`: the last one to give it back ends it.
     """
 
-    _shared: ClassVar["Nursery | None"] = None
+    _shared: ClassVar["Launcher | None"] = None
     _borrowers: ClassVar[int] = 0
     _sharing: ClassVar[threading.Lock] = threading.Lock()
 
@@ -35,9 +35,9 @@ class Nursery:
         self._owner = os.getpid()
         with theirs:
             # A session of its own, so that Ctrl-C reaches the test alone. Safe path (-P): a file
-            # beside the tests is not to be taken for a module.
+            # beside the tests must not be taken for a module.
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "barnabas.embedded.nursery_process"],
+                [sys.executable, "-P", "-m", "barnabas.embedded.launcher_process"],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 start_new_session=True,
@@ -46,7 +46,7 @@ class Nursery:
     # -- sharing ---------------------------------------------------------------------------------
 
     @classmethod
-    def borrow(cls) -> "Nursery":
+    def borrow(cls) -> "Launcher":
         with cls._sharing:
             if cls._shared is not None and cls._shared._process.poll() is not None:
                 cls._shared._end()
@@ -57,10 +57,10 @@ class Nursery:
 
     def give_back(self) -> None:
         with self._sharing:
-            if Nursery._shared is not self:
+            if Launcher._shared is not self:
                 return
-            Nursery._borrowers -= 1
-            if Nursery._borrowers == 0:
+            Launcher._borrowers -= 1
+            if Launcher._borrowers == 0:
                 self._end()
 
     @classmethod
@@ -80,7 +80,7 @@ class Nursery:
         cls._sharing = threading.Lock()
 
     def _end(self) -> None:
-        Nursery._shared = None
+        Launcher._shared = None
         self._control.close()
         self._process.wait()
         if self._directory is not None:
@@ -95,7 +95,7 @@ class Nursery:
 
     @property
     def directory(self) -> Path:
-        """For everything that belongs to a process, and goes with the nursery."""
+        """For everything that belongs to a process, and goes with the launcher."""
         with self._lock:
             if self._directory is None:
                 self._directory = Path(self._receive()[0]["directory"])
@@ -163,5 +163,5 @@ class Nursery:
         )
 
 
-atexit.register(Nursery.end_shared)
-os.register_at_fork(after_in_child=Nursery.forget_shared)
+atexit.register(Launcher.end_shared)
+os.register_at_fork(after_in_child=Launcher.forget_shared)

@@ -1,9 +1,9 @@
-"""The process that nodes are born from: `python -m barnabas.embedded.nursery_process`.
+"""The process that nodes are forked from: `python -m barnabas.embedded.launcher_process`.
 
 Most of a node's start-up is importing its code. Here that is done once; every node is a fork of
-this process, a process of its own that runs what `barnabas server` runs.
+this process and runs what `barnabas server` runs.
 
-Standard input is a socket to whoever tests. It brings one JSON object a line, and each is answered
+Standard input is a socket to the test. It brings one JSON object a line, and each is answered
 with one:
 
     {"do": "node", "properties": {...}, "log": PATH}    {"pid": 17}
@@ -15,7 +15,7 @@ with one:
 
 The first line comes unasked, {"directory": PATH}, as soon as everything is imported. When the
 socket ends, because its owner has closed it or was killed, all processes are killed and the
-directory is removed. A node whose nursery is gone ends by itself.
+directory is removed. A node whose launcher is gone ends by itself.
 
 The number of a process is not given to another one before its end has been told, so a signal
 never reaches a stranger.
@@ -42,11 +42,11 @@ from barnabas.embedded import storage
 _CHUNK_BYTES = 1 << 16
 _STDIN = 0
 _MOST_FILES = 1024
-"""Far more than the nursery ever has."""
+"""Far more than the launcher ever has."""
 
 
-class Nursery:
-    """Forks, tells what became of whom, and writes down what they print."""
+class LauncherProcess:
+    """Forks processes, reports how they end, and writes their output to logs."""
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ def _live(work: Callable[[], int], stdin: int, stdout: int, keep: int | None) ->
             if descriptor != keep:
                 with suppress(OSError):
                     os.close(descriptor)
-        threading.Thread(target=_end_with_nursery, daemon=True).start()
+        threading.Thread(target=_end_with_launcher, daemon=True).start()
         code = work()
     finally:
         if sys.exc_info()[0] is not None:
@@ -188,7 +188,7 @@ def _live(work: Callable[[], int], stdin: int, stdout: int, keep: int | None) ->
         os._exit(code)
 
 
-def _end_with_nursery() -> None:
+def _end_with_launcher() -> None:
     while os.read(_STDIN, 1):
         pass
     os._exit(1)
@@ -211,7 +211,7 @@ def main() -> None:
     try:
         os.chdir(directory)
         control.sendall(json.dumps({"directory": str(directory)}).encode() + b"\n")
-        Nursery(control, run_node, run_network).run()
+        LauncherProcess(control, run_node, run_network).run()
     finally:
         storage.remove(directory)
 
