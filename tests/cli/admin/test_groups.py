@@ -160,7 +160,7 @@ def test_resetting_some_partitions_or_all_that_are_known(cli: Cli, new_topic: Ne
         ["--topic", f"{topic}:7", "--to-latest"],
     ):
         cli.fails(2, "groups", "reset-offsets", group, *wrong)
-    assert "nothing is committed" in cli.fails(
+    assert "needs a committed offset" in cli.fails(
         1, "groups", "reset-offsets", group, "--topic", topic, "--shift-by", "1"
     )
 

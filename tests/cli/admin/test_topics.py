@@ -107,7 +107,7 @@ def test_configs_of_a_broker(cli: Cli) -> None:
     assert "num.partitions" in {row["name"] for row in rows}
     assert cli.json("configs", "get", "broker", node_id, "--all") == rows
     assert "there is no broker '77'" in cli.fails(2, "configs", "get", "broker", "77")
-    assert "which topic" in cli.fails(2, "configs", "get", "topic")
+    assert "missing topic name" in cli.fails(2, "configs", "get", "topic")
 
 
 def test_an_unreachable_broker_has_exit_code_3_wherever_the_address_comes_from(cli: Cli) -> None:

@@ -55,7 +55,7 @@ def test_advertised_addresses_follow_the_ports(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("properties", "said"),
     [
-        ({"node.id": "3"}, "node.id=3 and --nodes cannot be combined with --nodes"),
+        ({"node.id": "3"}, "node.id=3 cannot be combined with --nodes"),
         ({"controller.quorum.voters": "1@a:1"}, "cannot be combined with --nodes"),
         ({"listeners": "0.0.0.0:9092"}, "--advertise"),
         ({"listeners": "localhost:65534"}, "3 nodes need ports up to 65536"),
