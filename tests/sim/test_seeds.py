@@ -24,6 +24,7 @@ FRESH_VARIABLE = "BARNABAS_SIM_SEEDS"
 FOUND = {
     362099312517: "a fenced coordinator told committed offsets that others had replaced",
     437803144833: "a follower whose disk was full did not cut what its leader never had",
+    490386231724: "a replica with a hole cut its log before the controller knew, and led later",
     534047501356: "a producer was fenced that repeated InitProducerId at another coordinator",
     634916834290: "a topic created on nodes that had lost power was said to have lost records",
     950631669889: "a leader that was replaced called a producer's transaction invalid",

@@ -56,6 +56,26 @@ def test_a_replica_that_the_disk_keeps_from_following_tries_again() -> None:
     assert (partition.leader_id, partition.log.log_end_offset) == (2, 1)
 
 
+def test_a_hole_is_not_cut_off_before_the_controller_knows_of_it() -> None:
+    """The hole is the only evidence: another start would take the rest of the log for whole."""
+    disk, partition = replica()
+    disk.capacity = 1 << 30
+    partition.doubt = ReplicaDoubt("it has lost offset 1", 1)
+    assert partition.apply(LED_BY_2)
+    assert (partition.leader_id, partition.log.log_end_offset) == (2, 2)
+    assert partition.doubt_settled(), "it fetches again"
+    assert partition.log.log_end_offset == 1
+
+
+def test_a_lost_end_is_cut_off_at_once_because_it_is_written_down_elsewhere() -> None:
+    disk, partition = replica()
+    disk.capacity = 1 << 30
+    partition.doubt = ReplicaDoubt("the machine lost power", 1, lacks_end=True)
+    assert partition.apply(LED_BY_2)
+    assert partition.log.log_end_offset == 1
+    assert partition.doubt
+
+
 LED_BY_1 = PartitionImage(0, [1, 2], [1], 1, 6, 6)
 
 

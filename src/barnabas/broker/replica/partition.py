@@ -121,7 +121,8 @@ class Partition:
         self.is_recovering = image.leader_recovery_state == RECOVERING
         # First: if the disk refuses, all of this is tried again.
         if led_anew and image.leader not in (-1, self.host.node_id):
-            self._cut_suspect()
+            if not self.doubt.is_only_hole:
+                self._cut_suspect()
         elif led_anew and may_lead and self.is_recovering and len(image.replicas) > 1:
             self._cut_damaged()
         self.partition_epoch = image.partition_epoch

@@ -24,6 +24,16 @@ class ReplicaDoubt:
     def __bool__(self) -> bool:
         return bool(self.reason)
 
+    @property
+    def is_only_hole(self) -> bool:
+        """Whether the log itself is the only evidence: it is not cut before the controller knows.
+
+        Else a node that is killed in between would take the rest for whole at its next start. An
+        end that is missing is known from the high watermark checkpoint, and a loss of power from
+        `broker.state`, until the controller knows.
+        """
+        return bool(self.reason) and not self.lacks_end
+
     def settle(self) -> None:
         """No other node counts on this replica any longer. What is suspect stays so until it is cut
         off, when another node leads."""
