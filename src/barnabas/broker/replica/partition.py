@@ -324,9 +324,16 @@ class Partition:
 
     @property
     def knows_what_is_committed(self) -> bool:
-        """A new leader does once all that was there before it is committed."""
+        """A new leader does once all that was there before it is committed.
+
+        One that is cut off from the controller does not: another may have committed more by now.
+        """
         leading = self.leading
-        return leading is not None and self.high_watermark >= leading.epoch_start_offset
+        return (
+            leading is not None
+            and self.high_watermark >= leading.epoch_start_offset
+            and (leading.is_alone or not self.host.is_cut_off())
+        )
 
     @property
     def is_isr_change_due(self) -> bool:
