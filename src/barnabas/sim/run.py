@@ -13,10 +13,13 @@ from barnabas.sim.history import Place, Violation
 from barnabas.sim.member import Committer, Member, check_commits
 from barnabas.sim.producer import Producer
 from barnabas.sim.profile import Profile, draw_profile
+from barnabas.sim.real_client import RealClientWorkload
 from barnabas.sim.simulator import Simulator, Stuck
 from barnabas.sim.transactional_workload import INTERNAL_PLACES, TransactionalWorkload
 
 _GROUP = "readers"
+_REAL_CLIENT = 0.25
+"""The share of runs, of every emphasis, in which the real client takes part."""
 _START_US = 20_000_000
 _RECOVERY_US = 40_000_000
 
@@ -126,6 +129,10 @@ class Run:
             self._transactions = TransactionalWorkload(self.cluster, places, self._places("out"))
             self._transactions.begin()
             self.administrator.internal_places = INTERNAL_PLACES
+        if self.simulator.source("real client").random() < _REAL_CLIENT:
+            real = self.cluster.client("real-client")
+            hosts = [machine.host for machine in self.cluster.machines.values()]
+            RealClientWorkload(real, hosts, places).begin()
         near, far = self.cluster.client("client-1"), self.cluster.client("client-2")
         for number in range(self.profile.producers):
             idempotent = self.cluster.random.random() < 0.5

@@ -133,6 +133,19 @@ def test_reading_starts_at_the_committed_offsets_and_elsewhere_at_the_start() ->
     with_consumer(work, [T0, T1])
 
 
+def test_nothing_is_delivered_before_the_application_knows_its_partitions() -> None:
+    async def work(_: FakeCluster, consumer: Consumer) -> None:
+        assert await consumer.rebalancer.wait_for_messages(consumer) is None
+        await asyncio.sleep(1)  # it has joined and fetched while the application was elsewhere
+        assert consumer.fetcher.buffer
+        assert consumer.queue.take(None) == []
+        assert await consumer.handled_event() == (ASSIGNED, [T0])
+        consumer.queue.interrupted = False
+        assert consumer.queue.take(1)[0].offset == 4
+
+    with_consumer(work, [T0])
+
+
 def test_what_is_done_is_committed_and_told_before_the_group_is_joined_again() -> None:
     async def work(_: FakeCluster, consumer: Consumer) -> None:
         await consumer.handled_event()

@@ -148,6 +148,7 @@ class Rebalancer:
         self._notify()
 
     def _begin(self) -> None:
+        self._delivery_queue.interrupt()  # it gets nothing before it knows its partitions
         self._task = self._tasks.start(self._rejoin())
         if not self._is_watched:
             self._is_watched = True
