@@ -26,6 +26,7 @@ FOUND = {
     437803144833: "a follower whose disk was full did not cut what its leader never had",
     490386231724: "a replica with a hole cut its log before the controller knew, and led later",
     534047501356: "a producer was fenced that repeated InitProducerId at another coordinator",
+    592830267001: "a follower that had cut its log took in an answer to an earlier fetch",
     634916834290: "a topic created on nodes that had lost power was said to have lost records",
     678315086896: "a leader that was cut off told an end that others had moved beyond",
     950631669889: "a leader that was replaced called a producer's transaction invalid",

@@ -66,7 +66,8 @@ class ReplicaFetcher:
             host.config.replicas.fetch_max_bytes,
         )
         self._max_wait_ms = host.config.replicas.fetch_wait_max_ms
-        self._calls: deque[Future[FetchResponse]] = deque()
+        self._calls: deque[tuple[int, Future[FetchResponse]]] = deque()
+        """With the numbers of the requests."""
         self._woken: Future[None] | None = None
         self._task: Task[None] = self._loop.create_task(self._run())
 
@@ -122,16 +123,16 @@ class ReplicaFetcher:
             while True:
                 if self._may_ask():
                     self._ask()
-                if not calls or not calls[0].done():
+                if not calls or not calls[0][1].done():
                     self._woken = self._loop.create_future()
                     await self._woken
-                while calls and calls[0].done():
-                    await self._answered(calls.popleft())
+                while calls and calls[0][1].done():
+                    await self._answered(*calls.popleft())
         finally:
             self._drop_calls()
 
     def _drop_calls(self) -> None:
-        for call in self._calls:
+        for _, call in self._calls:
             if not call.cancel() and not call.cancelled():
                 call.exception()  # looked at, so that nobody complains that it was not
         self._calls.clear()
@@ -154,7 +155,7 @@ class ReplicaFetcher:
             lane=LANE,
         )
         call.add_done_callback(self._wake)
-        self._calls.append(call)
+        self._calls.append((self._session.requests, call))
 
     def _start_over(self) -> None:
         """Begin a new session; what is still under way in the old one counts no more."""
@@ -166,7 +167,7 @@ class ReplicaFetcher:
 
     # -- answers -----------------------------------------------------------------------------------
 
-    async def _answered(self, call: "Future[FetchResponse]") -> None:
+    async def _answered(self, number: int, call: "Future[FetchResponse]") -> None:
         try:
             response = call.result()
         except PeerUnavailable:
@@ -181,7 +182,9 @@ class ReplicaFetcher:
         for topic in response.responses:
             for data in topic.partitions:
                 followed = self._followed.get((topic.topic_id, data.partition_index))
-                if followed is not None and followed.is_current and followed.retry is None:
+                if followed is None or followed.retry is not None:
+                    continue
+                if followed.is_answered_by(number):
                     self._take(followed, data)
                     if followed.partition.flush_required and followed.retry is None:
                         to_flush.append(followed)

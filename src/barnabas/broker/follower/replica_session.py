@@ -31,13 +31,23 @@ _MAX_EPOCH = 2**31 - 1
 class Followed:
     """A partition that follows the leader, and what was last asked for."""
 
-    __slots__ = ("asked_offset", "backoff_ms", "key", "leader_epoch", "partition", "retry")
+    __slots__ = (
+        "asked_in",
+        "asked_offset",
+        "backoff_ms",
+        "key",
+        "leader_epoch",
+        "partition",
+        "retry",
+    )
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
         self.key: Key = (partition.topic_id, partition.index)
         self.leader_epoch = partition.leader_epoch
         self.asked_offset = -1
+        self.asked_in = 0
+        """The number of the request that asked for that offset."""
         self.backoff_ms = 0.0
         self.retry: TimerHandle | None = None
         """Runs while nothing is asked for after a failure."""
@@ -52,10 +62,16 @@ class Followed:
             and partition.leader_epoch == self.leader_epoch
         )
 
-    @property
-    def is_current(self) -> bool:
-        """Whether an answer to what was last asked is one to what would be asked now."""
-        return self.is_following and self.partition.log.log_end_offset == self.asked_offset
+    def is_answered_by(self, request: int) -> bool:
+        """Whether the answer to a request, given by its number, is one to what would be asked now.
+
+        An answer that was under way when the log was cut is not.
+        """
+        return (
+            request >= self.asked_in
+            and self.is_following
+            and self.partition.log.log_end_offset == self.asked_offset
+        )
 
 
 class ReplicaSession:
@@ -67,6 +83,8 @@ class ReplicaSession:
         self._partition_max_bytes = partition_max_bytes
         self._session_id = 0
         self._epoch = _INITIAL_EPOCH
+        self.requests = 0
+        """How many were made: the number of the newest."""
         self._broker_epoch = -1
         self._named: set[Key] = set()
         self._to_name: dict[Key, Followed] = {}
@@ -112,6 +130,7 @@ class ReplicaSession:
     def next_request(self, broker_epoch: int, max_wait_ms: int) -> FetchRequest:
         """The leader must have been asked with the same broker epoch before; else `reset`."""
         self._broker_epoch = broker_epoch
+        self.requests += 1
         named: defaultdict[bytes, list[FetchPartition]] = defaultdict(list)
         keys = tuple(islice(self._to_name, _NAMED_AT_ONCE))
         for key in keys:
@@ -144,6 +163,7 @@ class ReplicaSession:
     def _asked(self, followed: Followed) -> FetchPartition:
         log = followed.partition.log
         followed.asked_offset = log.log_end_offset
+        followed.asked_in = self.requests
         return FetchPartition(
             partition=followed.key[1],
             current_leader_epoch=followed.leader_epoch,
