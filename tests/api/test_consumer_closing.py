@@ -23,7 +23,7 @@ def test_leaving_without_a_broker_is_bounded_and_says_what_it_was(face: Face) ->
         for message in consumer.poll(30):
             consumer.done(message)
     began = time.monotonic()
-    with pytest.raises(RequestTimedOut, match=r"commit on leaving group g .*in 0\.5 s.*read again"):
+    with pytest.raises(RequestTimedOut, match=r"leaving group g .*in 0\.5 s.*delivered again"):
         consumer.close()
     assert time.monotonic() - began < 20
 

@@ -1,4 +1,4 @@
-"""A topic that is deleted and made anew under a consumer is another one. Both faces."""
+"""A topic that is deleted and created again under a consumer is another one. Both faces."""
 
 import time
 from typing import Any
@@ -37,7 +37,7 @@ def test_it_is_data_lost_and_nothing_old_is_committed(
         assert read(consumer, 3) == [0, 1, 2]
         make_anew(servers, topic, range(100, 103))
         for _ in range(2):
-            with pytest.raises(DataLost, match=f"{topic}-0.*made anew.*on_data_loss"):
+            with pytest.raises(DataLost, match=f"{topic}-0.*created again.*on_data_loss"):
                 consumer.poll(10)
         with barnabas.Admin(servers) as admin:
             assert admin.group_offsets(group) == {}

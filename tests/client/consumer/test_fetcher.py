@@ -119,7 +119,9 @@ def test_a_log_that_was_truncated_is_data_loss_or_a_new_start() -> None:
         async with fetching(fake, {T0: 0}) as fetcher:
             assert await read(fetcher, 30) == list(range(30))
             fake.logs[T0].end = 12
-            with pytest.raises(DataLost, match=r"no offset 30: .* ends before 12; its end was cut"):
+            with pytest.raises(
+                DataLost, match=r"no offset 30: .* ends before 12; its end was truncated"
+            ):
                 await read(fetcher, 1)
         fake.logs[T0].end = 30
         async with fetching(fake, {T0: 0}, out_of_range=EARLIEST) as fetcher:

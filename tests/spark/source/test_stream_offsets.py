@@ -197,10 +197,12 @@ def test_what_was_planned_is_never_read_from_another_topic_of_that_name(
     make_anew(admin, topic)
     with barnabas.Producer(bootstrap) as fresh:
         send(fresh, topic, 0, 0, 1, 1)
-    with pytest.raises(DataLost, match=f"{topic}-0.* is gone: its topic was deleted and made anew"):
+    with pytest.raises(
+        DataLost, match=f"{topic}-0.* is gone: its topic was deleted and created again"
+    ):
         list(strict.read(task))
     assert list(lenient.read(task)) == []
-    assert "deleted and made anew" in caplog.text
+    assert "deleted and created again" in caplog.text
     after = lenient.latestOffset(end, ReadAllAvailable())
     (task,) = lenient.partitions(end, after)
     assert sum(batch.num_rows for batch in lenient.read(task)) == 4

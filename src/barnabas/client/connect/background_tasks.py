@@ -1,4 +1,4 @@
-"""Tasks that nobody waits for. One that breaks must not go unnoticed."""
+"""Tasks without a waiter. A failure of one is kept, and reported by whoever owns them."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

@@ -54,7 +54,7 @@ _MEANINGS = {
     ),
     ErrorCode.FENCED_LEADER_EPOCH: _Meaning("it has a new leader"),
     ErrorCode.UNKNOWN_LEADER_EPOCH: _Meaning("the broker has not heard of its new leader yet"),
-    ErrorCode.UNKNOWN_TOPIC_ID: _Meaning("it was deleted, or made anew"),
+    ErrorCode.UNKNOWN_TOPIC_ID: _Meaning("it was deleted, or deleted and created again"),
     ErrorCode.REPLICA_NOT_AVAILABLE: _Meaning("the broker keeps no replica of it"),
     ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: _Meaning(
         "it was stored by fewer replicas than acks=all asks for", "see min.insync.replicas"
@@ -115,10 +115,10 @@ _MEANINGS = {
         "another member has come with the same instance id", "give each an instance_id of its own"
     ),
     ErrorCode.ILLEGAL_GENERATION: _Meaning(
-        "the group has shared its partitions out anew", "what was not committed is read again"
+        "the group has rebalanced", "what was not committed is read again"
     ),
     ErrorCode.REBALANCE_IN_PROGRESS: _Meaning(
-        "the group is sharing its partitions out anew", "what was not committed is read again"
+        "the group is rebalancing", "what was not committed is read again"
     ),
     ErrorCode.TOPIC_DELETION_DISABLED: _Meaning(
         "the broker forbids to delete it", "set delete.topic.enable=true there"

@@ -110,7 +110,7 @@ class ClusterClient:
         await self._connections.close()
 
     async def close_channel(self, channel: Channel) -> None:
-        """Close the connections of a user who needs them no more."""
+        """Close the connections of a user who no longer needs them."""
         await self._connections.close_channel(channel)
 
     # -- metadata ------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ class ClusterClient:
                 patience_s = _LATE_S
                 await self.refresh_leaders({each.topic for each in partitions})
                 if not any(self._leads(node_id, each) for each in partitions):
-                    raise RequestTimedOut(f"broker {node_id} hangs and leads no more")
+                    raise RequestTimedOut(f"broker {node_id} hangs and is no longer the leader")
             return waiting.result()
         finally:
             mention.cancel()
@@ -366,7 +366,7 @@ class ClusterClient:
         self._coordinators.pop((CoordinatorType.GROUP, group_id), None)
 
     async def refresh_leaders(self, topics: Iterable[str]) -> None:
-        """Ask anew who leads and coordinates; a cluster that is away is asked again later."""
+        """Ask again who leads and coordinates; a cluster that is away is asked again later."""
         self._coordinators.clear()
         self._any.doubt()
         try:

@@ -59,7 +59,7 @@ class ConnectionPool:
         await asyncio.gather(*(self.close_channel(channel) for channel in channels))
 
     async def close_channel(self, channel: Channel) -> None:
-        """Close the connections of a user who needs them no more."""
+        """Close the connections of a user who no longer needs them."""
         keys = [key for key in self._connections if key[1] is channel]
         connections = [self._connections.pop(key) for key in keys]
         await asyncio.gather(*(connection.close() for connection in connections))

@@ -1,4 +1,4 @@
-"""Says in the log what a client waits for, so that nobody has to wait for its last timeout to know.
+"""Logs what a client waits for, long before its last timeout.
 
 Python shows warnings on stderr unless a program arranges its logging otherwise.
 """

@@ -1,4 +1,4 @@
-"""Offsets from the ledgers to the group.
+"""Commits the progress of partitions to the group.
 
 In the background, every now and then, if that is wanted; or when the application asks for it; or by
 the transactions of a producer, with what was made of the records.

@@ -98,7 +98,7 @@ def visible_batches(completed: CompletedFetch) -> Iterator[tuple[BatchHeader, me
 
 
 class CompletedFetchReader:
-    """Opens a chunk batch by batch. After an error it stands where it stood before."""
+    """Decodes a completed fetch batch by batch. An error leaves the position where it was."""
 
     def __init__(self, completed: CompletedFetch) -> None:
         self.completed = completed
@@ -108,7 +108,7 @@ class CompletedFetchReader:
         self._batches = visible_batches(completed)
 
     def read(self) -> list[Message]:
-        """The messages of the next batch that has any; none at the end of the chunk."""
+        """The messages of the next batch that has any; none at the end."""
         topic, partition = self.completed.state.partition
         try:
             for header, batch in self._batches:

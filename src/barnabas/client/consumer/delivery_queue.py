@@ -131,7 +131,7 @@ class DeliveryQueue:
         return self._progress, messages
 
     def next_reader(self) -> CompletedFetchReader | None:
-        """What is being read, or the next chunk."""
+        """The fetch that is being read, or the next one."""
         reader = self._reader
         if reader is not None and reader.completed.is_current:
             return reader
@@ -154,7 +154,7 @@ class DeliveryQueue:
             self._delivered.append(progress)
 
     def leave(self, reader: CompletedFetchReader) -> None:
-        """Go on with the next chunk: nothing is left in this one."""
+        """Go on with the next fetch: nothing is left of this one."""
         reader.progress.skip_to(reader.position)
         self._reader = None
 
@@ -186,7 +186,7 @@ class DeliveryQueue:
         self._is_interrupted = False
 
     def drop(self, progress: PartitionProgress) -> None:
-        """Hand out no more of what was read of a partition: it is read again, or elsewhere."""
+        """Deliver nothing else of a partition: it is fetched again, or elsewhere."""
         if self._progress is progress:
             self.pending.clear()
             message = self.current

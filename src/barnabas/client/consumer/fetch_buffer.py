@@ -38,7 +38,7 @@ class FetchBuffer:
                 await self._room.wait()
 
     def take(self) -> CompletedFetch | None:
-        """The next chunk that still counts."""
+        """The next fetch that is not outdated."""
         while True:
             try:
                 completed = self._fetches.popleft()
@@ -53,6 +53,6 @@ class FetchBuffer:
                 return completed
 
     def put_back(self, completed: CompletedFetch) -> None:
-        """Let a chunk that was taken come again."""
+        """Let a fetch that was taken come again."""
         self._taken -= len(completed.data)
         self._fetches.appendleft(completed)

@@ -3,10 +3,11 @@
 For each leader one fetch is under way, for all partitions that are read from it, and the next one
 goes out as soon as it is answered, until more than `PREFETCH_BYTES` wait to be handed out.
 
-    assign, seek, pause -> readings -> fetches -> chunks, for the application's thread
+    assign, seek, pause -> states -> requests -> completed fetches, for the application's thread
 
-A topic goes by its id, where the cluster gives ids: one that was deleted and made anew is another
-topic, in which the old positions mean nothing. That is data lost, and no old position is committed.
+A topic goes by its id, where the cluster gives ids: one that was deleted and created again is
+another topic, in which the old positions mean nothing. That is data loss, and no old position is
+committed.
 
 A partition that cannot be read, because it has no leader or is gone, does not keep the others from
 being read: it is set aside and tried again now and then. Only when none is left, for longer than
@@ -86,7 +87,7 @@ class Fetcher:
     # -- what to read --------------------------------------------------------------------------
 
     def assign(self, progresses: Mapping[TopicPartition, PartitionProgress]) -> None:
-        """Read exactly these partitions, each from where its ledger stands."""
+        """Read exactly these partitions, each from where its progress stands."""
         for state in self.states.values():
             state.epoch += 1
             state.progress.revoked = state.progress is not progresses.get(state.partition)
@@ -106,7 +107,7 @@ class Fetcher:
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Go on reading an assigned partition elsewhere.
 
-        Forwards, the ledger stays: what is not done behind it is still not done.
+        Forwards, the progress stays: what is not done behind it is still not done.
         """
         state = self.states[partition]
         if offset >= state.progress.position and state.other_since is None:
@@ -124,7 +125,7 @@ class Fetcher:
         state.other_since = None  # it is read as whatever topic there is
 
     def pause(self, partition: TopicPartition) -> None:
-        """Fetch no more of a partition, and forget what was fetched ahead."""
+        """Stop fetching a partition, and forget what was fetched ahead."""
         self.states[partition].paused = True
         self._reread(self.states[partition])
 
@@ -262,7 +263,7 @@ class Fetcher:
         if offset < first:
             why = f"retention has deleted what was before {first} before it was read"
         else:
-            why = "its end was cut off, the topic was made anew, or the offset was never right"
+            why = "its end was truncated, the topic was created again, or it never existed"
         return DataLost(
             f"partition {partition} has no offset {offset}: its log begins at {first} and ends "
             f"before {end}; {why}. {_WHAT_TO_DO}"
@@ -287,11 +288,11 @@ class Fetcher:
         if now - state.other_since < _SURE_S:
             what = f"partition {state.partition}"
             raise broker_error(
-                ErrorCode.UNKNOWN_TOPIC_ID, what, "its topic was made anew, it seems"
+                ErrorCode.UNKNOWN_TOPIC_ID, what, "its topic seems to have been created again"
             )
         if self._out_of_range is None:
             raise DataLost(
-                f"partition {state.partition}: its topic was deleted and made anew, so offset "
+                f"partition {state.partition}: its topic was deleted and created again, so offset "
                 f"{state.progress.position} means nothing any more. {_WHAT_TO_DO}"
             )
         epoch = state.epoch

@@ -1,4 +1,4 @@
-"""Topics that are not there yet, or so young that not every broker has heard of them.
+"""Topics that are not there yet, or so new that not every broker knows them.
 
 A consumer makes no topics: a name that is misspelt would become one. It waits for those that it is
 to read, and says in the log which they are.

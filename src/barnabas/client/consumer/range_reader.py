@@ -216,12 +216,12 @@ class RangeReader:
         self._lose(
             f"partition {wanted.partition} was to be read from offset {position} to {wanted.end} "
             f"and has {first} to {last}: retention has deleted records before they were read, or "
-            "the topic was made anew"
+            "the topic was created again"
         )
         self._move(wanted, min(goes_on, wanted.end))
 
     async def _miss_topics(self, error: UnknownTopic) -> None:
-        """Topics are gone, or so young that not every broker has heard of them."""
+        """Topics are gone, or so new that not every broker knows them."""
         topics = {each.topic for each in self._left}
         await self._cluster.refresh_leaders(
             topics
@@ -234,7 +234,7 @@ class RangeReader:
         if gone and waited_s > _TOPIC_PATIENCE_S:
             names = ", ".join(sorted(str(each.partition) for each in gone))
             anew = any(found[each.partition.topic] is not None for each in gone)
-            why = "its topic was deleted and made anew" if anew else str(error)
+            why = "its topic was deleted and created again" if anew else str(error)
             self._lose(f"what was to be read of {names} is gone: {why}")
             for wanted in gone:
                 self._move(wanted, wanted.end)

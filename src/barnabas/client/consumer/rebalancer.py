@@ -6,7 +6,7 @@ application that does not come is not waited for until the others throw it out: 
 the group is joined again without it.
 
 A partition that this member has in one generation and in the very next was nobody else's meanwhile:
-it is read on from where it stands, and its ledger stays.
+it is read on from where it stands, and its progress stays.
 """
 
 import asyncio

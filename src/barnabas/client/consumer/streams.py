@@ -1,10 +1,10 @@
 """One subscription for several threads or tasks.
 
-    chunks -> whichever stream has nothing left opens the next batch -> a queue for each stream
+    fetches -> whichever stream has nothing left opens the next batch -> a queue for each stream
 
 By key, messages with the same key go to the same stream, so their order is kept; those without a
 key go where there is least to do. By partition, each partition goes to one stream. Streams finish
-messages independently of each other; the ledgers know what is done.
+messages independently of each other; `PartitionProgress` knows what is done.
 
 Queues are bounded all together: a stream that is much slower than the others holds them up in the
 end, and not memory.

@@ -1,7 +1,7 @@
 """Reading tables: fetched batches become columns without being Python's objects in between.
 
-It takes what a consumer would hand out as messages, from the same chunks, and moves the same
-ledgers: what was aborted and what is not the application's business is left out, a table counts as
+It takes what a consumer would hand out as messages, from the same fetches, and moves the same
+progress: what was aborted and what is not the application's business is left out, a table counts as
 handed out when it is returned, and one may go on with messages behind it. Batches are opened in the
 application's thread, most of it with others running.
 """

@@ -1,4 +1,4 @@
-"""Records on their way out: a lane of batches for every partition, and a bound on them all.
+"""Records on their way out: a queue of batches for every partition, and a bound on them all.
 
 Any thread adds records; one loop, the producer's, takes batches out and settles them. A lock
 guards which batches there are. Adding to an open batch that has room needs no lock: callers keep
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Accumulator:
-    """All lanes.
+    """All partition queues.
 
     `gate` is asked before a batch is opened, and raises if nothing may be sent now. `on_close` is
     told of every batch that is closed. Both are called under the lock.

@@ -4,7 +4,8 @@ What fails and may pass is tried again, with fresh metadata, until its time is o
 finds too large is cut in halves, down to single records.
 
 Brokers hear of a new topic one after the other, so that there is none counts only when they say so
-for a while. A topic that was deleted meanwhile is made anew for what is left, if the producer may.
+for a while. A topic that was deleted meanwhile is created again for what is left, if the producer
+may do that.
 """
 
 from collections.abc import Collection, Iterable
@@ -72,7 +73,7 @@ class BatchCompletion:
         self._auto_create = auto_create
 
     async def settle(self, queues: list[PartitionQueue], response: ProduceResponse) -> None:
-        """A broker has answered about the first batches of these lanes."""
+        """A broker has answered about the first batches of these queues."""
         answers = {
             TopicPartition(topic.name, partition.index): partition
             for topic in response.responses
@@ -97,7 +98,7 @@ class BatchCompletion:
         await self.fail(failures)
 
     def delivered(self, queue: PartitionQueue, base_offset: int, log_append_time_ms: int) -> None:
-        """The first batch of a lane has arrived."""
+        """The first batch of a queue was delivered."""
         batch = self._accumulator.take_first(queue)
         queue.in_flight = queue.gone_since = None
         count = batch.count

@@ -19,7 +19,7 @@ class PartitionQueue:
     `in_flight` is the batch whose attempt has not ended. If it has failed meanwhile, it is not
     the first one any longer; the next batch still waits for the end of that attempt.
 
-    `next_sequence` counts the records that were delivered under the lane's identity, so it is the
+    `next_sequence` counts the records that were delivered under the queue's identity, so it is the
     sequence number of the first batch's first record.
 
     `gone_since` is when brokers began to say that there is no such partition, if they do.

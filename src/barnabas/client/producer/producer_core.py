@@ -1,6 +1,6 @@
 """What the public producers run in the engine: a producer, its own cluster, and when they begin.
 
-Errors that nobody has asked for are raised here, by `flush` and `close`.
+Failures that were not reported yet are raised here, by `flush` and `close`.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ class ProducerCore:
         transaction.begin()
 
     async def flush(self, timeout_s: float | None) -> None:
-        """Wait until all records are settled; raises what nobody has asked for."""
+        """Wait until all records are settled; raises failures that were not reported yet."""
         if not self._started:
             return
         try:
@@ -70,7 +70,7 @@ class ProducerCore:
         self._raise_unreported()
 
     async def close(self) -> None:
-        """Deliver what is left and let everything go; raises what nobody has asked for."""
+        """Deliver what is left and close; raises failures that were not reported yet."""
         try:
             if self._started:
                 await self.producer.close(self.close_timeout_s)

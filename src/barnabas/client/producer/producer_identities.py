@@ -37,13 +37,13 @@ class IdentitySource(Protocol):
         """The newest version of Produce to use."""
 
     async def introduce(self, queues: Collection[PartitionQueue]) -> None:
-        """See to it that the first batches of these lanes may be sent."""
+        """See to it that the first batches of these queues may be sent."""
 
     def may_retry(self, queue: PartitionQueue, error: BarnabasError) -> bool:
-        """Whether to send a lane's first batch again; if so, it is ready for that."""
+        """Whether to send a queue's first batch again; if so, it is ready for that."""
 
     def gave_up(self, queue: PartitionQueue, error: BarnabasError) -> None:
-        """Hear that a lane's first batch is given up."""
+        """Hear that a queue's first batch has failed."""
 
 
 class ProducerIdentities:
@@ -87,13 +87,13 @@ class ProducerIdentities:
         return error.retriable
 
     def gave_up(self, queue: PartitionQueue, error: BarnabasError) -> None:
-        """Begin anew if the batch may have arrived."""
+        """Start over if the batch may have arrived."""
         del error
         if queue.first.is_attempted:
             self._start_over(queue)
 
     def _start_over(self, queue: PartitionQueue) -> None:
-        """Let a partition begin anew, under an identity that it has never seen."""
+        """Let a partition start over, under an identity that it has never seen."""
         if queue.identity is self._current and self._current is not ANONYMOUS:
             self._current = None
         queue.start_over()

@@ -11,7 +11,7 @@ With a transactional id, records are sent in transactions: see
 `barnabas.client.producer.transaction`.
 
     row, routes            which partition a record goes to, and the batch that is open there
-    accumulator            lanes of batches, bounded by a buffer
+    accumulator            queues of batches, bounded by a buffer
     sending, settling      the loop: requests, answers, retries
     settlement, sent       whoever waits
 """

@@ -26,7 +26,7 @@ _METADATA_MAX_AGE_S = 300.0
 
 
 class Sender:
-    """Made by `Producer`; runs from `start` to `stop`. `broken` is why it runs no more."""
+    """Made by `RecordProducer`; runs from `start` to `stop`. `broken` is why it stopped early."""
 
     def __init__(
         self,

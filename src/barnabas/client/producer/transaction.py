@@ -266,9 +266,9 @@ class ProducerTransaction:
         return TOPICS_BY_NAME if self._owner.adds_implicitly else _ADDED_BEFORE
 
     async def introduce(self, queues: Collection[PartitionQueue]) -> None:
-        """Make the lanes' partitions part of the transaction, and number on from where it stands.
+        """Make the queues' partitions part of the transaction, and number on from where it stands.
 
-        No batch is on its way when another transaction begins, so a new epoch finds lanes at rest.
+        No batch is on its way when another transaction begins, so a new epoch finds queues at rest.
         """
         self._begun = True
         if not self._owner.adds_implicitly:

@@ -87,7 +87,7 @@ class TransactionalId:
         await self._cluster.close_channel(self._channel)
 
     async def raise_epoch(self) -> None:
-        """Begin anew with the sequence numbers, unless somebody else has the id by now."""
+        """Start over with the sequence numbers, unless somebody else has the id by now."""
         await self._init(self.identity)
 
     async def _init(self, expected: ProducerIdentity) -> None:
@@ -247,12 +247,12 @@ class TransactionalId:
             return error
         if committed:
             return CommitUncertain(
-                f"{self._name}: nobody has confirmed the commit, so it may have happened or not "
+                f"{self._name}: the commit was not confirmed, so it may have happened or not "
                 f"({str(error) or type(error).__name__}). Make a new producer, then look"
             )
         return BrokerError(
             ErrorCode.COORDINATOR_NOT_AVAILABLE,
-            f"{self._name}: nobody has confirmed that its transaction is rolled back "
+            f"{self._name}: it was not confirmed that its transaction is rolled back "
             f"({str(error) or type(error).__name__}); make a new producer, which sees to it",
         )
 

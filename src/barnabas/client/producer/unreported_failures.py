@@ -1,4 +1,4 @@
-"""Records that were given up and of which nobody has heard yet."""
+"""Failed records whose failure was not reported yet."""
 
 from collections import deque
 
@@ -23,7 +23,7 @@ class UnreportedFailures:
             self._count(self._outcomes.popleft())
 
     def take(self) -> DeliveryFailed | None:
-        """What nobody has heard of until now, to be raised; it counts as told then."""
+        """What was not reported until now, to be raised; it counts as reported then."""
         while self._outcomes:
             self._count(self._outcomes.popleft())
         count, first = self._forgotten, self._first
