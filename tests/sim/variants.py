@@ -329,8 +329,8 @@ VARIANTS: dict[str, Variant] = {
 
 
 UNSEEN = {
-    "let a follower of an earlier life join": "whoever lost something begins a leader epoch now, "
-    "in which the leader has to hear of everybody again",
+    "let a follower of an earlier life join": "not known: it is not seen either without the leader "
+    "epoch that a loss begins, in a hundred seeds with lost power, cut links and quiet partitions",
     "let a marker pass what is being verified": "not known: a hundred seeds do not show it",
 }
 """Rules that no seed within reach shows to be broken any more, and why. `find_violation` still

@@ -14,7 +14,7 @@ def test_an_answer_to_a_request_before_the_cut_is_not_taken_for_one_to_the_next(
     session.next_request(7, 500)
     first = session.requests
     assert before.is_answered_by(first)
-    partition.truncate_to(1)
+    partition.truncate_to(1, keep=False)
     again = Followed(partition)
     session.name(again)
     request = session.next_request(7, 500)
