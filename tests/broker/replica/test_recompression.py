@@ -1,16 +1,25 @@
 """`compression.type` of a topic: how batches are stored."""
 
+import asyncio
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from barnabas.broker.replica.recompression import Recompression
+from barnabas.broker.handlers.produce import handle as handle_produce
+from barnabas.broker.replica import recompression as recompression_module
+from barnabas.broker.replica.recompression import (
+    COMPRESSION_FAILED,
+    TOO_MANY_WAIT,
+    NotCompressed,
+    Recompression,
+)
 from barnabas.records.batch import Buffer, parse_header
 from barnabas.records.compression import Compression
-from barnabas.records.recompress import CompressionTarget
+from barnabas.records.recompress import CompressionTarget, recompressed
 from barnabas.wire.errors import ErrorCode
 from tests.broker.raw_client import RawClient, batch
 from tests.broker.verbs import (
@@ -105,6 +114,15 @@ def test_the_time_of_the_append(client: RawClient, topic: str) -> None:
     assert codecs(client, topic) == [Compression.LZ4]
 
 
+def gzip_partition() -> Any:
+    limits = SimpleNamespace(
+        compression=CompressionTarget(Compression.GZIP),
+        max_message_bytes=1 << 20,
+        max_decompressed_bytes=1 << 20,
+    )
+    return type("Led", (), {"limits": limits, "name": "t-0", "is_leader": True})()
+
+
 def test_what_waits_is_limited() -> None:
     jobs: deque[Any] = deque()
 
@@ -114,6 +132,7 @@ def test_what_waits_is_limited() -> None:
             job = SimpleNamespace(
                 done=lambda: job.made is not None,
                 cancelled=lambda: False,
+                exception=lambda: None,
                 result=lambda: job.made,
                 add_done_callback=callbacks.append,
                 made=None,
@@ -128,13 +147,8 @@ def test_what_waits_is_limited() -> None:
         for callback in job.callbacks:
             callback(job)
 
-    limits = SimpleNamespace(
-        compression=CompressionTarget(Compression.GZIP),
-        max_message_bytes=1 << 20,
-        max_decompressed_bytes=1 << 20,
-    )
-    partition: Any = type("Led", (), {"limits": limits})()
-    seen: list[Buffer | None] = []
+    partition = gzip_partition()
+    seen: list[Buffer | NotCompressed] = []
     plain, done = batch(b"x" * 100), batch(b"y", compression=Compression.GZIP)
     loop: Any = Loop()
     recompression = Recompression(loop, None, len(plain) * 2 + len(done))  # type: ignore[arg-type]
@@ -144,12 +158,75 @@ def test_what_waits_is_limited() -> None:
         recompression.when_compressed(partition, each, seen.append)
     assert seen == [done]
     recompression.when_compressed(partition, done, seen.append)
-    assert seen == [done, None]
+    assert seen == [done, TOO_MANY_WAIT]
     finish(jobs[1])
     assert len(seen) == 2, "the first is not done"
     finish(jobs[0])
-    assert [parse_header(each).compression for each in seen[2:] if each] == [1, 1, 1]
+    stored = [each for each in seen[2:] if not isinstance(each, NotCompressed)]
+    assert [parse_header(each).compression for each in stored] == [1, 1, 1]
     assert not recompression.queues
+
+
+def failing_recompression(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compression of each batch that contains `poison` raises an error."""
+
+    def compress(batch: Buffer, *arguments: Any, **options: Any) -> Buffer:
+        if b"poison" in bytes(batch):
+            raise RuntimeError("codec is broken")
+        return recompressed(batch, *arguments, **options)
+
+    monkeypatch.setattr(recompression_module, "recompressed", compress)
+
+
+def test_a_failed_compression_refuses_its_batch_only(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    failing_recompression(monkeypatch)
+    seen: list[Buffer | NotCompressed] = []
+    ready = batch(b"y", compression=Compression.GZIP)
+
+    async def compress() -> Recompression:
+        partition = gzip_partition()
+        with ThreadPoolExecutor(1) as threads:
+            recompression = Recompression(asyncio.get_running_loop(), threads)
+            for each in (batch(b"x" * 100), batch(b"poison"), ready):
+                recompression.when_compressed(partition, each, seen.append)
+            async with asyncio.timeout(10):
+                while len(seen) < 3:
+                    await asyncio.sleep(0.01)
+            return recompression
+
+    assert not asyncio.run(compress()).queues
+    compressed, failed, behind = seen
+    assert not isinstance(compressed, NotCompressed)
+    assert parse_header(compressed).compression == Compression.GZIP
+    assert failed is COMPRESSION_FAILED
+    assert behind == ready
+    (logged,) = caplog.records
+    assert logged.getMessage() == "cannot compress a batch of t-0; it is refused"
+    assert "codec is broken" in caplog.text
+
+
+def test_a_produce_whose_compression_failed_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    failing_recompression(monkeypatch)
+
+    async def respond() -> Any:
+        loop = asyncio.get_running_loop()
+        with ThreadPoolExecutor(1) as threads:
+            node: Any = SimpleNamespace(
+                loop=loop,
+                clock=SimpleNamespace(now_ms=lambda: 0),
+                recompression=Recompression(loop, threads),
+                partitions=SimpleNamespace(by_name={"t": [gzip_partition()]}, by_id={}),
+            )
+            context: Any = SimpleNamespace(version=9)
+            outcome = handle_produce(node, produce_request("t", batch(b"poison")), context)
+            assert isinstance(outcome, asyncio.Future)
+            return await asyncio.wait_for(outcome, 10)
+
+    ((answer,),) = (topic.partition_responses for topic in asyncio.run(respond()).responses)
+    assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert "failed to compress" in answer.error_message
 
 
 def test_stock_clients_read_it(client: RawClient, node: BrokerProcess, topic: str) -> None:

@@ -25,7 +25,7 @@ from barnabas.broker.replica.leader_appender import AppendRefused
 from barnabas.broker.replica.leadership import TELLS_LEADER, partition_image
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partitions import Partitions, Replicas
-from barnabas.broker.replica.recompression import Recompression
+from barnabas.broker.replica.recompression import NotCompressed, Recompression
 from barnabas.broker.runtime.clock import Clock
 from barnabas.log import StorageError
 from barnabas.metadata.image import INTERNAL_TOPICS, MetadataImage
@@ -158,11 +158,13 @@ class _Production:
         partition: Partition,
         data: PartitionProduceData,
         answer: PartitionProduceResponse,
-        records: Buffer | None,
+        records: Buffer | NotCompressed,
     ) -> None:
-        if records is None:
-            self._refuse(partition, data, answer, ErrorCode.REQUEST_TIMED_OUT)
-            answer.error_message = "too many batches wait to be compressed; try again"
+        if isinstance(records, NotCompressed):
+            answer.error_code = records.error_code
+            if records.is_retriable:
+                self._refuse(partition, data, answer, records.error_code)
+            answer.error_message = records.message
         else:
             data.records = records
             self._enlist(partition, data, answer)

@@ -2,9 +2,11 @@
 
 Batches of one partition are handed on in the order in which they came, also those that need
 nothing: a producer numbers them, and a connection is a line. Batches that wait are copies; there is
-a limit to all of them together.
+a limit to all of them together. A batch whose compression fails unexpectedly is refused, and those
+behind it go on.
 """
 
+import logging
 from asyncio import AbstractEventLoop, Future
 from collections import deque
 from collections.abc import Callable
@@ -15,11 +17,36 @@ from functools import partial
 from barnabas.broker.replica.partition import Partition
 from barnabas.records.batch import Buffer
 from barnabas.records.recompress import recompressed
+from barnabas.wire.errors import ErrorCode
+
+logger = logging.getLogger(__name__)
 
 _MAX_WAITING_BYTES = 128 << 20
 
-Done = Callable[[Buffer | None], None]
-"""Given the batch, or None if too much waits already."""
+
+@dataclass(frozen=True, slots=True)
+class NotCompressed:
+    """Why a batch can't be stored."""
+
+    error_code: ErrorCode
+    message: str
+    is_retriable: bool
+
+
+TOO_MANY_WAIT = NotCompressed(
+    ErrorCode.REQUEST_TIMED_OUT,
+    "too many batches wait to be compressed; try again",
+    is_retriable=True,
+)
+
+COMPRESSION_FAILED = NotCompressed(
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+    "the broker failed to compress the batch; its log has the reason",
+    is_retriable=False,
+)
+
+Done = Callable[[Buffer | NotCompressed], None]
+"""Given the batch, or why there is none."""
 
 
 @dataclass(slots=True)
@@ -54,7 +81,7 @@ class Recompression:
             done(batch)
             return
         if self._waiting_bytes + len(batch) > self._max_waiting_bytes:
-            done(None)
+            done(TOO_MANY_WAIT)
             return
         copy = bytearray(batch)  # the frame is gone by then
         waiting = _Waiting(copy, done, None)
@@ -84,4 +111,13 @@ class Recompression:
             if first.job is None:
                 first.done(first.batch)
             elif not first.job.cancelled():
-                first.done(first.job.result())
+                first.done(self._outcome(partition, first.job))
+
+    def _outcome(self, partition: Partition, job: Future[Buffer]) -> Buffer | NotCompressed:
+        failure = job.exception()
+        if failure is None:
+            return job.result()
+        logger.error(
+            "cannot compress a batch of %s; it is refused", partition.name, exc_info=failure
+        )
+        return COMPRESSION_FAILED
