@@ -8,7 +8,7 @@ from typing import Any
 from barnabas.client.connect.broker_connection import BrokerConnection
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
-from barnabas.client.connect.environment import Environment
+from barnabas.client.connect.environment import ClientEnvironment
 from barnabas.errors import ConnectionLost, NobodyListens, RequestTimedOut
 from barnabas.records.encode import encode_batch
 from barnabas.wire.errors import ErrorCode
@@ -77,7 +77,7 @@ class FakeCluster:
 
     def client(self, **options: Any) -> ClusterClient:
         loop = asyncio.get_running_loop()
-        environment = Environment(loop.time, lambda: 0.5, self._connect)
+        environment = ClientEnvironment(loop.time, lambda: 0.5, self._connect)
         return ClusterClient("broker-1:9092,broker-2:9092", environment=environment, **options)
 
     def elect(self, partition: TopicPartition, leader: int) -> None:

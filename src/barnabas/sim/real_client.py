@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
-from barnabas.client.connect.environment import Environment
+from barnabas.client.connect.environment import ClientEnvironment
 from barnabas.client.consumer.commit_mode import CommitMode
 from barnabas.client.consumer.consumer_core import ConsumerCore
 from barnabas.client.consumer.fetch_request import FetchTuning
@@ -62,7 +62,7 @@ class RealClientWorkload:
             request_timeout_ms=TIMEOUT_MS,
             retry_timeout_ms=_FOR_EVER_MS,
             on_retry=self._remark,
-            environment=Environment(client.process.time, client.random.random),
+            environment=ClientEnvironment(client.process.time, client.random.random),
         )
 
     def _remark(self, error: BarnabasError, _failing_s: float) -> None:

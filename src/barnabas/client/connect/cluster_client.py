@@ -22,7 +22,7 @@ from barnabas.client.connect.cluster_metadata import (
     newer,
 )
 from barnabas.client.connect.connection_pool import GENERAL, Channel, ConnectionPool
-from barnabas.client.connect.environment import BUSY, RETRY, SYSTEM, Environment
+from barnabas.client.connect.environment import BUSY, RETRY, SYSTEM, ClientEnvironment
 from barnabas.client.connect.option_checks import check_at_least
 from barnabas.client.connect.retry_log import SILENCE_S, RetryLog
 from barnabas.errors import (
@@ -72,7 +72,7 @@ class ClusterClient:
         request_timeout_ms: int = DEFAULT_REQUEST_TIMEOUT_MS,
         retry_timeout_ms: int = 30_000,
         on_retry: OnRetry | None = None,
-        environment: Environment = SYSTEM,
+        environment: ClientEnvironment = SYSTEM,
     ) -> None:
         self.environment = environment
         self._monotonic = environment.monotonic

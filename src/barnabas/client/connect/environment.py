@@ -29,7 +29,7 @@ class Connect(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
+class ClientEnvironment:
     """`monotonic` counts seconds, as the loop of the client does; `random` is from 0 to 1."""
 
     monotonic: Callable[[], float] = time.monotonic
@@ -37,4 +37,4 @@ class Environment:
     connect: Connect = BrokerConnection.open
 
 
-SYSTEM = Environment()
+SYSTEM = ClientEnvironment()

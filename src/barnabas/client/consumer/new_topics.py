@@ -11,7 +11,7 @@ from typing import TypeVar
 from barnabas.client.connect.broker_errors import broker_error
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
-from barnabas.client.connect.environment import RETRY, Environment
+from barnabas.client.connect.environment import RETRY, ClientEnvironment
 from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.client.offsets.list_offsets import EARLIEST, LATEST
 from barnabas.client.offsets.offset_spec import offsets_at
@@ -75,7 +75,7 @@ class NewTopics:
         }
 
 
-async def retry_until_known(environment: Environment, ask: Callable[[], Awaitable[T]]) -> T:
+async def retry_until_known(environment: ClientEnvironment, ask: Callable[[], Awaitable[T]]) -> T:
     """What brokers say of topics that exist, when each of them has heard of them."""
     deadline = environment.monotonic() + _HEARD_WITHIN_S
     for pause in RETRY.pauses(environment.random):

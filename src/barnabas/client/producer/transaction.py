@@ -60,7 +60,7 @@ class TransactionConsumer(Protocol):
         """Read again what was not committed."""
 
 
-class TransactionalProducer(Protocol):
+class TransactionOwner(Protocol):
     """What a transaction needs of the producer that it belongs to."""
 
     def begin(self, transaction: "ProducerTransaction") -> None:
@@ -88,7 +88,7 @@ class ProducerTransaction:
 
     def __init__(
         self,
-        producer: TransactionalProducer,
+        producer: TransactionOwner,
         owner: TransactionalId,
         consumer: TransactionConsumer | None,
     ) -> None:
