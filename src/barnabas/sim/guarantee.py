@@ -143,4 +143,4 @@ class Guarantee:
         return self._rot is not None and self._rot[2].is_there
 
     def is_rotten(self, node_id: int, key: Key) -> bool:
-        return self.has_rot and self._rot is not None and self._rot[:2] == (node_id, key)
+        return self._rot is not None and self._rot[:2] == (node_id, key) and self.has_rot

@@ -13,6 +13,7 @@ from contextlib import suppress
 from random import Random
 from typing import NamedTuple
 
+from barnabas.records.batch import BatchHeader, compute_crc
 from barnabas.records.decode import iter_batches
 from barnabas.records.errors import CorruptBatch
 from barnabas.sim.disk import Directory, Node, SimulatedDisk
@@ -28,18 +29,23 @@ class Rot(NamedTuple):
     directory: str
     log: str
     position: int
-    value: int
-    """Of the byte, as it is since."""
+    base_offset: int
+    crc: int
+    """Of the batch."""
 
     @property
     def is_there(self) -> bool:
-        """Whether nobody has repaired the replica yet."""
+        """Whether the replica still lacks the batch: it may have set the damaged one aside."""
         directory = _partitions(self.disk).get(self.directory)
-        node = None if directory is None else directory.entries.get(self.log)
-        return (
-            isinstance(node, Node)
-            and len(node.data) > self.position
-            and node.data[self.position] == self.value
+        if directory is None:
+            return False
+        return not any(
+            header.base_offset == self.base_offset
+            and header.crc == self.crc
+            and compute_crc(view) == self.crc
+            for name, node in directory.entries.items()
+            if name.endswith(".log") and isinstance(node, Node)
+            for header, view in _batches(node)
         )
 
     def __str__(self) -> str:
@@ -58,7 +64,7 @@ def flip_bit(
     batch = random.choice(found)
     position = random.randrange(batch.position + _CHECKED_FROM, batch.position + batch.size)
     batch.node.data[position] ^= 1 << random.randrange(8)
-    return Rot(disk, batch.directory, batch.log, position, batch.node.data[position])
+    return Rot(disk, batch.directory, batch.log, position, batch.base_offset, batch.crc)
 
 
 class _Batch(NamedTuple):
@@ -80,12 +86,15 @@ def _old_batches(disk: SimulatedDisk) -> Iterator[_Batch]:
             node = directory.entries[log]
             assert isinstance(node, Node)
             position = 0
-            # A log that was not recovered since a loss of power may end in anything.
-            with suppress(CorruptBatch):
-                for header, _ in iter_batches(bytes(node.data)):
-                    size, crc = header.size, header.crc
-                    yield _Batch(name, log, node, position, size, header.base_offset, crc)
-                    position += size
+            for header, _ in _batches(node):
+                size, crc = header.size, header.crc
+                yield _Batch(name, log, node, position, size, header.base_offset, crc)
+                position += size
+
+
+def _batches(node: Node) -> Iterator[tuple[BatchHeader, memoryview]]:
+    with suppress(CorruptBatch):  # what was not recovered since a loss of power may be anything
+        yield from iter_batches(bytes(node.data))
 
 
 def _partitions(disk: SimulatedDisk) -> dict[str, Directory]:
