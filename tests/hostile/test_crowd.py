@@ -75,4 +75,4 @@ def test_a_node_that_was_killed_comes_back_through_a_crowd(tmp_path: Path, limit
 
 def is_in_service(node: NodeProcess) -> bool:
     """Whether it has been let in once more."""
-    return node.log.read_text().count("the controller has let this node in") == 2
+    return node.log.read_text().count("the controller has unfenced this node") == 2

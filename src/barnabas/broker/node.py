@@ -283,12 +283,12 @@ class Node:
                     self._metadata_thread, write_secret, self.environment.disk, path, secret
                 )
             except OSError as error:
-                logger.warning("no cluster secret: can not write %s: %s", path, error)
+                logger.warning("no cluster secret: can't write %s: %s", path, error)
             else:
                 self._secret = secret
         else:
             logger.warning(
-                "this cluster has no secret: whoever reaches this port and knows the protocol can "
+                "this cluster has no secret: a client that knows the protocol can "
                 "pass for a node. Give every node the same %s, see docs/cluster.md",
                 SETTING,
             )
@@ -460,4 +460,6 @@ class Node:
         try:
             self.lifecycle.closed_well()
         except StorageError as error:
-            logger.error("the next start can't trust this disk: %s", error)
+            logger.error(
+                "can't record a clean shutdown; the next start will not trust this disk: %s", error
+            )

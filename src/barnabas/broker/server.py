@@ -100,13 +100,13 @@ class Server:
 def _report(upkeep_task: "asyncio.Task[None]") -> None:
     """Upkeep runs for ever: if it ends otherwise than by being stopped, that is a bug to see."""
     if not upkeep_task.cancelled():
-        logger.critical("upkeep has ended", exc_info=upkeep_task.exception())
+        logger.critical("periodic work has ended", exc_info=upkeep_task.exception())
 
 
 def _open_data(config: BrokerConfig, environment: Environment) -> DataDirectory:
     path = config.node.log_dirs
     if not path or "," in path:
-        raise ConfigError(f"log.dirs={path}: one directory is needed and supported")
+        raise ConfigError(f"log.dirs={path}: give one directory; several are not supported")
     try:
         return DataDirectory.open(
             environment.disk,
@@ -185,7 +185,7 @@ def run(properties: Mapping[str, str]) -> int:
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     for name, why in config.without_effect.items():
-        logger.warning("the setting %s has no effect: %s", name, why)
+        logger.warning("setting %s has no effect: %s", name, why)
     try:
         return uvloop.run(_serve(config))
     finally:

@@ -118,7 +118,7 @@ def _retain(node: Node, partition: Partition) -> None:
         configs = node.image.topic_configs(partition.topic)
         delay_ms = node.config.topic(configs).file_delete_delay_ms
         logger.info(
-            "%s-%d starts at %d now: %d segments dropped",
+            "%s-%d starts at %d now: %d segments deleted",
             partition.topic,
             partition.index,
             log.log_start_offset,

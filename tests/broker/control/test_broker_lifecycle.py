@@ -389,7 +389,7 @@ def test_a_bug_that_ends_the_heartbeats_ends_the_node(
         lifecycle = await stage.started()
         stage.unavailable = ValueError("a bug")
         await wait_until_async(lambda: stage.failures)
-        assert stage.failures == ["heartbeats have ended"]
+        assert stage.failures == ["the task that sends heartbeats has ended"]
         await asyncio.wait_for(lifecycle.leave(60_000), 30)
 
     play(tmp_path, scenario)

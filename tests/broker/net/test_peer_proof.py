@@ -139,7 +139,7 @@ class Other(asyncio.Protocol):
         try:
             if self.verifier is None:
                 if self.stage.theirs is None:
-                    raise ProofError("this node is in no cluster yet")
+                    raise ProofError("this node has not joined a cluster yet")
                 self.verifier = Verifier(self.stage.theirs, auth_bytes, OTHER_NONCE)
                 return SaslAuthenticateResponse(auth_bytes=self.verifier.challenge)
             self.stage.proved.append(self.verifier.check(auth_bytes).node_id)

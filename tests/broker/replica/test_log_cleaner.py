@@ -166,7 +166,7 @@ def test_a_batch_that_cannot_be_read_is_told_of_once(topic: str, tmp_path: Path)
             assert alter(client, (TOPIC, topic), ("max.compaction.lag.ms", SET, "1"))[0] == 0
             for number in range(3, 6):
                 put(client, topic, b"key", b"%d" % number)
-                done = f"{topic}-0 is compacted up to offset {number + 1}:"
+                done = f"{topic}-0 compacted up to offset {number + 1}:"
                 wait_until(lambda done=done: done in node.log.read_text(), done)
         said = node.log.read_text()
         assert said.count("can't be read") == 1

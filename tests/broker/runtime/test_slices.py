@@ -148,7 +148,7 @@ def test_a_request_has_so_many_elements_at_most() -> None:
 def test_a_request_has_so_many_bytes_at_most() -> None:
     asked = Asked(max_bytes=100)
     assert answered(asked.send(["a"])) == ["a"]
-    with pytest.raises(WireError, match=r"DescribeGroupsRequest has \d+ bytes, at most 100"):
+    with pytest.raises(WireError, match=r"DescribeGroupsRequest has \d+ bytes, the limit is 100"):
         asked.send(["a" * 100])
 
 

@@ -96,7 +96,7 @@ class ActiveController:
     def stopped(self) -> None:
         """This node leads no more."""
         if self._controller is not None:
-            logger.info("this node is the controller no more")
+            logger.info("this node is no longer the controller")
         self._controller = None
         self._connections.clear()
         self._recovering.clear()
@@ -220,7 +220,7 @@ class ActiveController:
 
     def _give_up(self, reason: str) -> None:
         """What the controller believes is not what is agreed."""
-        logger.error("this node gives up being the controller: %s", reason)
+        logger.error("this node resigns as controller: %s", reason)
         self.stopped()
         self._quorum.resign()
 

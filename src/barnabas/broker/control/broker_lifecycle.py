@@ -74,7 +74,7 @@ class BrokerLifecycle:
         something; `may_vouch`, unless some could not even be opened.
 
         `on_cut_off` is called when no controller has answered for as long as a session lasts, and
-        `on_failure` when heartbeats have ended by a bug, or all others are of another cluster:
+        `on_failure` when heartbeats end because of a bug, or all other nodes belong to another cluster:
         then the node must end too. `roll_call` asks the voters why there is no controller.
         """
         self._loop = loop
@@ -147,9 +147,9 @@ class BrokerLifecycle:
 
     def _ended(self, task: "Task[None]") -> None:
         if not task.cancelled():
-            logger.critical("heartbeats have ended", exc_info=task.exception())
+            logger.critical("the task that sends heartbeats has ended", exc_info=task.exception())
             self.may_leave.set()
-            self._on_failure("heartbeats have ended")
+            self._on_failure("the task that sends heartbeats has ended")
 
     def wake(self) -> None:
         """There may be a new controller, or news for it: do not wait for the next heartbeat."""
@@ -162,7 +162,7 @@ class BrokerLifecycle:
         try:
             await wait_for(self.may_leave.wait(), max_wait_ms / 1000)
         except TimeoutError:
-            logger.warning("leaving, although the controller has not taken over what is led here")
+            logger.warning("leaving although the controller has not moved the leaders away")
 
     async def stop(self) -> None:
         for task in (self._task, self._explaining):

@@ -96,7 +96,7 @@ class ControllerCalls:
             left_ms = deadline_ms - self._clock.steady_ms()
             if left_ms <= 0:
                 raise ControllerUnavailable(
-                    "no controller has answered: a majority of the voters must be up"
+                    "no controller answers; a majority of the voters must be running"
                 )
             response = await self._try(request, min(left_ms, _CALL_TIMEOUT_MS), lane)
             if response is not None:

@@ -156,7 +156,7 @@ class LostReplicas:
         partition = report.partition
         if key not in self._refused:
             self._refused.add(key)
-            logger.error("%s stays as it is, since nobody else is in sync", report.name)
+            logger.error("%s keeps its records: no other replica is in sync", report.name)
         if partition is None:
             return  # it is told of again if opening it fails again
         if partition.must_lead_in_doubt():

@@ -139,7 +139,7 @@ class Coordinator(ABC, Generic[ShardT]):
         except (StorageError, CorruptRecord) as error:
             shard.damaged()
             logger.critical(
-                "%s-%d is damaged, and what it keeps can't be served: %s",
+                "%s-%d is damaged and can't be loaded: %s",
                 partition.topic,
                 partition.index,
                 error,
@@ -168,7 +168,7 @@ class Coordinator(ABC, Generic[ShardT]):
             shard.damaged()
             partition = shard.partition
             logger.critical(
-                "%s-%d: what is stored can't be committed, and can't be served",
+                "%s-%d: its records can't be committed; the coordinator does not serve it",
                 partition.topic,
                 partition.index,
             )

@@ -144,7 +144,7 @@ def _is_settled(error: int | None, ending: _Ending) -> bool:
     if error == ErrorCode.INVALID_PRODUCER_EPOCH:
         # Somebody has ended it by hand, and the producer has gone on since.
         logger.warning(
-            "%s-%d has seen a later epoch of %s already",
+            "%s-%d has seen a later epoch of %s",
             *ending.partition,
             ending.markers.transactional_id,
         )

@@ -44,14 +44,14 @@ def truncate(partition: Partition, diverging: EpochEnd) -> None:
     partition.truncate_to(offset, keep=lost > 0 or partition.is_recovering)
     if lost > 0:
         logger.error(
-            "%s-%d: the leader lacks %d records that were committed; they are set aside",
+            "%s-%d: the leader lacks %d committed records; they are kept in set-aside",
             partition.topic,
             partition.index,
             lost,
         )
     elif log.log_end_offset < before:
         logger.info(
-            "%s-%d ends at %d now, not at %d: what the leader never had is cut off",
+            "%s-%d truncated to %d from %d: the leader does not have the rest",
             partition.topic,
             partition.index,
             log.log_end_offset,
@@ -61,6 +61,8 @@ def truncate(partition: Partition, diverging: EpochEnd) -> None:
 
 def start_at(partition: Partition, offset: int) -> None:
     """Begin anew where the leader's log begins."""
-    logger.info("%s-%d begins anew at %d, as its leader", partition.topic, partition.index, offset)
+    logger.info(
+        "%s-%d starts again at %d, like its leader", partition.topic, partition.index, offset
+    )
     lost = partition.high_watermark - offset
     partition.start_at(offset, keep=lost > 0 or partition.is_recovering)

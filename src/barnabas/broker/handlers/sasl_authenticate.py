@@ -39,7 +39,7 @@ def handle(
         if proof is None:
             credentials = node.credentials()
             if credentials is None:
-                raise ProofError("this node is in no cluster yet")
+                raise ProofError("this node has not joined a cluster yet")
             connection.proof = Verifier(
                 credentials, bytes(request.auth_bytes), node.random.randbytes(NONCE_BYTES)
             )

@@ -34,5 +34,5 @@ def handle(
     if peer is None:
         return node.loop.create_task(roll_back_hanging(node, request))
     if not node.marker_connections.is_newest(peer.node_id, context.connection):
-        raise WireError("there is a newer connection for markers")
+        raise WireError("the coordinator has a newer connection for markers")
     return node.marker_appends.write(request)

@@ -179,9 +179,7 @@ class Dispatcher(Generic[NodeT]):
         if not min_version <= version <= max_version:
             return self._unsupported_version(header, request_type)
         if r.end > max_bytes:
-            raise WireError(
-                f"{request_type.__name__} has {r.end} bytes, at most {max_bytes} are taken"
-            )
+            raise WireError(f"{request_type.__name__} has {r.end} bytes, the limit is {max_bytes}")
         request = decode_request(r, request_type, version)
         if peers_only is not None:
             sender_id = peers_only.sender(request, version)

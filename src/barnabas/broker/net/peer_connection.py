@@ -236,7 +236,7 @@ class PeerConnection(BufferedProtocol):
     def _take(self, frame: bytearray) -> None:
         try:
             if not self._unanswered or self._unanswered[0][0] != correlation_id_of(frame):
-                raise WireError("it answers what was not asked")
+                raise WireError("it sent an answer without a request")
             call = self._unanswered[0][1]
             response = decode_response(memoryview(frame), call.request.RESPONSE, call.version)
         except WireError as error:

@@ -78,7 +78,7 @@ class Prover:
         nonce, proof = challenge[:NONCE_BYTES], challenge[NONCE_BYTES:]
         key = self._credentials.key
         if not hmac.compare_digest(proof, _proof(key, b"asked", nonce, self._hello)):
-            raise ProofError("its cluster secret is another one than this node's")
+            raise ProofError("its cluster secret differs from this node's")
         return _proof(key, b"asks", nonce, self._hello)
 
 
@@ -93,9 +93,9 @@ class Verifier:
             version, node_id, receiver_id, directory_id, _ = _HELLO.unpack_from(hello)
             cluster_id = hello[_HELLO.size :].decode()
         except (ValueError, OverflowError, StructError) as error:
-            raise ProofError("the hello of a node makes no sense") from error
+            raise ProofError("the proof of a node is malformed") from error
         if version != _VERSION or len(cluster_id) > _MAX_CLUSTER_ID or node_id < 0:
-            raise ProofError("the hello of a node makes no sense")
+            raise ProofError("the proof of a node is malformed")
         me = credentials.me
         if cluster_id != credentials.cluster_id:
             raise ProofError(f"this is node {me.node_id} of cluster {credentials.cluster_id}")
@@ -110,7 +110,7 @@ class Verifier:
     def check(self, proof: bytes) -> PeerIdentity:
         """Raises `ProofError`."""
         if not hmac.compare_digest(proof, self._expected):
-            raise ProofError("your cluster secret is another one than this node's")
+            raise ProofError("your cluster secret differs from this node's")
         return self.peer
 
 

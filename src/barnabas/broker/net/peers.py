@@ -160,8 +160,8 @@ class Peers:
         if self._refusals.get(node_id) != reason:
             self._refusals[node_id] = reason
             logger.warning(
-                "node %d is no peer of this node: %s. Check --voters and --data, and that both "
-                "have the same cluster.secret.file, or one a copy of the other's cluster.secret",
+                "node %d could not prove that it belongs to this cluster: %s. Check --voters and "
+                "--data, and that all nodes have the same cluster.secret.file",
                 node_id,
                 reason,
             )

@@ -15,4 +15,6 @@ class RefusedProofs:
         """Beyond a hundred hosts and reasons nothing is said any more: somebody is playing."""
         if (host, reason) not in self._said and len(self._said) < _MAX_SAID:
             self._said.add((host, reason))
-            logger.warning("somebody at %s is not taken for a node: %s", host, reason)
+            logger.warning(
+                "a connection from %s could not prove that it is a node: %s", host, reason
+            )

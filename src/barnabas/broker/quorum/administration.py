@@ -131,7 +131,7 @@ def _change(
 ) -> "ResponseT | Future[ResponseT]":
     shell = quorum.shell
     if shell is None:
-        return answer(ErrorCode.BROKER_NOT_AVAILABLE, "this node is in no cluster yet")
+        return answer(ErrorCode.BROKER_NOT_AVAILABLE, "this node has not joined a cluster yet")
     if cluster_id is not None and cluster_id != quorum.cluster_id:
         return answer(ErrorCode.INCONSISTENT_CLUSTER_ID, f"this is cluster {quorum.cluster_id}")
     if not shell.raft.is_leader:

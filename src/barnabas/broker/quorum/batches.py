@@ -60,7 +60,7 @@ def decode_entries(batches: Buffer) -> Iterator[Entry]:
         end += len(batch)
         yield decode_entry(header, batch)
     if end != len(batches):
-        raise CorruptBatch(f"{len(batches) - end} bytes are no whole batch")
+        raise CorruptBatch(f"{len(batches) - end} bytes are not a whole batch")
 
 
 def decode_entry(header: BatchHeader, batch: memoryview) -> Entry:

@@ -31,7 +31,7 @@ def configured_voters(config: BrokerConfig) -> list[Voter]:
         listen = parse_listener(config.node.listeners, "listeners")
         if not listen.port:
             raise ConfigError(
-                f"listeners={listen}: a voter needs a port that the others know, "
+                f"listeners={listen}: a voter needs a port that other nodes know, "
                 f"{own.address.port} by {SETTING}"
             )
         advertised = config.node.advertised_listeners
@@ -48,7 +48,7 @@ def configured_voters(config: BrokerConfig) -> list[Voter]:
         listen = parse_listener(config.node.listeners, "listeners")
         if listen.is_wildcard:
             raise ConfigError(
-                f"listeners={listen}: the other nodes have to be told where to find this one; "
+                f"listeners={listen}: other nodes need an address to connect to; "
                 "give advertised.listeners=HOST:PORT, or --advertise"
             )
     return voters

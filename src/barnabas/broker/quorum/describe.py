@@ -43,7 +43,7 @@ def describe_nobody(me: ReplicaKey) -> DescribeQuorumResponse:
         PartitionResult(
             METADATA_PARTITION,
             NOT_FORMED,
-            "this node is in no cluster yet",
+            "this node has not joined a cluster yet",
             leader_id=-1,
             leader_epoch=-1,
             high_watermark=-1,

@@ -91,7 +91,7 @@ class Formation:
                 missing = [self._named[node] for node in self._others if node not in first]
                 who = ", ".join(f"node {node} ({host}:{port})" for node, host, port in missing)
                 logger.info(
-                    "waiting for %s: a new cluster begins once all its voters are up",
+                    "waiting for %s: a new cluster starts once all its voters are running",
                     who or "the others",
                 )
             await sleep(_ROUND_MS / 1000)

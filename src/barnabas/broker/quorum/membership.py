@@ -77,7 +77,7 @@ def remove_replaced(shell: RaftShell, me: ReplicaKey, config: RaftConfig) -> Non
 def _remove(shell: RaftShell, key: ReplicaKey) -> None:
     proposal = shell.step(lambda raft, now_ms: raft.remove_voter(key, now_ms))
     if proposal.error_code is ErrorCode.NONE:
-        logger.warning("voter %d is back with another directory: the old one is out", key.node_id)
+        logger.warning("voter %d is back with a new directory; the old one is removed", key.node_id)
 
 
 class Joining:

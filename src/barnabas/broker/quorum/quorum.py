@@ -250,7 +250,7 @@ class Quorum:
         """
         if self._shell is None:
             outcome: Future[None] = self.loop.create_future()
-            outcome.set_exception(NotLeader("this node is in no cluster yet"))
+            outcome.set_exception(NotLeader("this node has not joined a cluster yet"))
             outcome.exception()
             return outcome
         return self._shell.propose(records)
@@ -266,7 +266,7 @@ class Quorum:
         Raises `NotLeader` or `QuorumStopped`.
         """
         if self._shell is None:
-            raise NotLeader("this node is in no cluster yet")
+            raise NotLeader("this node has not joined a cluster yet")
         await self._shell.read()
 
     # -- messages of replicas ----------------------------------------------------------------------

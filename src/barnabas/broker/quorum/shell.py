@@ -293,7 +293,7 @@ class RaftShell:
         elif is_of_another_cluster(response) and node_id not in self._strangers:
             self._strangers.add(node_id)
             logger.error(
-                "node %d belongs to another cluster than %s: check --data and --voters",
+                "node %d does not belong to cluster %s; check --data and --voters",
                 node_id,
                 self._cluster_id,
             )

@@ -139,7 +139,7 @@ class QuorumStorage:
         if not self._disk.exists(f"{self._directory}/{ELECTION_FILE}"):
             raise StorageError(
                 f"{self._directory} has lost what this node agreed to; restore it from a backup, "
-                "or empty the whole data directory to have the node join its cluster anew"
+                "or empty the whole data directory so that the node joins its cluster again"
             )
 
     def has_checkpoint(self) -> bool:

@@ -81,13 +81,13 @@ class Writer:
 
     def _lacks_room(self, reason: str) -> None:
         if self._attempts % _REMIND_AFTER == 0:
-            logger.error("the metadata log waits for room on the disk: %s", reason)
+            logger.error("the disk is full; the metadata log waits for space: %s", reason)
         self._attempts += 1
         self.no_room = reason
 
     def _has_room(self) -> None:
         if self.no_room is not None:
-            logger.info("there is room for the metadata log again")
+            logger.info("the metadata log has disk space again")
         self._attempts = 0
         self.no_room = None
 

@@ -133,7 +133,7 @@ def _read(disk: Disk, path: str) -> dict[Key, Mark]:
     try:
         version, count, *lines = disk.read_file(path).decode().splitlines()
         if int(version) != _VERSION or int(count) != len(lines):
-            raise ValueError("it is not whole")
+            raise ValueError("it is incomplete")
         found = {}
         for line in lines:
             topic, index, offset, topic_id = line.split(" ")

@@ -173,7 +173,7 @@ class IsrChanges:
         if partition.leading is not None:
             partition.leading.refused(change)
             logger.info(
-                "%s-%d: the in-sync set %s is refused: %s",
+                "%s-%d: the controller refused the in-sync set %s: %s",
                 partition.topic,
                 partition.index,
                 [member.node_id for member in change.isr],

@@ -99,7 +99,7 @@ class LeaderAppender:
                 message = f"sequence {header.base_sequence} is not the next one"
                 if error in _SEQUENCE_ERRORS:
                     raise InvalidBatch(error, message)
-                raise AppendRefused(error, f"{message}, which was refused a moment ago")
+                raise AppendRefused(error, f"{message}: that one was refused a moment ago")
             if (
                 header.attributes & TRANSACTIONAL
                 and not verified
@@ -109,7 +109,7 @@ class LeaderAppender:
                 is None
             ):
                 raise InvalidBatch(
-                    ErrorCode.INVALID_TXN_STATE, "its transaction does not write to this partition"
+                    ErrorCode.INVALID_TXN_STATE, "the transaction does not include this partition"
                 )
         return self._store(leading, view, [(0, header)], now_ms)
 
@@ -165,7 +165,7 @@ class LeaderAppender:
             producer_id, producer_epoch, coordinator_epoch, epoch_grows=epoch_grows
         )
         if error is not ErrorCode.NONE:
-            raise AppendRefused(error, f"{partition.name} has ended that transaction")
+            raise AppendRefused(error, f"the transaction has ended in {partition.name}")
         batch = encode_end_marker(
             type_,
             timestamp_ms=now_ms,
@@ -183,7 +183,7 @@ class LeaderAppender:
             raise self._not_leader()
         if partition.lacks_replicas:
             raise AppendRefused(
-                ErrorCode.NOT_ENOUGH_REPLICAS, f"{partition.name} has too few replicas"
+                ErrorCode.NOT_ENOUGH_REPLICAS, f"{partition.name} has too few replicas in sync"
             )
         return leading
 

@@ -119,7 +119,7 @@ class LogCleaner:
         self._tell_unreadable(partition, result)
         await self._swap_in(partition, log.compaction.begin_swap(job, result))
         logger.info(
-            "%s-%d is compacted up to offset %d: %d keys, %.1f of %.1f MB went",
+            "%s-%d compacted up to offset %d: %d keys, %.1f of %.1f MB removed",
             partition.topic,
             partition.index,
             result.end_offset,
@@ -138,7 +138,7 @@ class LogCleaner:
             if offset not in told:
                 told.add(offset)
                 logger.error(
-                    "%s-%d: %s; compaction leaves it as it is; to take it out, %s",
+                    "%s-%d: %s; compaction skips it; to remove it, %s",
                     partition.topic,
                     partition.index,
                     why,

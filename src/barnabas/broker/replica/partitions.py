@@ -159,7 +159,7 @@ class Partitions:
                 known = self.high_watermarks.acknowledged(topic.name, topic.topic_id, image.index)
                 if not known:
                     logger.warning(
-                        "%s-%d has lost its directory and all that was in it: it begins empty",
+                        "%s-%d has lost its directory and all records in it; it starts empty",
                         topic.name,
                         image.index,
                     )
@@ -250,7 +250,7 @@ class Partitions:
         if owner not in (None, topic.topic_id):
             # The topic was deleted, and made anew, while this node was away.
             logger.warning(
-                "%s-%d is of an earlier topic of that name; it is %s now",
+                "%s-%d belongs to an earlier topic of that name; renamed to %s",
                 topic.name,
                 index,
                 self._data.set_aside(topic.name, index),
@@ -341,14 +341,14 @@ class Partitions:
                 continue
             path = self._data.partition_path(topic, index)
             if not self._holds_a_log(path):
-                logger.warning("%s-%d is no partition and is left alone", topic, index)
+                logger.warning("%s-%d is not a partition; ignored", topic, index)
                 continue
             image = self.image.topics.get(topic)
             if image is not None and read_topic_id(self._disk, path) == image.topic_id:
                 self.run_later(self._data.delete_partition(topic, index))
                 continue
             logger.warning(
-                "%s-%d belongs to no topic; it is %s now, remove that if nobody misses it",
+                "%s-%d belongs to no topic; renamed to %s, which can be removed",
                 topic,
                 index,
                 self._data.set_aside(topic, index),
@@ -418,7 +418,7 @@ def _warn(topic: str, index: int, recovery: RecoveryReport) -> None:
         logger.warning("%s-%d has lost %s", topic, index, recovery.lost)
     if recovery.scanned_bytes or recovery.dropped_segments:
         logger.warning(
-            "%s-%d was not closed: scanned %d bytes, cut %d",
+            "%s-%d was not closed: scanned %d bytes, truncated %d",
             topic,
             index,
             recovery.scanned_bytes,
@@ -433,4 +433,4 @@ def _logged(partition: Partition, failed: list[Partition]) -> Iterator[None]:
         yield
     except StorageError as error:
         failed.append(partition)
-        logger.error("%s-%d was not closed well: %s", partition.topic, partition.index, error)
+        logger.error("%s-%d could not be closed: %s", partition.topic, partition.index, error)

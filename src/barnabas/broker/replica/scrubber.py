@@ -86,9 +86,7 @@ class Scrubber:
         try:
             due = partition.log.scrub.last_written_ms()
         except StorageError as error:
-            logger.error(
-                "%s-%d can't be looked through: %s", partition.topic, partition.index, error
-            )
+            logger.error("%s-%d can't be scrubbed: %s", partition.topic, partition.index, error)
             return
         read_ms = self._read_ms.get(partition, {})
         cold_ms = min(interval_ms, _COLD_MS)

@@ -53,11 +53,11 @@ class ChildProcess(Executor):
                 self._process = None
                 code = _end(process)
             if code != 0:  # else it was idle, and went just before it was asked
-                raise ChildProcessError(f"the process that was at work has ended with {code}")
+                raise ChildProcessError(f"the worker process ended with exit code {code}")
         raise ChildProcessError("this node stops")
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """What is under way is not waited for: it ends here."""
+        """Work under way is not waited for."""
         del cancel_futures
         self._closed.set()
         process = self._process
