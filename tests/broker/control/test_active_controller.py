@@ -215,7 +215,7 @@ def test_nobody_waits_for_ever(no_room: str | None) -> None:
     async def scenario(stage: Stage) -> None:
         stage.active.started([])
         stage.quorum.no_room = no_room
-        with pytest.raises(NotAgreed, match=no_room or "a majority of the voters must be up"):
+        with pytest.raises(NotAgreed, match=no_room or "a majority of the voters must be running"):
             await stage.decide("a", timeout_ms=1)
         # It is open what becomes of it, and the controller goes on.
         assert stage.active.is_active

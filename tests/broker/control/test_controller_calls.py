@@ -184,7 +184,7 @@ def test_a_call_that_is_given_up_takes_its_question_along() -> None:
 def test_without_a_controller_it_ends_in_time_and_says_why() -> None:
     async def scenario(stage: Stage) -> None:
         stage.leader_id = None
-        with pytest.raises(ControllerUnavailable, match="a majority of the voters must be up"):
+        with pytest.raises(ControllerUnavailable, match="a majority of the voters must be running"):
             await stage.calls.call(REQUEST, timeout_ms=50)
 
         def full() -> None:

@@ -136,7 +136,9 @@ def test_without_a_majority_a_node_waits_says_so_and_can_be_stopped(
     node.launch()
     waited_for = ", ".join(f"node {n} (127.0.0.1:{cluster[n].port})" for n in (1, 3))
     wait_until(
-        lambda: f"a majority of the voters must be up; waiting for {waited_for}" in node.log_tail(),
+        lambda: (
+            f"a majority of the voters must be running; waiting for {waited_for}" in node.log_tail()
+        ),
         "it does not say whom it waits for",
     )
     assert node.alive

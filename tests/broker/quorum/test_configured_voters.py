@@ -68,7 +68,7 @@ def test_a_voter_has_to_listen_where_the_others_look_for_it() -> None:
         ConfigError, match=r"node 2 is to be reached at h2:9093.*listens at h2:9092"
     ):
         configured(2, "h2:9092")
-    with pytest.raises(ConfigError, match="needs a port that the others know, 9093"):
+    with pytest.raises(ConfigError, match="needs a port that other nodes know, 9093"):
         configured(2, "h2:0")
 
 

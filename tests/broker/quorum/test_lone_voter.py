@@ -171,4 +171,4 @@ def test_a_full_disk_only_makes_proposals_wait(
 
     run(alone(tmp_path), scenario)
     said = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
-    assert said == ["the metadata log waits for space: no space left"] * 2
+    assert said == ["the disk is full; the metadata log waits for space: no space left"] * 2

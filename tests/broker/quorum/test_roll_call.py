@@ -60,7 +60,7 @@ def test_a_minority_without_its_disk_is_in_nobodys_way() -> None:
 def test_strangers() -> None:
     one = RollCall(member(KEYS[1]), ADDRESSES, {2: Answer(NEW[2], "D", list(NEW.values()))})
     assert str(one) == (
-        "node 2 (host:9093) does not belong to cluster this node's data: "
+        "node 2 (host:9093) belongs to another cluster than this node's data: "
         "check --data and --voters; waiting for node 3 (host:9094)"
     )
     assert not one.is_among_strangers, "the other may know better"

@@ -66,7 +66,7 @@ def test_it_is_asked_just_when_it_goes() -> None:
 
 
 def test_what_raises_fails_alone(child: ChildProcess) -> None:
-    with pytest.raises(ChildProcessError, match="ended with 1"):
+    with pytest.raises(ChildProcessError, match="ended with exit code 1"):
         child.submit(int, "no number").result(30)
     assert child.submit(int, "7").result(30) == 7
 
@@ -75,7 +75,7 @@ def test_one_that_is_killed_is_replaced(child: ChildProcess) -> None:
     future = child.submit(time.sleep, 60)
     wait_until(lambda: len(children()) == 1, "it does not start")
     children()[0].kill()
-    with pytest.raises(ChildProcessError, match="ended with -9"):
+    with pytest.raises(ChildProcessError, match="ended with exit code -9"):
         future.result(30)
     assert child.submit(abs, -1).result(30) == 1
 

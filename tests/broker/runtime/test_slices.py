@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -91,7 +92,7 @@ class Asked:
 
     def send(self, names: list[str]) -> Any:
         frame = b"".join(encode_request(DescribeGroupsRequest(names), VERSION, 7, "me"))
-        connection: Any = None
+        connection: Any = SimpleNamespace(peer=None, client_host="test")
         return self._dispatcher.dispatch(memoryview(frame)[4:], connection)
 
 

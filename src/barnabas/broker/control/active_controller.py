@@ -141,7 +141,7 @@ class ActiveController:
     def _why_not(self) -> str:
         if self._quorum.no_room is not None:
             return f"the controller waits for room on its disk: {self._quorum.no_room}"
-        return "not agreed on yet: a majority of the voters must be up"
+        return "not agreed on yet: a majority of the voters must be running"
 
     def heard_from(self, broker_id: int, connection: Connection) -> None:
         """A broker that is registered has called; should that connection break, it has probably

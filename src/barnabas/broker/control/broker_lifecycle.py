@@ -74,8 +74,8 @@ class BrokerLifecycle:
         something; `may_vouch`, unless some could not even be opened.
 
         `on_cut_off` is called when no controller has answered for as long as a session lasts, and
-        `on_failure` when heartbeats end because of a bug, or all other nodes belong to another cluster:
-        then the node must end too. `roll_call` asks the voters why there is no controller.
+        `on_failure` when heartbeats end because of a bug, or all other nodes belong to another
+        cluster: then the node must end too. `roll_call` asks the voters why there is no controller.
         """
         self._loop = loop
         self._clock = clock
