@@ -82,3 +82,11 @@ def test_the_only_intact_replica_does_not_rot() -> None:
     guarantee = Guarantee({KEY}.__contains__)
     guarantee.learn(_node(1, 1, "a", [1], {1: "a", 2: "b"}))
     assert not guarantee.may_rot(1, KEY)
+
+
+@pytest.mark.parametrize("committed", [set(), {KEY}])
+def test_after_a_blackout_only_what_has_no_record_yet_may_wait(committed: set[Key]) -> None:
+    guarantee = Guarantee(committed.__contains__)
+    guarantee.learn(_node(1, 1, "a", [1, 2], {1: "a", 2: "b"}))
+    guarantee.all_lose_power()
+    assert guarantee.waiting == {KEY} - committed

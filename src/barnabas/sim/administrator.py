@@ -25,9 +25,14 @@ from barnabas.wire.messages.delete_topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
-from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+from barnabas.wire.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    TopicPartitions,
+)
 
 _PREFERRED = 0
+_UNCLEAN = 1
 
 
 class Administrator:
@@ -95,6 +100,15 @@ class Administrator:
         self._client.simulator.say("preferred leaders are to be elected")
         request = ElectLeadersRequest(_PREFERRED, None, 1_000)
         self._try(self._client.call(self._client.anybody(), request))
+
+    async def elect_unclean(self, client: Client, place: Place) -> None:
+        """What an operator does for a partition that waits for that."""
+        client.simulator.say(f"{place} is to have a leader, even if records are lost")
+        topics = [TopicPartitions(place.topic, [place.partition])]
+        try:
+            await client.call(client.anybody(), ElectLeadersRequest(_UNCLEAN, topics, 1_000))
+        except TryAgain as error:
+            client.simulator.remark("administrator: %s", error)
 
     def _try(self, call: Coroutine[Any, Any, Any]) -> None:
         async def attempt() -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from barnabas.broker.node import Node
 from barnabas.broker.replica.partition import Partition
 from barnabas.sim.client import Client
-from barnabas.sim.history import History, Violation
+from barnabas.sim.history import History, Place, Violation
 from barnabas.sim.machine import PORT, Machine
 from barnabas.sim.network import Network
 from barnabas.sim.profile import Profile
@@ -134,6 +134,20 @@ class Cluster:
             for topic in image.topics.values()
             for partition in topic.partitions
         )
+
+    def waiting_places(self) -> list[Place] | None:
+        """Partitions without a leader that wait for an operator; None: not all nodes are up."""
+        nodes = list(self.nodes())
+        if len(nodes) < len(self.machines):
+            return None
+        waiting = self.watch.guarantee.waiting
+        newest = max(nodes, key=lambda node: node.quorum.end_offset).image
+        return [
+            Place(topic.name, partition.index)
+            for topic in newest.topics.values()
+            for partition in topic.partitions
+            if partition.leader < 0 and (topic.topic_id, partition.index) in waiting
+        ]
 
     def check_images(self) -> None:
         """Nodes that have applied the same metadata know the same."""

@@ -203,6 +203,7 @@ class Faults:
         """All machines lose power at once; what was acknowledged has been flushed before."""
         if not all(machine.has_power for machine in self._cluster.machines.values()):
             return
+        self._cluster.watch.guarantee.all_lose_power()
         for machine in self._cluster.machines.values():
             machine.lose_power()
             delay_ms = self.random.choice(self._profile.restarts_ms)

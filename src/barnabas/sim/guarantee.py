@@ -10,8 +10,8 @@ been let in: by then the controller knows of the loss. Until then it may even jo
 requests that were under way.
 
 A partition in which nothing was committed yet has nothing to lose: it may be created on machines
-that have all lost their data, while the controller believes that they are still there. It waits
-for an operator then.
+that have all lost their data, while the controller believes that they are still there, or all
+machines may lose power before they have noted that it is flushed. It waits for an operator then.
 
 An in-sync set that is proposed, or decided and not yet committed, may become the real one at any
 time, even when whoever proposed it is gone. So it counts as well.
@@ -126,6 +126,15 @@ class Guarantee:
         for incarnations in (self._newest, self._let_in):
             if node_id in incarnations:
                 self._before_a_loss[node_id].add(incarnations[node_id])
+
+    def all_lose_power(self) -> None:
+        """What is committed has been flushed by then, which is on record in the log's directory.
+
+        A partition in which nothing is committed may lack that record on all of its replicas.
+        """
+        for key in (*self._isr, *self._proposed):
+            if not self._has_committed(key):
+                self.waiting.add(key)
 
     # -- rot ---------------------------------------------------------------------------------------
 

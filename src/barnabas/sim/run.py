@@ -168,6 +168,8 @@ class Run:
         judge = self.cluster.client("judge")
         for place in self._places("t"):
             judge.run(self._judge_place(judge, place))
+        if guarantee.waiting:
+            judge.run(self._operate(judge))
         judge.run(check_commits(judge, self._groups, self._places("t")))
         self.simulator.run_until(self.simulator.now_us + 1000)
         self._wait(judge, _RECOVERY_US, "every partition takes and serves records again")
@@ -181,6 +183,13 @@ class Run:
                 self.cluster.watch.check_replica(node, partition)
             self.cluster.watch.replays.check_from_start(node)
         self.cluster.check_images()
+
+    async def _operate(self, judge: Client) -> None:
+        """Help the partitions that wait for an operator."""
+        while (places := self.cluster.waiting_places()) is None or places:
+            for place in places or ():
+                await self.administrator.elect_unclean(judge, place)
+            await judge.pause(500, 1000)
 
     async def _judge_place(self, judge: Client, place: Place) -> None:
         """Write something new, read everything, and look for what was acknowledged."""
