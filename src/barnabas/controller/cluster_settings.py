@@ -18,6 +18,8 @@ class InternalTopicSettings(NamedTuple):
     num_partitions: int
     replication_factor: int
     segment_bytes: int
+    min_insync_replicas: int | None = None
+    """None: as the brokers have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +70,12 @@ class ClusterSettings:
                 self._number("offsets.topic.segment.bytes"),
             )
         assert name == TRANSACTION_STATE
+        min_isr = self._number("transaction.state.log.min.isr")
         return InternalTopicSettings(
             self._number("transaction.state.log.num.partitions"),
             self._number("transaction.state.log.replication.factor"),
             self._number("transaction.state.log.segment.bytes"),
+            min_isr if min_isr > 0 else None,
         )
 
     def _number(self, name: str) -> int:

@@ -34,13 +34,15 @@ def internal_request(
     """The request with the partitions and configs of the settings."""
     (asked,) = request.topics
     internal = settings.internal_topic(asked.name)
+    configs = [
+        CreatableTopicConfig("cleanup.policy", "compact"),
+        CreatableTopicConfig("segment.bytes", str(internal.segment_bytes)),
+    ]
+    if internal.min_insync_replicas is not None:
+        configs.append(
+            CreatableTopicConfig("min.insync.replicas", str(internal.min_insync_replicas))
+        )
     topic = CreatableTopic(
-        asked.name,
-        internal.num_partitions,
-        internal.replication_factor,
-        configs=[
-            CreatableTopicConfig("cleanup.policy", "compact"),
-            CreatableTopicConfig("segment.bytes", str(internal.segment_bytes)),
-        ],
+        asked.name, internal.num_partitions, internal.replication_factor, configs=configs
     )
     return CreateTopicsRequest([topic], request.timeout_ms, request.validate_only)

@@ -151,8 +151,22 @@ def test_settings_without_a_meaning_here_are_noted() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["authorizer.class.name", "ssl.keystore.location", "log.retention.hours"]
+    "name",
+    [
+        "authorizer.class.name",
+        "ssl.keystore.location",
+        "sasl.enabled.mechanisms",
+        "security.inter.broker.protocol",
+        "listener.name.internal.ssl.keystore.location",
+        "super.users",
+    ],
 )
+def test_settings_of_security_are_not_ignored(name: str) -> None:
+    with pytest.raises(ConfigError, match="is not supported: connections are neither encrypted"):
+        BrokerConfig({name: "1"})
+
+
+@pytest.mark.parametrize("name", ["remote.log.storage.system.enable", "create.topic.policy"])
 def test_settings_that_somebody_relies_on_are_not_ignored(name: str) -> None:
     with pytest.raises(ConfigError, match="no setting"):
         BrokerConfig({name: "1"})

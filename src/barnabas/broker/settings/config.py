@@ -17,8 +17,10 @@ from barnabas.broker.settings.components import (
     read_settings,
 )
 from barnabas.broker.settings.definitions import BROKER_CONFIGS
+from barnabas.broker.settings.named_listeners import with_one_listener
+from barnabas.broker.settings.time_units import in_milliseconds
 from barnabas.broker.settings.topic_settings import TopicSettings, read_topic_settings
-from barnabas.broker.settings.without_effect import why_without_effect
+from barnabas.broker.settings.without_effect import is_about_security, why_without_effect
 from barnabas.controller.configs import BrokerSettings
 from barnabas.metadata.config_values import ConfigValue, InvalidConfigError, did_you_mean
 
@@ -33,14 +35,17 @@ class BrokerConfig:
     def __init__(self, properties: Mapping[str, str]) -> None:
         self.without_effect: dict[str, str] = {}
         """What was set although it has no effect here, and why not."""
+        try:
+            properties, left_out = with_one_listener(in_milliseconds(properties))
+        except InvalidConfigError as error:
+            raise ConfigError(str(error)) from None
         for name, text in properties.items():
             why = why_without_effect(name)
             if why is not None:
                 self.without_effect[name] = why
                 continue
             if name not in BROKER_CONFIGS:
-                hint = did_you_mean(name, BROKER_CONFIGS)
-                raise ConfigError(f"there is no setting {name!r}{hint}")
+                raise ConfigError(_refusal(name))
             try:
                 BROKER_CONFIGS[name].parse(text)
             except InvalidConfigError as error:
@@ -48,6 +53,7 @@ class BrokerConfig:
             why = BROKER_CONFIGS[name].without_effect
             if why is not None:
                 self.without_effect[name] = why
+        self.without_effect |= left_out
         self.static = {name: properties[name] for name in properties if name in BROKER_CONFIGS}
         self.set_dynamic({})
         self.settings = BrokerSettings(self.node.node_id, BROKER_CONFIGS, self.static)
@@ -73,3 +79,12 @@ class BrokerConfig:
     def topic(self, configs: Mapping[str, str]) -> TopicSettings:
         """The settings of a topic: its own, or the broker's defaults for them."""
         return read_topic_settings(configs, self._values)
+
+
+def _refusal(name: str) -> str:
+    if is_about_security(name):
+        return (
+            f"{name} is not supported: connections are neither encrypted nor authenticated, and "
+            "there are no ACLs; remove the setting, and run the broker in a network that you trust"
+        )
+    return f"there is no setting {name!r}{did_you_mean(name, BROKER_CONFIGS)}"

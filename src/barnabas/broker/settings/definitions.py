@@ -408,6 +408,13 @@ _OWN = (
         high=32767,
     ),
     ConfigDef(
+        "transaction.state.log.min.isr",
+        _INT,
+        "-1",
+        "min.insync.replicas of __transaction_state at its creation; -1 means that of the broker",
+        low=-1,
+    ),
+    ConfigDef(
         "transaction.max.timeout.ms",
         _INT,
         "900000",

@@ -1,8 +1,8 @@
 """Kafka's settings of a broker that have no effect here, with the reason that the log gives.
 
 A properties file written for Kafka has some of them, and none is worth refusing to start. Settings
-that protect data or say who may do what (`ssl.*`, `sasl.*`, `authorizer.class.name`,
-`log.retention.hours`, `remote.*`, ...) are not among them: who sets those relies on them.
+that protect data or say who may do what (`ssl.*`, `sasl.*`, `authorizer.class.name`, `remote.*`,
+...) are not among them: who sets those relies on them.
 """
 
 _ONE_LOOP = "a node is one process with one event loop"
@@ -13,6 +13,7 @@ _QUORUM = "the metadata quorum has fixed timing"
 _CLASSIC = "only classic groups are served"
 _METRICS = "there are no metrics reporters"
 _FORMAT = "there is one message format, v2"
+_EXACT_ROLL = "segments are rolled at segment.ms exactly"
 _CLEANUP = "it is done when it is due"
 
 _NAMES_BY_REASON = {
@@ -46,6 +47,7 @@ _NAMES_BY_REASON = {
         "delete.records.purgatory.purge.interval.requests",
         "fetch.purgatory.purge.interval.requests",
         "producer.purgatory.purge.interval.requests",
+        "share.fetch.purgatory.purge.interval.requests",
     ),
     _EVERY_NODE: (
         "controller.listener.names",
@@ -83,12 +85,15 @@ _NAMES_BY_REASON = {
         "log.message.downconversion.enable",
         "log.message.format.version",
     ),
+    _EXACT_ROLL: ("log.roll.jitter.hours",),
     _CLEANUP: (
         "add.partitions.to.txn.retry.backoff.max.ms",
         "add.partitions.to.txn.retry.backoff.ms",
         "log.dir.failure.timeout.ms",
         "log.flush.scheduler.interval.ms",
+        "log.flush.start.offset.checkpoint.interval.ms",
         "log.flusher.flush.start.offset.checkpoint.interval.ms",
+        "offsets.retention.check.interval.ms",
         "replica.fetch.backoff.ms",
         "replica.fetch.min.bytes",
         "request.timeout.ms",
@@ -104,6 +109,21 @@ _PREFIXES = {
     "share.coordinator.": _CLASSIC,
 }
 
+_SECURITY = (
+    "allow.everyone.if.no.acl.found",
+    "authorizer.",
+    "connection.failed.authentication.delay.ms",
+    "connections.max.reauth.ms",
+    "delegation.token.",
+    "listener.name.",
+    "principal.builder.class",
+    "sasl.",
+    "security.",
+    "ssl.",
+    "super.users",
+)
+"""Prefixes of settings that are refused because they would give a false sense of safety."""
+
 NAMES_WITHOUT_EFFECT = {name: why for why, names in _NAMES_BY_REASON.items() for name in names}
 
 
@@ -113,3 +133,8 @@ def why_without_effect(name: str) -> str | None:
         if name.startswith(prefix):
             return why
     return NAMES_WITHOUT_EFFECT.get(name)
+
+
+def is_about_security(name: str) -> bool:
+    """Whether Kafka's setting `name` says who may connect, or do what."""
+    return name.startswith(_SECURITY)

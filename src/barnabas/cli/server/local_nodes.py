@@ -47,16 +47,16 @@ def node_name(node_id: int) -> str:
 
 def plan_nodes(properties: Mapping[str, str], count: int) -> list[LocalNode]:
     """Settings for each of `count` nodes, from those given for all. Raises `ConfigError`."""
-    BrokerConfig(properties)
+    given = BrokerConfig(properties).static
     for name in _NUMBERED:
         if name in properties:
             raise ConfigError(
                 f"{name}={properties[name]} cannot be combined with --nodes, which numbers the "
                 "nodes from 1 and makes all of them voters"
             )
-    listen = _base_address(properties, "listeners")
+    listen = _base_address(given, "listeners")
     assert listen is not None
-    advertised = _base_address(properties, "advertised.listeners")
+    advertised = _base_address(given, "advertised.listeners")
     if listen.is_wildcard and advertised is None:
         raise ConfigError(
             f"listeners={listen}: --nodes with a wildcard address needs --advertise HOST:PORT, the "
