@@ -159,6 +159,7 @@ class Wires:
 
 class Connection:
     client_host = local_host = "test"
+    peer = None
 
     def refuse(self, why: str) -> None:
         raise AssertionError(why)
@@ -203,7 +204,7 @@ class Node:
             self.flusher.appended,
             clock=self.clock,
             node_id=node_id,
-            on_follower_ready=self.isr_changes.look,
+            on_follower_ready=self.isr_changes.enqueue,
         )
         self.fetchers = ReplicaFetchers(
             self.wires,  # type: ignore[arg-type]
@@ -232,7 +233,7 @@ class Node:
                 case RemoveTopicRecord():
                     topic = self.image.topics_by_id[record.topic_id]
                     self.image.replay(record)
-                    self.partitions.delete_topic(topic.name, topic.topic_id)
+                    list(self.partitions.delete_topic(topic.name, topic.topic_id))
                 case PartitionRecord() | PartitionChangeRecord():
                     self.image.replay(record)
                     topic = self.image.topics_by_id[record.topic_id]

@@ -110,9 +110,9 @@ class Model:
 
     def learn(self, node: Node) -> None:
         state = self.state
-        led_anew = state.leader_epoch != node.known.leader_epoch
+        leadership_changed = state.leader_epoch != node.known.leader_epoch
         node.known = state
-        if led_anew:
+        if leadership_changed:
             if node.leading is not None:
                 node.epochs.truncate_from(len(node.records))
             node.leading = None

@@ -1,12 +1,12 @@
 """The node: one process, one event loop.
 
-server          runs a node from its settings until it is told to stop
+server          runs a node from its settings until it is stopped
 node            the parts of a node, wired together
 environment     what a node takes from the world: time, chance, threads, disk, network
-upkeep          work that comes round: retention, checkpoints, compaction, scrubbing
+upkeep          periodic work: retention, checkpoints, compaction, scrubbing
 routes          the table of all APIs
 handlers/       one file per API
-control/        being the controller, reaching it, following it
+control/        the controller, the way to it, following its decisions
 coordinator/    groups and transactions
 fetch/          serving fetches
 follower/       fetching from leaders
@@ -16,5 +16,5 @@ net/            sockets, of clients and of other nodes
 settings/       what can be configured
 runtime/        clock, memory, processes
 
-Imports go down this list only; `lint-imports` holds that.
+A module imports only what is below it in this list; `lint-imports` checks that.
 """

@@ -1,8 +1,8 @@
 """What a node takes from the world around it: time, chance, threads, disk, network.
 
 The event loop stands for the network (`create_server`, `create_connection`), for threads
-(`run_in_executor`) and for timers. Whoever replaces these five replaces the world: a simulator
-runs whole clusters of real nodes in one thread that way.
+(`run_in_executor`) and for timers. A simulator replaces these five, and so runs whole clusters of
+real nodes in one thread.
 """
 
 import contextlib
@@ -29,14 +29,15 @@ class Environment:
     clock: Clock
     random: Random
     boot_id: str
-    """Changes whenever memory that was not written to the disk may be lost; empty: unknown."""
+    """Changes whenever unsynced writes may have been lost; empty if unknown."""
     bind: Callable[[Address], list[socket.socket]]
     threads: Callable[[int, str], Executor] = ThreadPoolExecutor
-    """So many threads of that name, for `loop.run_in_executor`."""
+    """Makes a pool of that many threads, with that name, for `loop.run_in_executor`."""
     process: Callable[[], Executor] = ChildProcess
-    """A process of its own, for the same; what it works on must not be needed here meanwhile."""
+    """Makes a child process for the same use. This process must not need what the child works on
+    meanwhile."""
     secret: bytes | None = None
-    """The cluster's secret, where it does not come from a file."""
+    """The cluster's secret, unless it comes from a file."""
 
     @classmethod
     def real(cls, loop: AbstractEventLoop) -> "Environment":
@@ -45,7 +46,7 @@ class Environment:
 
 
 def _boot_id() -> str:
-    """What the system calls this run of itself since it was switched on."""
+    """The operating system's id of the current boot."""
     with contextlib.suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     with contextlib.suppress(OSError, subprocess.SubprocessError):  # macOS

@@ -57,13 +57,14 @@ logger = logging.getLogger(__name__)
 _TURNS_TO_ANSWER = 3
 """Turns of the event loop that a decided answer takes to its socket: encoding, order, writing."""
 _DISCONNECT_MARGIN_MS = 50
-"""How much earlier than the controller a node counts itself out: it may have noticed later."""
+"""A node considers itself fenced this much earlier than the controller does: it may have noticed
+the lost connection later."""
 _COMPANY_S = 10.0
-"""How long a node of a new cluster waits for the others."""
+"""How long a node of a new cluster waits for the other voters."""
 
 
 class Node:
-    """One broker's state. Handlers read it; what is agreed changes by way of the controller."""
+    """One broker's state. Handlers read it; only the controller changes the metadata."""
 
     def __init__(
         self,
@@ -73,7 +74,7 @@ class Node:
         on_failure: Callable[[str], None],
         secret: bytes | None = None,
     ) -> None:
-        """`on_failure` is told why the node can't go on, should that come to pass. `secret` is the
+        """`on_failure` is called with the reason when the node can't go on. `secret` is the
         cluster's, if it has one."""
         self.config = config
         self.data = data
@@ -88,7 +89,7 @@ class Node:
         self.rack = config.node.rack
         self.image = MetadataImage()
         self.executor = environment.threads(2, "disk")
-        # Apart from the others: whoever waits for a flush shall not wait for a compaction.
+        # Separate threads: a flush must not wait for a compaction.
         self._flushing = environment.threads(4, "flush")
         self._metadata_thread = environment.threads(1, "metadata")
         self.compactor = environment.process()
@@ -194,7 +195,7 @@ class Node:
             self.flusher.appended,
             clock=clock,
             node_id=self.node_id,
-            on_follower_ready=self.isr_changes.look,
+            on_follower_ready=self.isr_changes.enqueue,
             on_doubt=self.lost_replicas.doubt,
             on_offline=self.lost_replicas.offline,
             is_cut_off=lambda: self.lifecycle.is_cut_off,
@@ -253,7 +254,7 @@ class Node:
             disconnect_grace_ms=ControllerConfig().disconnect_grace_ms - _DISCONNECT_MARGIN_MS,
             on_cut_off=self.partitions.cut_off,
             on_failure=on_failure,
-            roll_call=self.quorum.call_the_roll,
+            probe_voters=self.quorum.probe_voters,
         )
 
     # -- the cluster -----------------------------------------------------------------------------
@@ -263,7 +264,7 @@ class Node:
         return self.quorum.cluster_id
 
     def credentials(self) -> Credentials | None:
-        """What proves this node to others; None as long as it is in no cluster."""
+        """What authenticates this node to other nodes; None until it is in a cluster."""
         cluster_id = self.cluster_id
         if not cluster_id:
             return None
@@ -271,7 +272,8 @@ class Node:
         return Credentials(me, cluster_id, key_of(self._secret, cluster_id))
 
     async def _see_to_the_secret(self) -> None:
-        """A node that is a cluster by itself makes the secret that others will need."""
+        """Create the secret on a node that is a cluster by itself; nodes that join later need
+        it."""
         if self._secret is not None:
             return
         path = secret_path(self.data)
@@ -355,7 +357,7 @@ class Node:
             self.controller.started(self.departures.silent())
         self.lifecycle.wake()
 
-    # -- following what is agreed ------------------------------------------------------------------
+    # -- following the metadata --------------------------------------------------------------------
 
     def _topic_changed(self, topic: TopicImage, indexes: Sequence[int]) -> None:
         self.topic_metadata.changed(topic.name)
@@ -387,13 +389,13 @@ class Node:
         self.lifecycle.wake()
 
     async def in_step(self) -> None:
-        """Wait until this node has done what follows from all that it knows to be agreed."""
+        """Wait until this node has applied all committed metadata that it knows of."""
         await self.follower.in_step()
 
-    # -- beginning and end -------------------------------------------------------------------------
+    # -- start and stop ----------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Join the cluster; returns when this node serves what it is to serve.
+        """Join the cluster; returns when this node serves its partitions.
 
         Raises `StorageError`.
         """
@@ -405,10 +407,11 @@ class Node:
         self.isr_changes.start(self.partitions.led)
         self.partitions.set_strays_aside(keep={CLUSTER_METADATA})
         await self._see_to_the_secret()
-        await self._company()
+        await self._await_all_voters()
 
-    async def _company(self) -> None:
-        """Wait until every voter has been here once: a topic made earlier had too few replicas."""
+    async def _await_all_voters(self) -> None:
+        """Wait until every voter has registered once: a topic created earlier has too few
+        replicas."""
         deadline = self.loop.time() + _COMPANY_S
         while self.loop.time() < deadline:
             if all(key.node_id in self.image.brokers for key in self.quorum.voters.keys):
@@ -416,7 +419,7 @@ class Node:
             await sleep(0.02)
 
     async def leave(self) -> None:
-        """Hand over what is led here, if somebody is there to take it."""
+        """Hand over the partitions led here, if another node can lead them."""
         others = any(
             not broker.fenced for broker in self.image.brokers.values() if broker.id != self.node_id
         )
@@ -428,8 +431,8 @@ class Node:
             await self.lifecycle.leave(self.config.membership.controlled_shutdown_max_wait_ms)
 
     async def close(self) -> None:
-        """Answer the members of groups, flush and close everything."""
-        self.connections.take_no_more()
+        """Answer waiting group members, then flush and close everything."""
+        self.connections.stop_accepting_requests()
         self.groups.close()
         self.transactions.close()
         for _ in range(_TURNS_TO_ANSWER):

@@ -117,13 +117,13 @@ from barnabas.wire.messages.vote import VoteRequest
 from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 
 _RECORDS_BYTES = 2**31
-"""For requests with records, which `socket.request.max.bytes` limits already."""
+"""For requests with records, which `socket.request.max.bytes` already limits."""
 _OF_MANY_PARTITIONS = 1_000_000
-"""Elements of requests in which a node tells of all partitions that it has."""
+"""Array elements in requests in which a node reports all of its partitions."""
 
 
 def routes() -> list[Route[Node]]:
-    """All routes; ApiVersions answers from this very list."""
+    """All routes; ApiVersions answers from the same list."""
     table: list[Route[Node]] = [
         Route(ProduceRequest, produce.handle, produce_single.handle, max_bytes=_RECORDS_BYTES),
         Route(

@@ -1,4 +1,4 @@
-"""Runs a broker: from settings to a listening process, until it is told to stop."""
+"""Runs a broker: from settings to a listening process, until it is stopped."""
 
 import asyncio
 import contextlib
@@ -31,7 +31,7 @@ from barnabas.wire.endpoint import Address
 logger = logging.getLogger(__name__)
 
 _FULL = 2
-"""The generation of a collection that looks at everything."""
+"""The oldest generation; collecting it is a full collection."""
 _LONG_COLLECTION_S = 0.02
 
 
@@ -41,7 +41,7 @@ class Server:
     def __init__(
         self, config: BrokerConfig, environment: Environment, stop: Callable[[], None]
     ) -> None:
-        """`stop` is called when the node can't go on, to have it stopped in good order."""
+        """`stop` is called when the node can't go on; it starts a clean shutdown."""
         self._config = config
         self._stop = stop
         self.exit_code = 0
@@ -50,7 +50,7 @@ class Server:
         self._upkeep: list[asyncio.Task[None]] = []
 
     async def start(self) -> Address:
-        """Open the data, listen, and return the address clients are told. Raises `ConfigError`."""
+        """Open the data, listen, and return the advertised address. Raises `ConfigError`."""
         config = self._config
         loop = self._environment.loop
         configured_voters(config)
@@ -84,7 +84,7 @@ class Server:
         self._stop()
 
     async def stop(self) -> None:
-        """Hand over, stop listening, answer who waits, flush and close.
+        """Hand over leadership, stop listening, answer waiting clients, flush and close.
 
         The next start needs no scan.
         """
@@ -98,7 +98,7 @@ class Server:
 
 
 def _report(upkeep_task: "asyncio.Task[None]") -> None:
-    """Upkeep runs for ever: if it ends otherwise than by being stopped, that is a bug to see."""
+    """Upkeep runs until it is cancelled: if it ends in any other way, log that, as it is a bug."""
     if not upkeep_task.cancelled():
         logger.critical("periodic work has ended", exc_info=upkeep_task.exception())
 
@@ -120,7 +120,8 @@ def _open_data(config: BrokerConfig, environment: Environment) -> DataDirectory:
 
 
 def _raise_file_limit() -> None:
-    """Every partition and connection is a file: take as many as the system allows."""
+    """Raise the limit as far as the system allows: each partition and connection needs open
+    files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard or hard == resource.RLIM_INFINITY:
         with contextlib.suppress(ValueError, OSError):
@@ -128,11 +129,11 @@ def _raise_file_limit() -> None:
 
 
 class _LongCollections:
-    """Spares the collector what has outlived a full collection that took long.
+    """Freezes objects that survived a slow full collection, so that the next one skips them.
 
-    Ten thousand partitions that came while the broker ran would else be looked at again and again,
-    with everybody waiting. What is given up: cycles of what lived then are not collected later. It
-    takes a hundred thousand new objects for this to happen again, so these stay few.
+    Otherwise every full collection would scan ten thousand partitions created at run time, and all
+    requests would wait for it. The price: reference cycles among the frozen objects are never
+    collected. The next freeze needs a hundred thousand new objects, so such cycles stay few.
     """
 
     def __init__(self) -> None:
@@ -157,13 +158,13 @@ async def _serve(config: BrokerConfig) -> int:
     starting = loop.create_task(server.start())
     told_to_stop = loop.create_task(stopping.wait())
     await asyncio.wait({starting, told_to_stop}, return_when=asyncio.FIRST_COMPLETED)
-    if not starting.done():  # it may have waited for other nodes
+    if not starting.done():  # the start may still be waiting for other nodes
         starting.cancel()
         await asyncio.wait({starting})
         await server.stop()
         return server.exit_code
     address = starting.result()
-    # What start-up made lives as long as the broker: spare the collector from looking at it.
+    # Objects made during startup live as long as the broker: the collector need not scan them.
     gc.collect()
     gc.freeze()
     announce(

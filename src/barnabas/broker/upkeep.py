@@ -1,4 +1,4 @@
-"""Work that comes round: retention, compaction, checkpoints, idle connections."""
+"""Periodic work: retention, compaction, checkpoints, idle connections."""
 
 import logging
 from asyncio import sleep, timeout
@@ -22,7 +22,7 @@ _SOON_MS = 20
 
 
 def upkeep(node: Node) -> list[Coroutine[Any, Any, None]]:
-    """The loops to run beside the traffic, until they are cancelled."""
+    """The background loops; each runs until it is cancelled."""
     config = node.config
     scrubber = Scrubber(node.loop, node.executor, node.clock, config, node.partitions)
     cleaner = LogCleaner(
@@ -61,7 +61,7 @@ async def _every(seconds: float, work: Callable[[], None]) -> None:
 
 
 async def _every_partition(node: Node, interval_ms: int, work: Callable[[Partition], None]) -> None:
-    """Visit all partitions in each round, with a pause after each so that traffic goes on."""
+    """Visit all partitions in each round, with a pause after each so that requests are served."""
     while True:
         await sleep(interval_ms / 1000)
         for partition in node.partitions:
@@ -99,7 +99,7 @@ async def _write_high_watermarks(node: Node) -> None:
 
 
 def _remove_set_aside(node: Node) -> None:
-    """Remove what was taken out of logs and is too old or too much to be kept."""
+    """Delete set-aside records that exceed their retention time or size."""
     retention_ms = node.config.upkeep.set_aside_retention_ms
     retention_bytes = node.config.upkeep.set_aside_retention_bytes
     try:
@@ -128,7 +128,7 @@ def _retain(node: Node, partition: Partition) -> None:
 
 
 def _checkpoint(node: Node, partition: Partition) -> None:
-    """Keep recovery short: finished segments reach the disk, and what has is written down."""
+    """Keep recovery short: sync finished segments, then write the recovery checkpoint."""
     partition.log.producer_state.expire(node.clock.now_ms())
     partition.checkpoint()
     if partition.log.flusher.is_due(node.clock.now_ms()):

@@ -66,14 +66,14 @@ class PartitionImage:
 
     def changed(self, change: PartitionChangeRecord) -> "PartitionImage":
         """What is None, or stands for no change, stays; a leader that is given begins an epoch."""
-        led_anew = change.leader != NO_LEADER_CHANGE
+        leadership_changed = change.leader != NO_LEADER_CHANGE
         recovery = change.leader_recovery_state
         return PartitionImage(
             self.index,
             _or(change.replicas, self.replicas),
             _or(change.isr, self.isr),
-            change.leader if led_anew else self.leader,
-            self.leader_epoch + led_anew,
+            change.leader if leadership_changed else self.leader,
+            self.leader_epoch + leadership_changed,
             self.partition_epoch + 1,
             _or(change.adding_replicas, self.adding_replicas),
             _or(change.removing_replicas, self.removing_replicas),

@@ -10,7 +10,7 @@ import pytest
 from barnabas.broker.control.broker_lifecycle import BrokerLifecycle
 from barnabas.broker.control.controller_calls import ControllerUnavailable
 from barnabas.broker.control.disk_trust import UNKNOWN_EPOCH, DiskTrust
-from barnabas.broker.quorum.roll_call import Answer, RollCall
+from barnabas.broker.quorum.voter_probe import Answer, VoterProbe
 from barnabas.log import OsDisk, StorageError
 from barnabas.raft import ReplicaKey
 from barnabas.wire.errors import ErrorCode
@@ -67,12 +67,12 @@ class Stage:
             disconnect_grace_ms=GRACE_MS,
             on_cut_off=self._cut_off,
             on_failure=self.failures.append,
-            roll_call=self.roll_call,
+            probe_voters=self.probe_voters,
         )
 
-    async def roll_call(self) -> RollCall:
+    async def probe_voters(self) -> VoterProbe:
         strangers = {2: Answer(ReplicaKey(2, b"2"), "other")} if self.strangers else {}
-        return RollCall(Answer(ReplicaKey(1, b"1"), "own"), {2: "host:9092"}, strangers)
+        return VoterProbe(Answer(ReplicaKey(1, b"1"), "own"), {2: "host:9092"}, strangers)
 
     def _cut_off(self) -> None:
         self.cut_off += 1

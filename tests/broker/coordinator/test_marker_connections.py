@@ -11,16 +11,16 @@ class Connection:
 
 
 def test_an_older_connection_is_not_heard_any_more() -> None:
-    lanes = MarkerConnections()
+    connections = MarkerConnections()
     older, newer = Connection(9.0), Connection(1.0)
-    assert lanes.is_newest("node-1", older)
-    assert lanes.is_newest("node-1", older)
-    assert lanes.is_newest("node-1", newer)
-    assert not lanes.is_newest("node-1", older)
-    assert lanes.is_newest("node-1", newer)
+    assert connections.is_newest("node-1", older)
+    assert connections.is_newest("node-1", older)
+    assert connections.is_newest("node-1", newer)
+    assert not connections.is_newest("node-1", older)
+    assert connections.is_newest("node-1", newer)
 
 
 def test_clients_are_told_apart() -> None:
-    lanes = MarkerConnections()
-    assert lanes.is_newest("node-1", Connection(1.0))
-    assert lanes.is_newest("node-2", Connection(9.0))
+    connections = MarkerConnections()
+    assert connections.is_newest("node-1", Connection(1.0))
+    assert connections.is_newest("node-2", Connection(9.0))

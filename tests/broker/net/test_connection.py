@@ -216,7 +216,7 @@ def test_a_client_that_closes_its_side_and_waits_for_nothing_else(talk: Talk) ->
 
 def test_when_the_broker_stops_only_answers_go_out(talk: Talk) -> None:
     talk.send(b"?")
-    talk.connection.take_no_more()
+    talk.connection.stop_accepting_requests()
     talk.send(b"a")
     talk.answer(0, b"1")
     assert talk.handled == [b"?"]

@@ -51,8 +51,10 @@ def dispatch(dispatcher: Dispatcher[Node], node: Node, frame: bytearray) -> Any:
 def test_a_node_that_is_cut_off_says_so(
     local_node: Node, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sent_away: list[object] = []
-    monkeypatch.setattr(RequestContext, "send_away", lambda *_: sent_away.append(1))
+    disconnected: list[object] = []
+    monkeypatch.setattr(
+        RequestContext, "disconnect_after_response", lambda *_: disconnected.append(1)
+    )
     monkeypatch.setattr(local_node.lifecycle, "_heard_of_ms", -(10**9))
     for partition in local_node.partitions:
         monkeypatch.setattr(partition.leading, "is_alone", False)  # else nobody else could lead
@@ -65,22 +67,24 @@ def test_a_node_that_is_cut_off_says_so(
     said = None if version < 8 else "this node has lost contact with the controller"
     assert refused.error_message == said
     assert ends(local_node) == before
-    assert sent_away
+    assert disconnected
 
 
 def test_who_sends_what_nobody_would_take_is_not_sent_elsewhere(
     local_node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also by a node that has stood still for longer than a session."""
-    sent_away: list[object] = []
-    monkeypatch.setattr(RequestContext, "send_away", lambda *_: sent_away.append(1))
+    disconnected: list[object] = []
+    monkeypatch.setattr(
+        RequestContext, "disconnect_after_response", lambda *_: disconnected.append(1)
+    )
     monkeypatch.setattr(local_node.lifecycle, "_heard_of_ms", -(10**9))
     frame = request_frame(local_node, 9, batch(b"a")[:-1] + b"!")
     answer = dispatch(Dispatcher(local_node, routes()), local_node, frame)
     response = decode_response(memoryview(answer)[4:], ProduceResponse, 9)
     refused = response.responses[0].partition_responses[0]
     assert refused.error_code == ErrorCode.CORRUPT_MESSAGE
-    assert not sent_away
+    assert not disconnected
 
 
 # -- bytes that are wrong --------------------------------------------------------------------------

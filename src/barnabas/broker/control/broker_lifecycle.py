@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 
 from barnabas.broker.control.controller_calls import ControllerCalls, ControllerUnavailable
 from barnabas.broker.control.disk_trust import UNKNOWN_EPOCH, DiskTrust
-from barnabas.broker.quorum.roll_call import RollCall
+from barnabas.broker.quorum.voter_probe import VoterProbe
 from barnabas.broker.runtime.clock import Clock
 from barnabas.controller.registrations import unvouched
 from barnabas.log import StorageError
@@ -63,7 +63,7 @@ class BrokerLifecycle:
         disconnect_grace_ms: int,
         on_cut_off: Callable[[], None],
         on_failure: Callable[[str], None],
-        roll_call: Callable[[], Awaitable[RollCall]],
+        probe_voters: Callable[[], Awaitable[VoterProbe]],
     ) -> None:
         """`registration` makes the request, given the epoch that the disk is of.
 
@@ -75,7 +75,8 @@ class BrokerLifecycle:
 
         `on_cut_off` is called when no controller has answered for as long as a session lasts, and
         `on_failure` when heartbeats end because of a bug, or all other nodes belong to another
-        cluster: then the node must end too. `roll_call` asks the voters why there is no controller.
+        cluster: then the node must end too. `probe_voters` asks the voters why there is no
+        controller.
         """
         self._loop = loop
         self._clock = clock
@@ -91,7 +92,7 @@ class BrokerLifecycle:
         self._disconnect_grace_ms = disconnect_grace_ms
         self._on_cut_off = on_cut_off
         self._on_failure = on_failure
-        self._roll_call = roll_call
+        self._probe_voters = probe_voters
         self._explaining: Task[None] | None = None
         self._times_among_strangers = 0
         self._refused = ErrorCode.NONE
@@ -223,15 +224,15 @@ class BrokerLifecycle:
         return 0
 
     async def _explain(self, error: str) -> None:
-        roll_call = await self._roll_call()
+        probe = await self._probe_voters()
         if self.epoch != UNKNOWN_EPOCH:
             return
-        logger.warning("waiting to be registered: %s; %s", error, roll_call)
+        logger.warning("waiting to be registered: %s; %s", error, probe)
         self._times_among_strangers += 1
-        if not roll_call.is_among_strangers:
+        if not probe.is_among_strangers:
             self._times_among_strangers = 0
         elif self._times_among_strangers == _STRANGERS_ENOUGH:
-            self._on_failure(str(roll_call))
+            self._on_failure(str(probe))
 
     def _say_refused(self, error: ErrorCode) -> None:
         if error != self._refused or self._loop.time() > self._refused_at + _REMIND_S:

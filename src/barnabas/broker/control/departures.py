@@ -67,7 +67,7 @@ class Departures:
             if broker.fenced and self._was_fenced.get(broker.id) is False:
                 self._fenced_ms[broker.id] = now_ms
         self._was_fenced = {broker.id: broker.fenced for broker in self._image.brokers.values()}
-        self._look()
+        self._check()
 
     def is_listed(self, broker: BrokerImage) -> bool:
         """Whether clients are told of a broker: it is up, or was a moment ago."""
@@ -93,7 +93,7 @@ class Departures:
 
     def _wait(self, future: "Future[None]") -> None:
         self._waiting.append(future)
-        self._look()
+        self._check()
 
     def _is_unsettled(self) -> bool:
         latest_ms = self._clock.steady_ms() - _SETTLED_AFTER_MS
@@ -108,9 +108,9 @@ class Departures:
 
     def _look_again(self) -> None:
         self._timer = None
-        self._look()
+        self._check()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         if not self._waiting:
             return
         if self._is_unsettled():

@@ -102,7 +102,7 @@ class FetchSession:
             return
         self._news[entry] = None
         if self._wait is not None:
-            self._wait.look()
+            self._wait.check()
 
     def high_watermark_moved(self, partition: Partition) -> None:
         """More is committed of what a follower has."""
@@ -213,7 +213,7 @@ class FetchWait:
         self._deadline = loop.time() + max_wait_ms / 1000
         self._timer: TimerHandle = loop.call_at(self._deadline, self.finish)
 
-    def look(self) -> None:
+    def check(self) -> None:
         if self._session.is_satisfied(self._min_bytes):
             self.finish()
 

@@ -287,7 +287,7 @@ def _respond(
             if not data.records and data.error_code == ErrorCode.NONE:
                 data.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         if not any(data.records for _, data in answers):
-            context.send_away(node.loop)
+            context.disconnect_after_response(node.loop)
     return response
 
 

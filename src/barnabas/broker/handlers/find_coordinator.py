@@ -45,7 +45,7 @@ async def handle(
     error, message = await _check(node, request.key_type, context)
     if node.lifecycle.is_cut_off:
         error, message = ErrorCode.COORDINATOR_NOT_AVAILABLE, "no controller can be reached"
-        context.send_away(node.loop)
+        context.disconnect_after_response(node.loop)
     coordinators = await awaited(
         Slicer(context.version).each(
             keys,

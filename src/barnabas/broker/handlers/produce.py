@@ -309,7 +309,7 @@ class _Production:
         if errors:
             _tell_leaders(node, response, self._context)
             if ErrorCode.NOT_LEADER_OR_FOLLOWER in errors and node.lifecycle.is_cut_off:
-                self._context.send_away(node.loop)
+                self._context.disconnect_after_response(node.loop)
         return _answer_when_committed(node, response, self._waiting, self._request.timeout_ms)
 
 

@@ -1,4 +1,4 @@
-"""Sockets: clients in front, other nodes beside.
+"""Sockets, for clients and for other nodes.
 
 listeners                       addresses to listen on and to advertise
 connection, receive_buffer      one client's connection: frames in, answers out

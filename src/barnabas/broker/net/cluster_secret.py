@@ -1,8 +1,8 @@
 """The secret that the nodes of a cluster share, and clients do not know.
 
-It is named by `cluster.secret.file`, the same content on every node. Without that setting it is the
-file `cluster.secret` in the data directory, which a node that is a cluster by itself makes when it
-starts. A node that joins such a cluster later needs a copy.
+`cluster.secret.file` names the file; its content is the same on every node. Without that setting it
+is the file `cluster.secret` in the data directory. A node that is a cluster by itself creates that
+file when it starts. A node that joins such a cluster later needs a copy.
 """
 
 from base64 import urlsafe_b64encode
@@ -42,10 +42,10 @@ def secret_path(data: DataDirectory) -> str:
 
 
 def new_secret(randomness: bytes) -> bytes:
-    """A secret as it stands in the file, made from random bytes."""
+    """A secret in the form that the file has, made from random bytes."""
     return urlsafe_b64encode(randomness)
 
 
 def write_secret(disk: Disk, path: str, secret: bytes) -> None:
-    """Make a file with it that only its owner can read. Raises OSError."""
+    """Write the secret to a file that only its owner can read. Raises OSError."""
     disk.replace_file(path, secret + b"\n", sync=True, private=True)

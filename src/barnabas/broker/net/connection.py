@@ -1,13 +1,13 @@
 """One client's connection: frames in, answers out, in the order of the requests.
 
-A request whose answer is at hand is answered at once. One that has to wait (a long poll, a join)
-parks its answer, and the requests behind it wait until it is answered, but for those that may
-overlap with it (`request_order`); these are handled meanwhile, and answered after it. When many
-bytes wait, too many or too large answers are parked, or the client does not read its answers, the
-connection stops reading.
+Most requests are answered at once. One that has to wait (a long poll, a join) parks its answer, and
+the requests behind it wait until it is answered. Requests that may overlap with it
+(`request_order`) are handled meanwhile, and answered after it. The connection stops reading when
+many bytes are pending, when too many or too large answers are parked, or when the client does not
+read its answers.
 
-A client may close its side as soon as it has sent its requests: those that have arrived whole are
-carried out all the same, one after the other. If the connection breaks, those that have not begun
+A client may close its side as soon as it has sent its requests: the broker still handles those that
+have arrived completely, one after the other. If the connection breaks, requests that have not begun
 are dropped.
 """
 
@@ -33,17 +33,19 @@ logger = logging.getLogger(__name__)
 
 MAX_PARKED = 64
 MAX_PARKED_BYTES = 16 << 20
-"""What the answers that are ready, but wait for an earlier one, may take before reading stops."""
+"""Bytes of finished answers that may wait for an earlier answer before reading stops."""
 MAX_WAITING_BYTES = 16 * 1024
-"""How much is read behind a request that has to be answered first."""
+"""How many bytes are read behind a request that has to be answered first."""
 _WRITE_HIGH_WATER = 16 * 1024
-"""An answer of which the socket leaves more than this is unread: it counts, and nothing further is
-handled until it is taken. What is below counts nowhere, for each of up to `max.connections`."""
+"""An answer is unread if more than this many bytes of it are left that the socket did not take.
+They count against the limit, and no further request is handled until the client reads them. Fewer
+bytes count nowhere, for each of up to `max.connections`."""
 _WRITE_TOGETHER = 64
-"""Buffers collected before they are written, so that a reader who stalls is noticed in time."""
+"""Buffers collected before they are written, so that a client that stops reading is noticed in
+time."""
 
 _COPIED_TOGETHER = 16 * 1024
-"""Buffers smaller than this, all together, are cheaper to copy than to hand over singly."""
+"""Buffers whose total is smaller than this are cheaper to copy than to write one by one."""
 
 _PROBATION_BYTES = 1024
 _FROM_UNPROVED_NODES = frozenset(
@@ -57,11 +59,11 @@ _FROM_UNPROVED_NODES = frozenset(
 )
 
 Answer = list[Buffer] | None
-"""The buffers of a response frame; None: the client wants no answer."""
+"""The buffers of a response frame; None if the client wants no answer."""
 
 
 class Dispatch(Protocol):
-    """What handles a frame. Raises `WireError` when the frame makes no sense."""
+    """Handles a frame. Raises `WireError` if the frame is malformed."""
 
     def __call__(
         self, frame: memoryview, connection: "Connection"
@@ -69,17 +71,17 @@ class Dispatch(Protocol):
 
 
 class ConnectionCount(Protocol):
-    """What lets connections in and keeps count of them."""
+    """Admits connections and counts them."""
 
     max_request_bytes: int
     arriving: HeldMemory
-    """By requests that have not arrived whole."""
+    """Memory held by requests that have not arrived completely."""
     unread: HeldMemory
-    """By answers that clients have not taken."""
+    """Memory held by answers that clients have not read."""
     foreign: ForeignClients
 
     def enter(self, connection: "Connection") -> None:
-        """Count it in, or put it on probation."""
+        """Admit the connection, or put it on probation."""
 
     def leave(self, connection: "Connection") -> None: ...
 
@@ -116,28 +118,30 @@ class Connection(BufferedProtocol):
         self._connections = connections
         self._received = ReceiveBuffer()
         self._counted = 0
-        """The size of the receive buffer, if it is counted of it: a request is arriving in it."""
+        """The size of the receive buffer as it was counted; 0 unless a large request is arriving in
+        it."""
         self._answers: deque[Answer | Future[Answer]] = deque()
-        """From the first parked one on."""
+        """The first parked answer and all after it."""
         self._under_way = RequestKind.ORDINARY
-        """What those in `_answers` are, all of them."""
+        """The kind of the requests in `_answers`; all are of one kind."""
         self._transport: Transport | None = None
         self._writable = True
         self._reading = True
         self._closing = False
         self.has_ended = False
-        """Whether the client sends nothing more; what it has sent is still being carried out."""
+        """Whether the client has closed its side; requests that it sent before are still
+        handled."""
         self.client_host = "?"
         self.local_host = "localhost"
         self.opened = self.last_active = connections.now()
         self.on_lost: Callable[[], None] | None = None
-        """Called when the connection is gone."""
+        """Called when the connection is lost."""
         self.peer: PeerIdentity | None = None
-        """The node at the other end, once it has proved that it is one."""
+        """The node at the other end, once it is authenticated."""
         self.probation: str | None = None
-        """The limit that it is beyond: it is ended unless it proves that it is a node's."""
+        """The limit that the connection exceeds: it is closed unless a node authenticates on it."""
         self.proof: Verifier | None = None
-        """What a node has yet to answer before it is believed."""
+        """The pending authentication of a node, between its hello and its proof."""
 
     # -- called by the event loop ------------------------------------------------------------------
 
@@ -178,7 +182,7 @@ class Connection(BufferedProtocol):
             self._count()
 
     def eof_received(self) -> bool:
-        """Whether to stay open, which is for requests that have arrived and not begun."""
+        """Whether to stay open: only if requests have arrived and not begun."""
         self.has_ended = not self._closing and self._received.has_frame
         return self.has_ended
 
@@ -205,15 +209,15 @@ class Connection(BufferedProtocol):
         return bool(self._answers)
 
     def use(self, dispatch: Dispatch) -> None:
-        """Have the requests from now on handled by somebody else."""
+        """Send all further requests to `dispatch`."""
         self._dispatch = dispatch
 
     def shrink(self) -> None:
-        """Give back the receive buffer, if nothing is in it."""
+        """Free the receive buffer, if it is empty."""
         self._received.shrink()
 
     def _count(self) -> None:
-        """Have it counted how large the receive buffer is, as long as it is needed."""
+        """Count the receive buffer's size against the limit, for as long as it is needed."""
         if self._received.pending <= INITIAL_BYTES:
             self._counted = 0
             self._connections.arriving.forget(self)
@@ -222,8 +226,8 @@ class Connection(BufferedProtocol):
             grown, self._counted = self._received.capacity - self._counted, self._received.capacity
             self._connections.arriving.add(self, grown)
 
-    def take_no_more(self) -> None:
-        """Handle no further request; answers that are under way are still sent."""
+    def stop_accepting_requests(self) -> None:
+        """Handle no further request; pending answers are still sent."""
         self._closing = True
 
     def close(self) -> None:
@@ -239,13 +243,14 @@ class Connection(BufferedProtocol):
             self._transport.abort()
 
     def refuse(self, why: str) -> None:
-        """End a connection whose client broke a rule; the log says which."""
+        """Close a connection whose client broke a rule, and log which rule."""
         if not self._closing:
             logger.warning("connection from %s closed: %s", self.client_host, why)
             self.close()
 
     def _refuse_size(self, size: int, max_bytes: int) -> None:
-        """End a connection that announces a request of `size` bytes, whatever it means by that."""
+        """Close a connection that announces a request of `size` bytes; it may speak another
+        protocol."""
         foreign = foreign_protocol(size)
         if foreign is not None and self.probation is None and not self._closing:
             self._connections.foreign.say(self.client_host, foreign, self._connections.now())
@@ -259,10 +264,10 @@ class Connection(BufferedProtocol):
     # -- frames ------------------------------------------------------------------------------------
 
     def _handle_frames(self) -> None:
-        """Handle what has come, as long as its answers can be taken.
+        """Handle the frames that have arrived, as long as their answers can be stored.
 
-        Answers at hand are collected and written together: one system call for a whole read's
-        worth of requests.
+        Answers that are ready are collected and written together: one system call for all requests
+        of one read.
         """
         received = self._received
         is_on_probation = self.probation is not None
@@ -290,7 +295,7 @@ class Connection(BufferedProtocol):
             except FrameTooLargeError as error:
                 self._write(written)
                 if is_on_probation and self.probation is None:
-                    self._handle_frames()  # it has proved itself with what came before
+                    self._handle_frames()  # a frame before this one authenticated it
                 else:
                     self._refuse_size(int(str(error)), max_bytes)
                 return
@@ -324,13 +329,13 @@ class Connection(BufferedProtocol):
     def _dispatch_proof(
         self, frame: memoryview, connection: "Connection"
     ) -> "Answer | Future[Answer]":
-        """Beyond the limits: a node may prove itself, and ask what it asks before that."""
+        """Over the limits: a node may authenticate, and send what it sends before that."""
         if self.probation is not None and int.from_bytes(frame[:2]) not in _FROM_UNPROVED_NODES:
             raise WireError(self.probation)
         return self._dispatch(frame, connection)
 
     def _collect(self, written: list[Buffer], answer: list[Buffer]) -> None:
-        """Have `answer` written, sooner or later together with others."""
+        """Queue `answer` for writing, together with others."""
         written += answer
         # More than one buffer: records by reference, which may be many megabytes.
         if len(answer) > 1 or len(written) > _WRITE_TOGETHER:
@@ -357,7 +362,7 @@ class Connection(BufferedProtocol):
             self._transport.pause_reading()
 
     def _answered(self, _: "Future[Answer]") -> None:
-        """Send every answer that has come and has no unanswered request before it."""
+        """Send every answer that is ready and has no unanswered request before it."""
         answers = self._answers
         written: list[Buffer] = []
         while answers:

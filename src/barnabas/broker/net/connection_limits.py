@@ -1,8 +1,9 @@
-"""Who may come in: limits on connections and on the memory they hold, and reaping.
+"""Limits on connections and on the memory they hold, and closing idle connections.
 
-Nodes do not count against the limits. As a connection is a node's only once it has proved that, one
-beyond the limits is let in for a moment, to do just that: a node that comes back finds its way
-through a crowd of clients. There are few such places, and the newest comer gets the oldest one's.
+Nodes do not count against the limits. A connection is known to be a node's only once that node has
+authenticated. So a connection over the limits is accepted for a moment, on probation, to do just
+that: a node that comes back can connect although clients have used up the limit. There are few such
+places; when all are taken, the newest connection replaces the oldest.
 """
 
 import logging
@@ -17,23 +18,23 @@ from barnabas.broker.settings.config import BrokerConfig
 logger = logging.getLogger(__name__)
 
 _LINGER_S = 10
-"""How long what a client has sent is still carried out after it has closed its side."""
+"""How long the broker still handles a client's requests after the client has closed its side."""
 _PROBATION_PLACES = 64
 _PROBATION_S = 3.0
 
 
 class ConnectionLimits:
-    """Keeps all connections."""
+    """All connections of the broker."""
 
     def __init__(self, loop: AbstractEventLoop, config: BrokerConfig) -> None:
         self._loop = loop
         self.now = loop.time
         self._on_probation: dict[Connection, TimerHandle] = {}
-        """Who was let in beyond the limits, and when it must go; the oldest first."""
+        """Connections accepted over the limits, each with its deadline; the oldest first."""
         self._uncounted: set[Connection] = set()
-        """Nodes, and whoever is or was on probation: they are within no limit."""
+        """Connections of nodes, and those that are or were on probation: no limit counts them."""
         self.connections: dict[Connection, None] = {}
-        """In the order in which they came, so that a simulation closes them in the same order."""
+        """In order of arrival, so that a simulation closes them in the same order."""
         self._per_ip: Counter[str] = Counter()
         self.arriving = HeldMemory(
             "requests that are still arriving", "queued.max.request.bytes", loop.time
@@ -43,7 +44,7 @@ class ConnectionLimits:
         self.configure(config)
 
     def configure(self, config: BrokerConfig) -> None:
-        """Take over settings, at the start and whenever they change."""
+        """Apply settings, at startup and whenever they change."""
         self.max_request_bytes = config.connections.max_request_bytes
         self._max_connections = config.connections.max_connections
         self._max_per_ip = config.connections.max_connections_per_ip
@@ -75,7 +76,7 @@ class ConnectionLimits:
         connection.abort()
 
     def proved(self, connection: Connection) -> None:
-        """It is a node's: it counts against no limit any more."""
+        """A node has authenticated on the connection: no limit counts it any longer."""
         timer = self._on_probation.pop(connection, None)
         if timer is not None:
             timer.cancel()
@@ -100,7 +101,8 @@ class ConnectionLimits:
             del self._per_ip[host]
 
     def sweep(self) -> None:
-        """Close who is idle for too long or takes too much; let the quiet give back memory."""
+        """Close connections that are idle for too long or over a limit; free buffers of quiet
+        ones."""
         now = self.now()
         for connection in tuple(self.connections):
             idle = now - connection.last_active
@@ -112,12 +114,12 @@ class ConnectionLimits:
                 logger.info(
                     "connection from %s closed: idle for %.0f s", connection.client_host, idle
                 )
-                connection.abort()  # it may be one that never reads what it was sent
+                connection.abort()  # the client may never read its answers
 
-    def take_no_more(self) -> None:
-        """The broker is about to stop: answers go out, but no request is handled any more."""
+    def stop_accepting_requests(self) -> None:
+        """The broker is about to stop: send pending answers, but handle no further request."""
         for connection in self.connections:
-            connection.take_no_more()
+            connection.stop_accepting_requests()
 
     def close(self) -> None:
         for connection in tuple(self.connections):

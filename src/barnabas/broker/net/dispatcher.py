@@ -37,7 +37,7 @@ NodeT = TypeVar("NodeT")
 
 @dataclass(frozen=True, slots=True)
 class DelayedResponse:
-    """A response that is made when the wait is over. It is not made when the client has gone."""
+    """A response that is built when the wait is over; not at all if the client has disconnected."""
 
     wait: Future[None]
     respond: Callable[[], Response]
@@ -51,19 +51,18 @@ Outcome = (
     | DelayedResponse
     | None
 )
-"""A response, one that will come, one that is made in slices, or none (a produce that wants no
-acknowledgement)."""
+"""A response, a future of one, one that is built in slices, or none (a produce with acks=0)."""
 
 MAX_ELEMENTS = 100_000
-"""Array elements in one request: decoding them takes a tenth of a second, and nothing is done
-meanwhile. Ten thousand topics with some settings each are below that."""
+"""Array elements in one request: decoding this many blocks the event loop for a tenth of a second.
+Ten thousand topics with some settings each stay below it."""
 MAX_BYTES = 16 << 20
 """The size of a request that carries no records."""
 
 
 @dataclass(slots=True)
 class RequestContext:
-    """Who asks, besides what is asked."""
+    """Who sent a request: its header and its connection."""
 
     header: RequestHeader
     connection: Connection
@@ -80,19 +79,19 @@ class RequestContext:
     def client_host(self) -> str:
         return self.connection.client_host
 
-    def send_away(self, loop: AbstractEventLoop) -> None:
-        """Close the connection, after the answer: the client shall ask another node.
+    def disconnect_after_response(self, loop: AbstractEventLoop) -> None:
+        """Close the connection after the response, so that the client asks another node.
 
-        What it is told here may be out of date, and clients like to ask whom they asked last.
+        This node's metadata may be stale, and clients tend to ask the node that they asked last.
         """
         loop.call_later(_FAREWELL_S, self.connection.close)
 
 
 @dataclass(frozen=True, slots=True)
 class Route(Generic[NodeT]):
-    """An API, the versions of it that are served, and what serves them.
+    """An API, its supported versions, and its handler.
 
-    A handler takes as much of the node as it needs, the request and its context.
+    A handler takes the part of the node that it needs, the request and its context.
     """
 
     request_type: type[Request[Any]]
@@ -103,7 +102,7 @@ class Route(Generic[NodeT]):
     max_bytes: int = MAX_BYTES
     max_elements: int = MAX_ELEMENTS
     max_peer_elements: int = MAX_ELEMENTS
-    """Of requests of nodes, which tell of all partitions that they have."""
+    """The limit for requests of nodes, which report all of their partitions."""
     peers_only: PeerAuthorization | None = None
     """Which requests of this API only nodes of the cluster may send."""
 
@@ -143,7 +142,7 @@ class Dispatcher(Generic[NodeT]):
         }
 
     def dispatch(self, frame: memoryview, connection: Connection) -> Answer | Future[Answer]:
-        """Handle one request. Raises `WireError` when it makes no sense."""
+        """Handle one request. Raises `WireError` if it is malformed."""
         try:
             in_place = self._in_place.get(frame[0] << 8 | frame[1]) if len(frame) > 1 else None
             if in_place is not None:
@@ -207,7 +206,8 @@ class Dispatcher(Generic[NodeT]):
     def _unsupported_version(
         self, header: RequestHeader, request_type: type[Request[Any]]
     ) -> Answer:
-        """A client that asks ApiVersions in a version from the future learns what there is."""
+        """Answer an ApiVersions request of an unknown, later version with the supported
+        versions."""
         if request_type is not ApiVersionsRequest:
             raise WireError(f"{request_type.__name__} v{header.api_version} is not served")
         own = ApiVersion(request_type.API_KEY, request_type.MIN_VERSION, request_type.MAX_VERSION)
@@ -234,7 +234,7 @@ def _encoded_later(
                 else encode_response(response, header.api_version, header.correlation_id)
             )
         except Exception:
-            # As in `dispatch`; here it would leave the client waiting for ever.
+            # As in `dispatch`; without this the client would never get an answer.
             logger.exception("an answer of API %d v%d failed", header.api_key, header.api_version)
             encoded.cancel()
             return

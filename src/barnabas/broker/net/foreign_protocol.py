@@ -1,7 +1,8 @@
-"""HTTP or TLS on the Kafka port, told from the first bytes.
+"""Detects HTTP or TLS on the Kafka port from the first bytes.
 
-These stand where a request has its length, which is then absurdly large. The log names the protocol
-and what to do, once for each client in a while: health checks and browsers come again and again.
+A request has its length there, so those bytes read as an absurdly large length. The log names the
+protocol and what to do, at most once per client and interval: health checks and browsers retry
+often.
 """
 
 import logging
@@ -26,7 +27,7 @@ _SPEAKS_TLS = (
 
 
 def foreign_protocol(size: int) -> str | None:
-    """What a client speaks whose request begins with `size` as its length; None if unknown."""
+    """The protocol of a client whose request begins with `size` as its length; None if unknown."""
     first = (size & 0xFFFFFFFF).to_bytes(4)
     if first in _HTTP:
         return _SPEAKS_HTTP
@@ -34,7 +35,7 @@ def foreign_protocol(size: int) -> str | None:
 
 
 class ForeignClients:
-    """Who was named in the log, and when."""
+    """Which clients were logged, and when."""
 
     def __init__(self) -> None:
         self._said: dict[tuple[str, str], float] = {}

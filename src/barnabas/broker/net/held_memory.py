@@ -1,9 +1,10 @@
-"""Memory that clients make the broker hold: how much all together, and who has to go.
+"""Memory that clients make the broker hold: the total, and which connections to close over the
+limit.
 
-There are two kinds: requests that are still arriving, and answers that are not read. Neither is
-worth counting as long as it is small and passes at once, which is what happens to ordinary ones; so
-a connection is in here only while it holds more than that. When the limit is passed, connections
-are closed that have held the most for the longest, not the one that happens to come next.
+There are two kinds: requests that are still arriving, and answers that are not read. Ordinary ones
+are small and pass at once, so they are not counted; a connection is in here only while it holds
+more than that. Over the limit, the broker closes the connections that have held the most for the
+longest, not the one that happens to come next.
 """
 
 import logging
@@ -13,7 +14,8 @@ from typing import Protocol
 logger = logging.getLogger(__name__)
 
 _CUT_TO = 0.75
-"""Of the limit: when it is passed, so much is left, or every further byte would sort them all."""
+"""The share of the limit to shrink to once it is exceeded; otherwise every further byte would sort
+all connections again."""
 _TOLERATED = 1.25
 
 
@@ -26,7 +28,7 @@ class Holder(Protocol):
 
 
 class HeldMemory:
-    """One kind of it. A connection that was closed counts until it is gone, with its memory."""
+    """One of the two kinds. A closed connection counts until it is gone and its memory is freed."""
 
     def __init__(self, what: str, setting: str, now: Callable[[], float]) -> None:
         self._what = what
@@ -40,7 +42,7 @@ class HeldMemory:
         self._closed_bytes = 0
 
     def add(self, holder: Holder, more: int) -> None:
-        """It holds so many bytes more, or less."""
+        """Add `more` bytes to what the connection holds; may be negative."""
         held, since = self._held.get(holder, (0, 0.0))
         self._held[holder] = (held + more, since or self._now())
         self.total += more
@@ -50,7 +52,7 @@ class HeldMemory:
             self._cut_off()
 
     def forget(self, holder: Holder) -> None:
-        """It holds nothing, or is gone."""
+        """The connection holds nothing any longer, or is gone."""
         if holder not in self._held:
             return
         held, _ = self._held.pop(holder)
@@ -68,7 +70,8 @@ class HeldMemory:
 
     @property
     def is_exceeded(self) -> bool:
-        """Whether it is far beyond the limit: those who were closed are not gone yet."""
+        """Whether the total is far over the limit: connections that were closed are not gone
+        yet."""
         return self.total > self.max_bytes * _TOLERATED
 
     def _cut_off(self) -> None:
@@ -89,7 +92,7 @@ class HeldMemory:
             self._closed_bytes += held
             cut_bytes += held
             cut.append(holder)
-        # One line for all of them: a flood of connections is not to become one of the log.
+        # One line for all of them: a flood of connections must not flood the log.
         logger.warning(
             "closed %d connections that held %d bytes of %s, the first from %s: %s is used up (%d)",
             len(cut),

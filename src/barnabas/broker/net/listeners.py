@@ -1,4 +1,4 @@
-"""Where the broker listens and what it tells clients to connect to."""
+"""The addresses that the broker listens on and those that it advertises."""
 
 import errno
 import socket

@@ -1,9 +1,9 @@
-"""Whether a request may come from a client, or only from a node of the cluster.
+"""Which requests clients may send, and which only nodes of the cluster.
 
-A request that speaks for a node must come from that very node: a connection is a node's because
-that node has proved it (`peer_proof.py`), not because of what its requests say. Everybody else gets
-CLUSTER_AUTHORIZATION_FAILED, as in a Kafka that asks for CLUSTER_ACTION. Which requests these are:
-`handlers/node_only_requests.py`.
+A request that speaks for a node must come from that node. A connection belongs to a node because
+that node has authenticated on it (`peer_proof.py`), not because of what its requests say. All
+others get CLUSTER_AUTHORIZATION_FAILED, as from a Kafka broker that requires CLUSTER_ACTION. Which
+requests these are: `handlers/node_only_requests.py`.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from barnabas.wire.message import Response
 ANYBODY = -1
 """Clients may send this request."""
 ANY_PEER = -2
-"""Only nodes may send it, whichever."""
+"""Any node may send it, but no client."""
 
 REFUSED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
@@ -30,10 +30,11 @@ def _refuse(request: Any) -> Response:
 @dataclass(frozen=True, slots=True)
 class PeerAuthorization:
     sender: Callable[[Any, int], int]
-    """Which node a request, of a version, speaks for; `ANYBODY` or `ANY_PEER` if for none."""
+    """Given a request and its version, the node that it speaks for; `ANYBODY` or `ANY_PEER` if
+    none."""
     refuse: Callable[[Any], Response] = _refuse
     concerns_clients: bool = False
-    """Whether clients may send some requests of the API, so that they are told of it."""
+    """Whether clients may send some requests of the API, so that ApiVersions lists it for them."""
 
     @staticmethod
     def may_send(peer: PeerIdentity | None, sender_id: int) -> bool:

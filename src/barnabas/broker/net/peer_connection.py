@@ -1,7 +1,7 @@
 """One connection to another node: requests out, answers in, matched by their order.
 
-First both ends prove themselves (`peer_proof.py`). What was to be asked follows the proof at once,
-so that it costs one round. A node that is not proved is asked nothing but who it is.
+First both ends authenticate (`peer_proof.py`). Pending requests follow the proof at once, so that
+authentication costs one round trip. A node that is not authenticated is asked only who it is.
 """
 
 from asyncio import AbstractEventLoop, BufferedProtocol, Future, TimerHandle, Transport
@@ -28,27 +28,27 @@ ResponseT = TypeVar("ResponseT", bound=Response)
 
 _MAX_RESPONSE_BYTES = 256 << 20
 _IDLE_MS = 60_000
-"""An unused connection ends here before the other side ends it, which would look like a crash."""
+"""This side closes an unused connection before the other side does, which would look like a
+crash."""
 _PROOF_TIMEOUT_MS = 3_000
 _FOR_STRANGERS = (DescribeClusterRequest, DescribeQuorumRequest)
-"""What is asked of a node that is not known to be of this cluster."""
+"""Requests that may go to a node that is not known to be in this cluster."""
 
 
 class PeerUnavailable(ConnectionError):  # noqa: N818 - reads as the fact it states
-    """The node has not answered. Whether it has heard the question, nobody knows."""
+    """The node has not answered. It may or may not have received the request."""
 
 
 class PeerTimedOut(PeerUnavailable):
-    """The node has not answered in time, this or what was asked before it; nothing shows that it
-    is gone."""
+    """The node has not answered this request, or an earlier one, in time. It may still be up."""
 
 
 class PeerIsDown(PeerUnavailable):
-    """Nobody listens there: the process is gone."""
+    """The connection was refused: no process listens at that address."""
 
 
 class Call(Generic[ResponseT]):
-    """A question and the future of its answer."""
+    """A request and the future of its response."""
 
     __slots__ = ("answer", "request", "version")
 
@@ -69,7 +69,7 @@ class Call(Generic[ResponseT]):
 
 
 class Lane(Protocol):
-    """Who has the connection made, and hears of it."""
+    """The owner of a connection, which it notifies."""
 
     node_id: int
     loop: AbstractEventLoop
@@ -78,10 +78,10 @@ class Lane(Protocol):
 
     @property
     def proves(self) -> bool:
-        """Whether nodes prove themselves at all."""
+        """Whether nodes authenticate at all."""
 
     def prover(self) -> Prover | None:
-        """What proves this node, if it can be proved."""
+        """What authenticates this node; None if it can't authenticate."""
 
     def proved(self) -> None: ...
 
@@ -108,12 +108,12 @@ class PeerConnection(BufferedProtocol):
         self._proof_timer: TimerHandle | None = None
         self._is_over = False
         self.is_to_itself = False
-        """Then the lane never hears of it."""
+        """Whether TCP connected the socket to itself; then the lane is never notified of it."""
         self._prover: Prover | None = None
-        """While the other side has yet to answer the hello."""
+        """Set while the other side has yet to answer the hello."""
         self._is_stranger = False
         self._proof: Call[Response] | None = None
-        """The last word of the proof, whose answer may be a refusal."""
+        """The last message of the authentication; the answer to it may be a refusal."""
 
     # -- called by the lane ------------------------------------------------------------------------
 
@@ -132,7 +132,8 @@ class PeerConnection(BufferedProtocol):
         self._unanswered.append((self._last_correlation_id, call))
         self._used_ms = self._lane.clock.steady_ms()
         if self._transport.is_closing():
-            # It is lost, and the event loop has yet to say so: uvloop does not take it well.
+            # The connection is lost, and the event loop has yet to report it: writing would fail in
+            # uvloop.
             self._end("the connection was lost", by_peer=True)
             return
         self._transport.writelines(frame)
@@ -141,11 +142,12 @@ class PeerConnection(BufferedProtocol):
         return any(waiting is call for _, waiting in self._unanswered)
 
     def time_out(self, reason: str) -> None:
-        """End it, since an answer did not come: what was asked behind that gets none either."""
+        """Close the connection after a timeout: the requests behind the late one get no answer
+        either."""
         self._end(reason, by_peer=False, error=PeerTimedOut)
 
     def abandon(self, reason: str) -> None:
-        """End it from this side."""
+        """Close the connection from this side."""
         self._end(reason, by_peer=False)
 
     # -- called by the event loop ------------------------------------------------------------------
@@ -183,16 +185,16 @@ class PeerConnection(BufferedProtocol):
         except FrameSizeError as error:
             self._end(f"a frame of {error} bytes makes no sense", by_peer=False)
 
-    # -- the proof ---------------------------------------------------------------------------------
+    # -- authentication ----------------------------------------------------------------------------
 
     def _step(self, request: Request[Response]) -> Call[Response]:
         answer: Future[Response] = self._lane.loop.create_future()
-        answer.add_done_callback(lambda done: done.exception())  # the lane hears of it as it is
+        answer.add_done_callback(lambda done: done.exception())  # the lane is notified anyway
         return Call(request, request.MAX_VERSION, answer)
 
     def _prove(self, prover: Prover, response: Response) -> None:
         if not isinstance(response, SaslAuthenticateResponse):
-            return  # of the handshake: whether it was taken shows in the next one
+            return  # of the handshake: the next answer shows whether it was accepted
         self._prover = None
         if self._proof_timer is not None:
             self._proof_timer.cancel()
@@ -227,7 +229,8 @@ class PeerConnection(BufferedProtocol):
             self._end_if_stranger()
 
     def _end_if_stranger(self) -> None:
-        """It may be in the cluster a moment later, and then has to be asked for its proof."""
+        """Close it if the node is not authenticated: it may join the cluster soon, and must then
+        authenticate."""
         if self._is_stranger and not self._unanswered:
             self._end("it is not known to be a peer", by_peer=False)
 

@@ -1,8 +1,8 @@
-"""The answers that come over a connection to another node, each in a buffer of its own.
+"""The response frames from another node, each in a separate buffer.
 
-Whoever gets an answer keeps it for as long as it likes, and writes into it. Small ones are copied
-out of a buffer that is used again and again. A large one gets a buffer as soon as its length is
-known, and the socket writes straight into that, so that megabytes of records are never moved.
+The receiver of a frame owns it, and may keep it and write into it. Small frames are copied from a
+reused buffer. A large one gets a buffer as soon as its length is known, and the socket writes
+directly into that, so that megabytes of records are never copied.
 """
 
 from struct import Struct
@@ -12,11 +12,11 @@ _SHARED_BYTES = 32 * 1024
 
 
 class FrameSizeError(ValueError):
-    """A frame has a length that makes no sense."""
+    """A frame has an invalid length."""
 
 
 class PeerFrames:
-    """Takes bytes in as they come, and hands whole frames out."""
+    """Takes in bytes as they arrive, and returns complete frames."""
 
     __slots__ = ("_end", "_filled", "_large", "_max_bytes", "_shared", "_start", "_view")
 
@@ -45,7 +45,7 @@ class PeerFrames:
             self._end += count
 
     def next_frame(self) -> bytearray | None:
-        """The next frame without its length, or None until more has come. Raises FrameSizeError."""
+        """The next frame without its length; None until it is complete. Raises FrameSizeError."""
         if self._large is not None:
             if self._filled < len(self._large):
                 return None

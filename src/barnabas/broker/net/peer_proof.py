@@ -1,6 +1,6 @@
-"""How two nodes prove to each other that they belong to one cluster.
+"""How two nodes authenticate each other as members of one cluster.
 
-The node that connects speaks first, inside Kafka's own SASL messages, under a private mechanism:
+The node that connects begins, in Kafka's SASL messages, with a private mechanism:
 
     SaslHandshake     BARNABAS-NODE
     SaslAuthenticate  hello: who I am, whom I mean, which cluster, a nonce
@@ -9,10 +9,11 @@ The node that connects speaks first, inside Kafka's own SASL messages, under a p
                    -> nothing: from here on the connection is that of a peer
 
 A proof is an HMAC-SHA256 over the hello and both nonces with the cluster's key. So neither side
-shows the key, an old proof is worth nothing, and one made for another node is not accepted.
+reveals the key, a replayed proof is rejected, and so is one made for another node.
 
-The key comes from the cluster's secret. A cluster without one uses its id, which everybody can ask
-for: that keeps out mistakes and strangers who do not know this protocol, but no attacker.
+The key comes from the cluster's secret. A cluster without a secret uses its id, which any client
+can request: that guards against mistakes and against clients that do not know this protocol, but
+not against an attacker.
 """
 
 import hmac
@@ -31,19 +32,19 @@ _MAX_CLUSTER_ID = 256
 
 
 class PeerIdentity(NamedTuple):
-    """A node that has proved itself."""
+    """A node that has authenticated."""
 
     node_id: int
     directory_id: bytes
 
 
 class ProofError(ValueError):
-    """Why a node is not taken for a peer, in words for the other side's log."""
+    """Why a node was not authenticated, as a message for the other side's log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a node proves itself with."""
+    """What a node authenticates with."""
 
     me: PeerIdentity
     cluster_id: str
@@ -51,7 +52,7 @@ class Credentials:
 
 
 def key_of(secret: bytes | None, cluster_id: str) -> bytes:
-    """The key of a cluster with this secret, or with none."""
+    """The key of a cluster with this secret; None: it has no secret."""
     source = b"id:" + cluster_id.encode() if secret is None else b"secret:" + secret
     return sha256(b"barnabas node key\0" + source).digest()
 
@@ -83,7 +84,7 @@ class Prover:
 
 
 class Verifier:
-    """The side that is connected to: what it knows between the hello and the proof."""
+    """The side that accepts the connection: its state between the hello and the proof."""
 
     __slots__ = ("_expected", "challenge", "peer")
 

@@ -1,23 +1,23 @@
-"""Asking other nodes: connections that are made when needed, one per node and lane.
+"""Requests to other nodes, over connections that are opened when needed, one per node and lane.
 
-A lane keeps traffic apart: a node answers the requests of one connection in their order, so the
-answer to a long poll would hold up those behind it. (What other nodes ask is carried out meanwhile,
-though: see `net/request_order.py`.)
+A lane is a kind of traffic with a separate connection: a node answers the requests of one
+connection in order, so a long poll would delay the answers behind it. (The requests of nodes are
+handled concurrently, though: see `net/request_order.py`.)
 
 Every call ends: with the answer, with `PeerUnavailable` when there is no connection or it is lost,
-or with `PeerTimedOut`. A call that is not answered in time takes its connection with it, because
-whatever was asked behind it waits for the same answer, and because a connection through a network
-that was cut may take long to notice that the cut has healed. Nothing is ever sent twice.
+or with `PeerTimedOut`. A call that times out closes its connection, because the requests behind it
+wait for the same answer, and because a connection through a network partition may take long to
+recover after the partition has healed. No request is ever sent twice.
 
-After a failure the next attempt waits, 20 ms and up to 500 ms; calls made meanwhile wait for it
-and share its outcome. So who calls again at once is slowed down, and nobody connects to a node
-that nobody asks.
+After a failure the next attempt backs off, from 20 ms up to 500 ms; calls made meanwhile wait for
+it and share its outcome. So immediate retries are slowed down, and a node with no pending calls is
+not connected to.
 
-A connection begins with a proof that both ends belong to the same cluster (`peer_proof.py`). Where
-that fails, and before this node is in a cluster, nothing is asked but who the other one is, and the
+On a new connection both ends prove that they belong to the same cluster (`peer_proof.py`). If that
+fails, and before this node is in a cluster, the other node is asked only who it is, and the
 connection is not kept.
 
-There is no exchange about versions: nodes of one release talk to each other.
+API versions are not negotiated: all nodes run the same release.
 """
 
 import logging
@@ -54,20 +54,22 @@ logger = logging.getLogger(__name__)
 ResponseT = TypeVar("ResponseT", bound=Response)
 
 _CONNECT_TIMEOUT_MS = 1_000
-"""A lost packet of a handshake is sent again after a second, then after two more: rather anew."""
+"""TCP resends a lost handshake packet after one second, then after two more: a new attempt is
+faster."""
 _HEAR_FIRST_S = 0.01
 _BACKOFF_MS = Backoff(20, 500)
 
 
 def peer_client_id(node_id: int) -> str:
-    """The client id of a node that asks other nodes."""
+    """The client id that a node uses in requests to other nodes."""
     return f"{PEER_CLIENT_ID}{node_id}"
 
 
 def claims_to_be_peer(client_id: str) -> bool:
-    """Whether another node asks, or somebody who says so: for what does no harm either way.
+    """Whether the client id is a node's. A client may claim one too, so use this only where that
+    does no harm.
 
-    A node that has proved itself is `Connection.peer`.
+    `Connection.peer` is a node that has authenticated.
     """
     return client_id.startswith(PEER_CLIENT_ID)
 
@@ -85,11 +87,11 @@ class Peers:
         credentials: Callable[[], Credentials | None] | None = None,
         randbytes: Callable[[int], bytes] = bytes,
     ) -> None:
-        """`on_lost` is told of a node that has ended a connection, once for each. It is not told
-        of connections that end here: by a call that took too long, from idleness, by `close`.
+        """`on_lost` is called with a node that has closed a connection, once per connection. It is
+        not called for connections that this node closes: after a timeout, when idle, or by `close`.
 
-        `credentials` are what this node proves itself with, None as long as it is in no cluster;
-        without the function nothing is proved and everybody is believed.
+        `credentials` returns what this node authenticates with, None until it is in a cluster.
+        Without the function no node authenticates, and all are trusted.
         """
         self.loop = loop
         self.clock = clock
@@ -101,7 +103,7 @@ class Peers:
         self._randbytes = randbytes
         self._lanes: dict[tuple[int, str], _Lane] = {}
         self._refusals: dict[int, str] = {}
-        """Why a node has not taken this one for a peer, if it said so last."""
+        """Why a node last refused to authenticate this one."""
 
     def call(
         self,
@@ -112,7 +114,8 @@ class Peers:
         timeout_ms: int,
         lane: str = "",
     ) -> "Future[ResponseT]":
-        """Ask. The future may be cancelled; the node may have heard the question all the same."""
+        """Send a request. The future may be cancelled; the node may have received the request
+        anyway."""
         answer: Future[ResponseT] = self.loop.create_future()
         if self.is_closed:
             answer.set_exception(PeerUnavailable(f"node {node_id} is not asked any more"))
@@ -131,7 +134,7 @@ class Peers:
         now = self.loop.time()
         if now < due + NOTICED_MS / 1000:
             lane.timed_out(call)
-        else:  # this node stood still, and timers come before sockets: the answer may be there
+        else:  # the loop was stalled, and timers run before sockets: the answer may be there
             self.loop.call_at(now + _HEAR_FIRST_S, lane.timed_out, call)
 
     def is_connected(self, node_id: int) -> bool:
@@ -146,7 +149,8 @@ class Peers:
         return self._credentials is not None
 
     def prover(self, node_id: int) -> Prover | None:
-        """What proves this node to another; None: it is in no cluster, or nothing is proved."""
+        """What authenticates this node; None if it is in no cluster, or nodes do not
+        authenticate."""
         credentials = None if self._credentials is None else self._credentials()
         if credentials is None:
             return None
@@ -156,7 +160,7 @@ class Peers:
         self._refusals.pop(node_id, None)
 
     def not_proved(self, node_id: int, reason: str) -> None:
-        """Say so, once for each reason."""
+        """Log a failed authentication, once per reason."""
         if self._refusals.get(node_id) != reason:
             self._refusals[node_id] = reason
             logger.warning(
@@ -167,14 +171,15 @@ class Peers:
             )
 
     def close(self) -> None:
-        """End every connection; calls under way fail."""
+        """Close every connection; pending calls fail."""
         self.is_closed = True
         for lane in self._lanes.values():
             lane.close()
 
 
 class _Lane:
-    """The way to one node for one kind of traffic: connected, connecting, waiting, or idle."""
+    """The connection to one node for one kind of traffic: connected, connecting, backing off, or
+    idle."""
 
     __slots__ = (
         "_backoff_ms",
@@ -258,7 +263,7 @@ class _Lane:
         attempt.add_done_callback(lambda _: give_up.cancel())
 
     def _drop_finished(self) -> bool:
-        """Forget who gave up meanwhile; whether somebody is left."""
+        """Drop calls that were cancelled or timed out; return whether any are left."""
         self._waiting = deque(call for call in self._waiting if not call.answer.done())
         return bool(self._waiting)
 

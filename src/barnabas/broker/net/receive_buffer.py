@@ -1,10 +1,10 @@
 """The bytes a connection has received and not yet handled.
 
-The socket writes straight into it and frames are handed out as views, so a frame is never copied
+The socket writes directly into it and frames are returned as views, so a frame is never copied
 unless it straddles the end of the buffer. A view is valid until the next `free`.
 
-The buffer grows with the bytes that have come, never with what a length field claims. A connection
-that is quiet has none.
+The buffer grows with the bytes received, never with what a length field claims. A quiet connection
+has no buffer.
 """
 
 from struct import Struct
@@ -13,7 +13,7 @@ _LENGTH = Struct(">i")
 
 INITIAL_BYTES = 16 * 1024
 KEPT_BYTES = 2 << 20
-"""A larger buffer is given back once its frame has been handled, a smaller one when idle."""
+"""A larger buffer is freed once its frame has been handled, a smaller one when idle."""
 
 _NONE = bytearray()
 _NO_VIEW = memoryview(_NONE)
@@ -37,7 +37,7 @@ class ReceiveBuffer:
 
     @property
     def pending(self) -> int:
-        """Bytes received and not handed out."""
+        """Bytes received and not yet returned."""
         return self._end - self._start
 
     def free(self) -> memoryview:
@@ -57,7 +57,7 @@ class ReceiveBuffer:
         self._end += count
 
     def next_frame(self, max_bytes: int) -> memoryview | None:
-        """The next whole frame without its length field, or None until more has come."""
+        """The next complete frame without its length field; None until it has arrived."""
         start = self._start
         have = self._end - start
         if have < 4:
@@ -71,24 +71,24 @@ class ReceiveBuffer:
         return self._view[start + 4 : stop]
 
     def put_back(self, frame: memoryview) -> None:
-        """Have `next_frame` hand out again what it handed out last."""
+        """Make `next_frame` return the same frame again."""
         self._start -= 4 + len(frame)
 
     @property
     def has_frame(self) -> bool:
-        """Whether a whole frame is there, of whatever length."""
+        """Whether a complete frame has arrived, of any length."""
         if self.pending < 4:
             return False
         (size,) = _LENGTH.unpack_from(self._buffer, self._start)
         return bool(0 <= size <= self.pending - 4)
 
     def release(self) -> None:
-        """Give back a large buffer, if nothing is pending in it."""
+        """Free a large buffer, if nothing is pending in it."""
         if self.capacity > KEPT_BYTES:
             self.shrink()
 
     def shrink(self) -> None:
-        """Give back memory when nothing is pending: the connection is quiet."""
+        """Free the buffer if nothing is pending: the connection is quiet."""
         if self._start == self._end:
             self.capacity = self._start = self._end = 0
             self._buffer = _NONE

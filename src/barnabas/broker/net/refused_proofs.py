@@ -1,4 +1,4 @@
-"""Says in the log that somebody could not prove to be a node: once for each, and not for ever."""
+"""Logs failed node authentications: once per host and reason, and a limited number."""
 
 import logging
 
@@ -12,7 +12,7 @@ class RefusedProofs:
         self._said: set[tuple[str, str]] = set()
 
     def say(self, host: str, reason: str) -> None:
-        """Beyond a hundred hosts and reasons nothing is said any more: somebody is playing."""
+        """After a hundred hosts and reasons nothing more is logged: it is probably a scan."""
         if (host, reason) not in self._said and len(self._said) < _MAX_SAID:
             self._said.add((host, reason))
             logger.warning(

@@ -1,14 +1,14 @@
-"""Which requests of one connection may be under way together.
+"""Which requests of one connection may be handled concurrently.
 
-What a client sent first takes effect first, and what it reads later sees it. So a request waits
-until those before it are answered, as in Kafka, with two exceptions:
+A client's requests take effect in the order sent, and later reads see earlier writes. So a request
+waits until those before it are answered, as in Kafka, with two exceptions:
 
 - Produce requests overlap. Each is appended when its turn comes; what they wait for together is
   the replicas, so a pipeline of them takes as long as one.
-- Requests of other nodes overlap. Each is a question of its own: nodes forward the requests of many
-  clients over one connection, whose own connections keep the order; and a follower sends a second
-  fetch so that its first one is answered. A client that calls itself a node gives up its own order,
-  nobody else's.
+- Requests of other nodes overlap, as they are independent. Nodes forward the requests of many
+  clients over one connection; the order is kept on the clients' connections. And a follower sends
+  a second fetch so that its first one is answered. A client that claims to be a node loses only
+  the order of its requests, not that of others.
 """
 
 from enum import IntEnum
@@ -18,7 +18,7 @@ from barnabas.wire.messages.produce import ProduceRequest
 from barnabas.wire.primitives import Buffer
 
 PEER_CLIENT_ID: Final = "barnabas-node-"
-"""How the client ids of nodes begin."""
+"""The prefix of the client ids of nodes."""
 
 _PEER = PEER_CLIENT_ID.encode()
 _CLIENT_ID_AT = 10  # behind api_key, api_version, correlation_id and the client id's own length
@@ -27,7 +27,7 @@ _PRODUCE = ProduceRequest.API_KEY
 
 
 class RequestKind(IntEnum):
-    """What matters of a request for its place in the order."""
+    """The kinds of requests that ordering distinguishes."""
 
     ORDINARY = 0
     PRODUCE = 1
@@ -35,7 +35,7 @@ class RequestKind(IntEnum):
 
 
 def kind_of(frame: Buffer) -> RequestKind:
-    """The kind of a request, told from its header; a malformed one is an ordinary one."""
+    """The kind of a request, read from its header; a malformed one counts as ordinary."""
     if len(frame) > 1 and frame[0] << 8 | frame[1] == _PRODUCE:
         return RequestKind.PRODUCE
     if frame[_CLIENT_ID_AT:_CLIENT_ID_END] == _PEER:
@@ -44,5 +44,5 @@ def kind_of(frame: Buffer) -> RequestKind:
 
 
 def may_overlap(under_way: RequestKind, following: RequestKind) -> bool:
-    """Whether a request may begin while those before it, all of one kind, are under way."""
+    """Whether a request may begin while those before it, all of one kind, are unanswered."""
     return under_way is following and following is not RequestKind.ORDINARY

@@ -1,8 +1,9 @@
-"""Who is served before the node is ready: nodes that have proved themselves, but no client yet.
+"""Which requests are served before the node is ready: those of authenticated nodes, but not of
+clients.
 
-A node needs others to find its way back into the cluster, so it listens before it is ready. A
-client that comes early waits at the gate; it would only be told that there is nothing here. Tools
-may ask what the node is and knows of its cluster, to tell one that waits from one that hangs.
+A node needs other nodes to rejoin the cluster, so it listens before it is ready. A client that
+connects early waits at the gate; otherwise it would only get errors. Tools may ask for the node's
+identity and its view of the cluster, to distinguish a node that waits from one that hangs.
 """
 
 from asyncio import AbstractEventLoop, Future
@@ -30,7 +31,7 @@ _ALWAYS_SERVED = frozenset(
 
 
 class StartupGate:
-    """Stands before `dispatch` until it is opened."""
+    """Holds requests back from `dispatch` until it is opened."""
 
     def __init__(
         self, loop: AbstractEventLoop, dispatch: Dispatch, connections: ConnectionLimits
@@ -39,7 +40,7 @@ class StartupGate:
         self._dispatch = dispatch
         self._connections = connections
         self._waiting: dict[Future[Answer], tuple[bytes, Connection]] = {}
-        """In the order in which they came; who goes away is forgotten."""
+        """In order of arrival; connections that are closed are dropped."""
         self._is_open = False
 
     def new_connection(self) -> Connection:

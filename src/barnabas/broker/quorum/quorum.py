@@ -13,10 +13,10 @@ from barnabas.broker.quorum.formation import Formation
 from barnabas.broker.quorum.membership import Joining, remove_replaced
 from barnabas.broker.quorum.messages import RaftRequest, decode_request, encode_response, refuse
 from barnabas.broker.quorum.outcome import NotLeader
-from barnabas.broker.quorum.roll_call import Answer, RollCall, call_the_roll
 from barnabas.broker.quorum.shell import RaftShell
 from barnabas.broker.quorum.state_machine import Callbacks
 from barnabas.broker.quorum.storage import QuorumStorage
+from barnabas.broker.quorum.voter_probe import Answer, VoterProbe, probe_voters
 from barnabas.broker.runtime.clock import Clock
 from barnabas.broker.runtime.loop_stalls import LoopStalls
 from barnabas.log import DataDirectory, Disk, StorageError
@@ -230,11 +230,11 @@ class Quorum:
             return QuorumStatus(0, None, 0, [], [])
         return self._shell.raft.status()
 
-    async def call_the_roll(self) -> RollCall:
+    async def probe_voters(self) -> VoterProbe:
         """Which voters answer, and what they say of themselves."""
         keys = self.voters.keys
         ids = [key.node_id for key in keys] or [voter.node_id for voter in self._named]
-        return await call_the_roll(Answer(self.me, self.cluster_id, keys), ids, self.peers)
+        return await probe_voters(Answer(self.me, self.cluster_id, keys), ids, self.peers)
 
     def address_of(self, node_id: int) -> tuple[str, int] | None:
         """Where a voter is to be found; None if it is not known as one."""

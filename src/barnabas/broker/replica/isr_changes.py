@@ -76,7 +76,7 @@ class IsrChanges:
         self._woken: Future[None] | None = None
         self._tasks: list[Task[None]] = []
 
-    def look(self, partition: Partition) -> None:
+    def enqueue(self, partition: Partition) -> None:
         """The in-sync set of a partition should perhaps change: `on_follower_ready`."""
         self._wanted[partition] = None
         if self._woken is not None and not self._woken.done():
@@ -101,7 +101,7 @@ class IsrChanges:
                 if partition.leading is not None and not partition.leading.is_alone:
                     partition.maybe_advance_high_watermark()
                     if partition.is_isr_change_due:
-                        self.look(partition)
+                        self.enqueue(partition)
                 if number % _LOOKED_AT_ONCE == _LOOKED_AT_ONCE - 1:
                     await sleep(0)
 

@@ -117,17 +117,19 @@ class Partition:
         may_lead = image.leader == self.host.node_id and (
             not self.doubt or self.is_leader or self.doubt.must_lead
         )
-        led_anew = image.leader_epoch != self.leader_epoch or (may_lead and self.leading is None)
+        leadership_changed = image.leader_epoch != self.leader_epoch or (
+            may_lead and self.leading is None
+        )
         self.is_recovering = image.leader_recovery_state == RECOVERING
         # First: if the disk refuses, all of this is tried again.
-        if led_anew and image.leader not in (-1, self.host.node_id):
+        if leadership_changed and image.leader not in (-1, self.host.node_id):
             if not self.doubt.is_only_hole:
                 self._cut_suspect()
-        elif led_anew and may_lead and self.is_recovering and len(image.replicas) > 1:
+        elif leadership_changed and may_lead and self.is_recovering and len(image.replicas) > 1:
             self._cut_damaged()
         self.partition_epoch = image.partition_epoch
         self.replicas, self.isr = image.replicas, image.isr
-        if led_anew:
+        if leadership_changed:
             self.leader_epoch, self.leader_id = image.leader_epoch, image.leader
             if may_lead:
                 self._lead()
@@ -147,9 +149,9 @@ class Partition:
             self.maybe_advance_high_watermark()
             if leading.is_change_due(self.high_watermark, self.log.log_end_offset, now_ms):
                 self.host.on_follower_ready(self)
-        if led_anew:
+        if leadership_changed:
             self.notify()
-        return led_anew
+        return leadership_changed
 
     def lost(self, reason: str) -> None:
         """This replica lacks, or may lack, something that it has acknowledged."""

@@ -219,12 +219,12 @@ class Partitions:
             self.apply(topic, [index])
 
     def _assign(self, partition: Partition, image: PartitionImage) -> None:
-        led_anew = partition.apply(image)
+        leadership_changed = partition.apply(image)
         if partition.is_leader:
             self.led[partition] = None
         else:
             self.led.pop(partition, None)
-        if led_anew:
+        if leadership_changed:
             self._tell(partition)
 
     def brokers_changed(self) -> None:

@@ -69,14 +69,14 @@ class Scrubber:
             for partition, offset in rejected.items():
                 if not partition.deleted:
                     base_offset = partition.log.scrub.segment_with(offset)
-                    await self._look(partition, base_offset, in_haste=True)
+                    await self._try_read(partition, base_offset, unthrottled=True)
             await sleep(_REJECTED_REST_S)
 
-    async def _look(
-        self, partition: Partition, base_offset: int, *, in_haste: bool = False
+    async def _try_read(
+        self, partition: Partition, base_offset: int, *, unthrottled: bool = False
     ) -> None:
         try:
-            await self._read(partition, base_offset, in_haste=in_haste)
+            await self._read(partition, base_offset, unthrottled=unthrottled)
         except (StorageError, OSError) as error:
             if not partition.deleted:
                 logger.error("scrubbing %s-%d: %s", partition.topic, partition.index, error)
@@ -95,13 +95,13 @@ class Scrubber:
                 continue
             if now_ms - read_ms.get(base_offset, -interval_ms) < interval_ms:
                 continue
-            await self._look(partition, base_offset)
+            await self._try_read(partition, base_offset)
             if partition.deleted:
                 return
             self._read_ms.setdefault(partition, {})[base_offset] = now_ms
 
     async def _read(
-        self, partition: Partition, base_offset: int, *, in_haste: bool = False
+        self, partition: Partition, base_offset: int, *, unthrottled: bool = False
     ) -> None:
         job = partition.log.scrub.job(base_offset)
         if job is None:
@@ -109,7 +109,7 @@ class Scrubber:
         try:
             while await self._loop.run_in_executor(self._executor, job.step, _STEP_BYTES):
                 rate = self._config.scrubber.bytes_per_second
-                if in_haste:
+                if unthrottled:
                     continue
                 if rate == 0:
                     return

@@ -24,7 +24,7 @@ class LoopStalls:
 
     def start(self) -> None:
         self._due_ms = self._clock.steady_ms() + _LOOK_EVERY_MS
-        self._timer = self._loop.call_later(_LOOK_EVERY_MS / 1000, self._look)
+        self._timer = self._loop.call_later(_LOOK_EVERY_MS / 1000, self._check)
 
     def stop(self) -> None:
         if self._timer is not None:
@@ -39,6 +39,6 @@ class LoopStalls:
             self._due_ms += late_ms
         return self._total_ms
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         self.total_ms()
         self.start()

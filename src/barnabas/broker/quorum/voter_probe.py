@@ -14,7 +14,7 @@ from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 
 ResponseT = TypeVar("ResponseT", bound=Response)
 
-_LANE = "roll-call"
+_LANE = "voter-probe"
 _ASK_TIMEOUT_MS = 1_000
 
 
@@ -30,7 +30,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class RollCall:
+class VoterProbe:
     me: Answer
     addresses: Mapping[int, str]
     """Of all other voters."""
@@ -95,11 +95,11 @@ class RollCall:
         return ", ".join(f"node {node_id} ({self.addresses[node_id]})" for node_id in node_ids)
 
 
-async def call_the_roll(me: Answer, node_ids: Iterable[int], peers: Peers) -> RollCall:
+async def probe_voters(me: Answer, node_ids: Iterable[int], peers: Peers) -> VoterProbe:
     """Ask all of these nodes but this one."""
     others = sorted(set(node_ids) - {me.key.node_id})
     answers = await gather(*(_ask(node_id, peers) for node_id in others))
-    return RollCall(
+    return VoterProbe(
         me,
         {node_id: _address(node_id, peers) for node_id in others},
         {

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from barnabas.broker.quorum.roll_call import Answer, RollCall
+from barnabas.broker.quorum.voter_probe import Answer, VoterProbe
 from barnabas.raft import ReplicaKey
 from tests.broker.quorum.member import Members
 from tests.broker.quorum.test_quorum import run
@@ -19,18 +19,18 @@ def member(key: ReplicaKey, knows: bool = True) -> Answer:
 
 
 def test_the_silent_are_waited_for() -> None:
-    assert str(RollCall(member(KEYS[1]), ADDRESSES, {})) == (
+    assert str(VoterProbe(member(KEYS[1]), ADDRESSES, {})) == (
         "waiting for node 2 (host:9093), node 3 (host:9094)"
     )
-    roll_call = RollCall(member(KEYS[1]), ADDRESSES, {2: member(KEYS[2])})
-    assert str(roll_call) == "waiting for node 3 (host:9094)"
-    assert not roll_call.is_among_strangers
+    probe = VoterProbe(member(KEYS[1]), ADDRESSES, {2: member(KEYS[2])})
+    assert str(probe) == "waiting for node 3 (host:9094)"
+    assert not probe.is_among_strangers
 
 
 def test_all_are_there() -> None:
     answers = {n: member(KEYS[n]) for n in (2, 3)}
-    assert str(RollCall(member(KEYS[1]), ADDRESSES, answers)).startswith("all voters answer")
-    assert not RollCall(member(KEYS[1]), {}, {}).is_among_strangers
+    assert str(VoterProbe(member(KEYS[1]), ADDRESSES, answers)).startswith("all voters answer")
+    assert not VoterProbe(member(KEYS[1]), {}, {}).is_among_strangers
 
 
 def test_a_majority_without_its_disks() -> None:
@@ -38,13 +38,13 @@ def test_a_majority_without_its_disks() -> None:
         "3 of 3 voters answer, but nodes 2 and 3 came back with empty directories: "
         "restore what they had, see docs/cluster.md"
     )
-    left = RollCall(
+    left = VoterProbe(
         member(KEYS[1]),
         ADDRESSES,
         {2: member(NEW[2], knows=False), 3: Answer(NEW[3], "")},
     )
     assert str(left) == said
-    seen_by_2 = RollCall(
+    seen_by_2 = VoterProbe(
         member(NEW[2], knows=False),
         {1: "host:9092", 3: "host:9094"},
         {1: member(KEYS[1]), 3: member(NEW[3], knows=False)},
@@ -54,24 +54,24 @@ def test_a_majority_without_its_disks() -> None:
 
 def test_a_minority_without_its_disk_is_in_nobodys_way() -> None:
     answers = {2: member(KEYS[2]), 3: member(NEW[3], knows=False)}
-    assert str(RollCall(member(KEYS[1]), ADDRESSES, answers)).startswith("all voters answer")
+    assert str(VoterProbe(member(KEYS[1]), ADDRESSES, answers)).startswith("all voters answer")
 
 
 def test_strangers() -> None:
-    one = RollCall(member(KEYS[1]), ADDRESSES, {2: Answer(NEW[2], "D", list(NEW.values()))})
+    one = VoterProbe(member(KEYS[1]), ADDRESSES, {2: Answer(NEW[2], "D", list(NEW.values()))})
     assert str(one) == (
         "node 2 (host:9093) belongs to another cluster than this node's data: "
         "check --data and --voters; waiting for node 3 (host:9094)"
     )
     assert not one.is_among_strangers, "the other may know better"
-    both = RollCall(member(KEYS[1]), ADDRESSES, {n: Answer(NEW[n], "D") for n in (2, 3)})
+    both = VoterProbe(member(KEYS[1]), ADDRESSES, {n: Answer(NEW[n], "D") for n in (2, 3)})
     assert both.is_among_strangers
     assert "node 2 (host:9093), node 3 (host:9094) belong to another cluster" in str(both)
 
 
 def test_addresses_that_were_mixed_up() -> None:
     answers = {2: member(KEYS[3]), 3: member(KEYS[2])}
-    said = str(RollCall(member(KEYS[1]), ADDRESSES, answers))
+    said = str(VoterProbe(member(KEYS[1]), ADDRESSES, answers))
     assert said.startswith("host:9093 is node 3, not node 2: check --voters; host:9094 is node 2")
 
 
@@ -80,22 +80,22 @@ def test_real_nodes_answer_for_themselves(tmp_path: Path) -> None:
         await members.start()
         leader = await members.leader()
         follower = members.others(leader)[0]
-        roll_call = await follower.quorum.call_the_roll()
-        assert {n: answer.key for n, answer in roll_call.answers.items()} == {
+        probe = await follower.quorum.probe_voters()
+        assert {n: answer.key for n, answer in probe.answers.items()} == {
             other.node_id: other.quorum.me for other in members.others(follower)
         }
-        assert str(roll_call).startswith("all voters answer")
+        assert str(probe).startswith("all voters answer")
         await members.stop()
         for node_id in (2, 3):
             members[node_id].wipe()
         await members.start()
         await wait_until_async(lambda: all(member.quorum.shell for member in members.all))
         for member in members.all:
-            said = str(await member.quorum.call_the_roll())
+            said = str(await member.quorum.probe_voters())
             assert said.startswith("3 of 3 voters answer, but nodes 2 and 3 came back with empty")
         await members[3].stop()
         await asyncio.sleep(0.05)
-        said = str(await members[1].quorum.call_the_roll())
+        said = str(await members[1].quorum.probe_voters())
         assert said.endswith(f"waiting for node 3 (127.0.0.1:{members[3].port})")
         assert said.startswith("2 of 3 voters answer, but node 2 came back with an empty")
 
