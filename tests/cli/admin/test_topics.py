@@ -101,6 +101,22 @@ def test_configs_of_a_topic(cli: Cli, new_topic: Callable[..., str]) -> None:
     assert everything["cleanup.policy"]["source"] != "topic"
 
 
+def test_a_misspelt_setting_is_not_unset(cli: Cli, new_topic: Callable[..., str]) -> None:
+    topic = new_topic()
+    cli.ok("configs", "set", "topic", topic, "retention.ms=5000")
+    wanted = f"topic {topic} has no setting 'retention.sm'; did you mean 'retention.ms'?"
+    unset = ("configs", "unset", "topic", topic, "retention.ms", "retention.sm")
+    assert wanted in cli.fails(2, *unset)
+    assert wanted in cli.fails(2, "topics", "alter", topic, "--delete-config", "retention.sm")
+    assert [row["name"] for row in cli.json("configs", "get", "topic", topic)] == ["retention.ms"]
+    (node_id,) = {row["broker"] for row in cli.json("configs", "get", "broker", "--all")}
+    error = cli.fails(2, "configs", "unset", "broker", node_id, "max.connection")
+    assert f"broker {node_id} has no setting 'max.connection'; did you mean" in error
+    cli.ok("configs", "unset", "broker", node_id, "max.connections")
+    cli.ok("configs", "unset", "topic", topic, "retention.ms", "segment.ms")
+    assert cli.json("configs", "get", "topic", topic) == []
+
+
 def test_configs_of_a_broker(cli: Cli) -> None:
     rows = cli.json("configs", "get", "broker", "--all")
     (node_id,) = {row["broker"] for row in rows}

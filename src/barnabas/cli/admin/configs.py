@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from barnabas.cli.admin.setting_names import check_setting_names
 from barnabas.cli.base.command import Session, UsageError, cluster_command
 from barnabas.cli.base.output import print_json, print_table, say
 from barnabas.cli.base.pairs import parse_pairs
@@ -108,6 +109,7 @@ async def unset(
     from barnabas.client.admin.configs import alter_configs
 
     async with session.connect() as cluster:
+        await check_setting_names(cluster, _resource_type(kind), name, keys)
         await alter_configs(cluster, _resource_type(kind), name, deletions=keys)
     _report(session, kind, name, {"unset": keys})
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from barnabas.cli.admin.setting_names import check_setting_names
 from barnabas.cli.base.command import CommandError, Session, UsageError, cluster_command
 from barnabas.cli.base.output import (
     Cell,
@@ -349,6 +350,8 @@ async def alter(
     if partitions is None and not settings and not delete_config:
         raise UsageError("nothing to alter: give --partitions, --config or --delete-config")
     async with session.connect() as cluster:
+        if delete_config:
+            await check_setting_names(cluster, ResourceType.TOPIC, name, delete_config)
         if settings or delete_config:
             await alter_configs(
                 cluster,
