@@ -1,4 +1,4 @@
-"""Which of the records that are sent to a reader of committed ones it has to leave out."""
+"""Which records a read_committed consumer has to skip: those of aborted transactions."""
 
 from barnabas.log import Log
 from barnabas.records.batch import batch_size, parse_header
@@ -7,7 +7,7 @@ from barnabas.wire.primitives import Buffer
 
 
 def aborted_among(log: Log, offset: int, records: Buffer) -> list[AbortedTransaction]:
-    """The aborted transactions with records in whole batches that were read from `offset` on.
+    """The aborted transactions with records in complete batches that were read from `offset` on.
 
     Raises `StorageError`.
     """

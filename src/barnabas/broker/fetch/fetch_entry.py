@@ -1,8 +1,8 @@
-"""One partition of a fetch: where the reader stands in it, and what it was told.
+"""One partition of a fetch: the reader's position in it, and what the last response said.
 
-A consumer reads what is committed, at the leader or at any follower: up to the high watermark, or
-up to the last stable offset and with the aborted transactions named. A follower reads to the end of
-the leader's log, and its fetches tell the leader how far it is; see `replica_entry`.
+A consumer reads committed records, from the leader or from any follower: up to the high watermark,
+or up to the last stable offset together with the list of aborted transactions. A follower reads to
+the end of the leader's log, and its fetches tell the leader how far it is; see `replica_entry`.
 """
 
 from barnabas.broker.fetch.aborted_transactions import aborted_among
@@ -37,19 +37,21 @@ class Entry:
     def __init__(self, key: Key, found: Partition | ErrorCode, *, leader_only: bool) -> None:
         self.key = key
         self.missing = ErrorCode.NONE
-        """Why there is no such partition here."""
+        """Why the partition is not here."""
         self.partition: Partition | None = None
         self.leader_only = leader_only
         self.committed_only = False
-        """Whether it wants no records of transactions that go on or were aborted."""
+        """Whether the reader is read_committed: it wants no records of open or aborted
+        transactions."""
         self.offset = 0
         self.max_bytes = 0
         self.leader_epoch = -1
         self.preferred_read_replica = NO_REPLICA
-        """Who is nearer to the reader than this node, and has what it asks for.
+        """The preferred read replica: nearer to the reader than this node, and in possession of the
+        offset.
 
-        It is told once. A reader that asks here again can't get there, and is served: it would
-        be sent away for ever, as long as it stands where it stands.
+        It is sent once. A reader that fetches here again can't reach that replica, and is served
+        here: otherwise it would be redirected endlessly, without making progress.
         """
         self.told = (-1, -1)  # high watermark and log start offset of the last answer
         self.found(found)
@@ -68,7 +70,7 @@ class Entry:
 
     @property
     def is_lost(self) -> bool:
-        """Whether there is no such partition, not yet or no more."""
+        """Whether the partition does not exist: not yet, or no longer."""
         return self.partition is None or self.partition.deleted
 
     @property
@@ -82,14 +84,15 @@ class Entry:
         in_range = log.log_start_offset <= self.offset <= log.log_end_offset
         if partition.is_leader:
             return ErrorCode.NONE if in_range else ErrorCode.OFFSET_OUT_OF_RANGE
-        # What a follower lacks, the leader may have: only the leader says that an offset is none.
+        # The leader may have what a follower lacks: only the leader answers that an offset is out
+        # of range.
         if self.leader_only or not in_range:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         return ErrorCode.NONE
 
     @property
     def access_error(self) -> ErrorCode:
-        """Why it can't be read, whatever the offset."""
+        """Why the partition can't be read, at any offset."""
         partition = self.partition
         if partition is None:
             return self.missing
@@ -100,14 +103,15 @@ class Entry:
 
     @property
     def end_offset(self) -> int:
-        """Up to where this reader may read; the partition is there."""
+        """The offset up to which this reader may read; the partition must exist."""
         partition = self.partition
         assert partition is not None
         return partition.last_stable_offset if self.committed_only else partition.high_watermark
 
     @property
     def is_urgent(self) -> bool:
-        """Whether the reader has to be told something at once, other than records."""
+        """Whether the response must be sent at once for a reason other than records, such as an
+        error."""
         return self.error is not ErrorCode.NONE or self.preferred_read_replica != NO_REPLICA
 
     @property
@@ -116,23 +120,24 @@ class Entry:
 
     @property
     def is_told(self) -> bool:
-        """Whether the reader knows how far the partition reaches; the partition is there."""
+        """Whether the reader knows the current high watermark and log start; the partition must
+        exist."""
         partition = self.partition
         assert partition is not None
         return self.told == (partition.high_watermark, partition.log.log_start_offset)
 
     def available_bytes(self) -> int:
-        """How much a read would give, at least one byte."""
+        """How many bytes a read would return, at least one."""
         partition = self.partition
         assert partition is not None
         try:
             available = partition.log.reader.bytes_between(self.offset, self.end_offset)
         except StorageError:
-            return self.max_bytes  # reading will fail too, and shall, for the client to know
+            return self.max_bytes  # the read will fail too, so that the client gets the error
         return min(available, self.max_bytes) or 1
 
     def read(self, max_bytes: int, *, min_one: bool) -> PartitionData:
-        """The answer for this partition, with at most `max_bytes` of records."""
+        """The response for this partition, with at most `max_bytes` of records."""
         error = self.error
         partition = self.partition
         if partition is None or error not in (ErrorCode.NONE, ErrorCode.OFFSET_OUT_OF_RANGE):
@@ -168,7 +173,7 @@ class Entry:
         except OffsetOutOfRange:
             data.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
         except RecordsLost:
-            # An error that clients hand to the application, other than that of a disk in trouble.
+            # Clients report this error to the application, unlike that of a failing disk.
             data.error_code = ErrorCode.CORRUPT_MESSAGE
         except StorageError:
             data.error_code = ErrorCode.KAFKA_STORAGE_ERROR

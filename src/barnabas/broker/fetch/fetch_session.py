@@ -1,8 +1,8 @@
-"""What somebody reads, and what is new in it since it was last told.
+"""The partitions that a reader fetches, and what is new in them since the last response.
 
-A `FetchSession` holds the partitions of one consumer or follower. It watches them, so that finding
-out what is new costs nothing for partitions where nothing is: with a thousand partitions and data
-in one, one is looked at. A fetch without a session uses a session that lives for that one request.
+A `FetchSession` holds the partitions of one consumer or follower. It watches them, so that
+partitions without news cost nothing: with a thousand partitions and new data in one, only that one
+is visited. A fetch without a session uses a session that lives for that one request.
 """
 
 from asyncio import AbstractEventLoop, Future, TimerHandle
@@ -16,17 +16,17 @@ from barnabas.wire.messages.fetch import FetchPartition, PartitionData
 NO_REPLICA_ID = -1
 
 _COMMIT_NEWS_S = 0.02
-"""How long a follower may not know that what it has is committed. Under load, the next records
-bring it along sooner; if every commit were told at once, each would cost a fetch of its own."""
+"""How late a follower may learn that its records are committed. Under load, the next records bring
+that along sooner; if every commit were reported at once, each would cost one more fetch."""
 
 
 class FetchSession:
-    """The partitions one reader reads, and those among them with something to tell."""
+    """The partitions of one reader, and those among them that have news for it."""
 
     def __init__(self, session_id: int = 0, replica_id: int = NO_REPLICA_ID) -> None:
         self.session_id = session_id
         self.replica_id = replica_id
-        """The follower whose session it is."""
+        """The follower that the session belongs to."""
         self.epoch = 0
         self.committed_only = False
         """The isolation level of the last request, and so of all entries."""
@@ -36,7 +36,7 @@ class FetchSession:
         self._wait: FetchWait | None = None
 
     def isolate(self, *, committed_only: bool) -> None:
-        """Read everything, or what is committed only, from now on."""
+        """Set the isolation level from now on: read_committed or read_uncommitted."""
         if committed_only != self.committed_only:
             self.committed_only = committed_only
             for entry in self.entries.values():
@@ -44,7 +44,7 @@ class FetchSession:
                 self._news[entry] = None
 
     def add(self, entry: Entry, asked: FetchPartition) -> None:
-        """Take a partition in, or take note of where the reader stands in it now."""
+        """Add a partition, or update the reader's position in it."""
         entry.update(asked)
         if entry.key not in self.entries:
             entry.committed_only = self.committed_only
@@ -53,11 +53,11 @@ class FetchSession:
         self._news[entry] = None
 
     def lost(self) -> list[Entry]:
-        """Partitions to look for again: by name, a topic may have come, or come back."""
+        """Partitions to look up again: a topic of that name may have been created meanwhile."""
         return [entry for entry in self._news if entry.is_lost]
 
     def found(self, entry: Entry, found: Partition | ErrorCode) -> None:
-        """What there is now of a lost partition."""
+        """Record the new lookup result of a lost partition."""
         if entry.partition is not None:
             self._of_partition.pop(entry.partition, None)
         entry.found(found)
@@ -105,7 +105,7 @@ class FetchSession:
             self._wait.check()
 
     def high_watermark_moved(self, partition: Partition) -> None:
-        """More is committed of what a follower has."""
+        """More of a follower's records are committed."""
         entry = self._of_partition.get(partition)
         if entry is None:
             return
@@ -130,7 +130,7 @@ class FetchSession:
         return False
 
     def to_read(self, *, everything: bool) -> tuple[Entry, ...]:
-        """The partitions that an answer looks at, in that order."""
+        """The partitions that a response reads, in that order."""
         return tuple(self.entries.values() if everything else self._news)
 
     def read(
@@ -141,13 +141,12 @@ class FetchSession:
         min_one: bool = True,
         entries: Iterable[Entry] | None = None,
     ) -> list[tuple[Entry, PartitionData]]:
-        """The answer: `everything`, or only partitions with something to tell; of `entries` only,
-        if they are given.
+        """The response: `everything`, or only partitions with news; only for `entries`, if given.
 
-        With `min_one`, the first batch is given though it is larger than `max_bytes`.
+        With `min_one`, the first batch is returned even if it is larger than `max_bytes`.
 
-        Partitions that gave records go to the end of the row, so that none starves behind a
-        busy one when the answer is full.
+        Partitions that returned records go to the end of the queue, so that none starves behind a
+        busy one when the response is full.
         """
         answers: list[tuple[Entry, PartitionData]] = []
         left = max_bytes
@@ -176,13 +175,13 @@ class FetchSession:
         return answers
 
     def wait(self, loop: AbstractEventLoop, min_bytes: int, max_wait_ms: int) -> "Future[None]":
-        """Something to wait for until `is_satisfied`, but not longer than `max_wait_ms`."""
+        """A future that is done when `is_satisfied`, or after `max_wait_ms`."""
         if self._wait is not None:
             self._wait.finish()
         if not self.session_id:
             for partition in self._of_partition:
                 self._watch(partition)
-        # Who only waits for more need not be looked at when others move.
+        # Partitions that only wait for more need no check when others change.
         is_kept = bool(self.session_id)
         self._news = {
             entry: None
@@ -191,7 +190,7 @@ class FetchSession:
         }
         self._wait = FetchWait(self, loop, min_bytes, max_wait_ms)
         if self._news and self.replica_id != NO_REPLICA_ID:
-            self._wait.hasten(_COMMIT_NEWS_S)  # its own acknowledgement has committed something
+            self._wait.hasten(_COMMIT_NEWS_S)  # its acknowledgement has advanced the high watermark
         return self._wait.done
 
     def stop_waiting(self) -> None:
@@ -218,7 +217,7 @@ class FetchWait:
             self.finish()
 
     def hasten(self, seconds: float) -> None:
-        """There is something to tell, though not enough to end the wait: do it soon."""
+        """There is news, though not enough to end the wait: end it within `seconds`."""
         deadline = self._loop.time() + seconds
         if deadline < self._deadline:
             self._timer.cancel()

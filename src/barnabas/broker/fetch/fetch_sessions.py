@@ -1,9 +1,9 @@
-"""Incremental fetch sessions: a reader names its partitions once and then only changes.
+"""Incremental fetch sessions: a reader lists its partitions once, and then only changes.
 
 A request carries a session id and an epoch. Epoch 0 asks for a new session, -1 for none (and the
 end of the one named), anything else must be the next one of the session named.
 
-A follower has one session, which ends when it opens the next, and no consumer takes its place.
+A follower has one session, which ends when it opens the next. Sessions of consumers never evict it.
 """
 
 from collections import OrderedDict
@@ -18,7 +18,7 @@ FINAL_EPOCH = -1
 _MAX_EPOCH = 2**31 - 1
 
 MAX_PARTITIONS = 500_000
-"""Partitions in all sessions of consumers, as far as these are large."""
+"""The limit on partitions in all large sessions of consumers."""
 
 
 class FetchSessions:
@@ -31,7 +31,8 @@ class FetchSessions:
         self._of_replicas: dict[int, FetchSession] = {}
 
     def open(self, replica_id: int = NO_REPLICA_ID) -> FetchSession:
-        """A new session; it has id 0, and so lives for one request only, when none may be kept."""
+        """A new session. If no more sessions may be kept, it has id 0 and lives for one request
+        only."""
         if replica_id != NO_REPLICA_ID:
             return self._open_for_replica(replica_id)
         if self.max_sessions <= 0:
@@ -75,7 +76,8 @@ class FetchSessions:
         return session
 
     def make_room(self, session: FetchSession) -> None:
-        """A large session has grown: drop others that were not used for long, or it if need be."""
+        """A large session has grown: evict the least recently used others, or itself if
+        necessary."""
         total = sum(len(each.entries) for each in self._sessions.values())
         for other in tuple(self._sessions.values()):
             if total <= MAX_PARTITIONS:

@@ -1,4 +1,4 @@
-"""Which replica a consumer had better read from."""
+"""Selects the preferred read replica of a consumer."""
 
 from barnabas.broker.fetch.fetch_entry import NO_REPLICA
 from barnabas.broker.replica.partition import Partition
@@ -8,9 +8,9 @@ from barnabas.metadata.image import MetadataImage
 def preferred_read_replica(
     partition: Partition, image: MetadataImage, offset: int, rack: str
 ) -> int:
-    """An in-sync follower on the consumer's rack that has `offset`; -1: this leader is as good.
+    """An in-sync follower on the consumer's rack that has `offset`; -1 to read from this leader.
 
-    Of several, the one that is furthest.
+    Of several, the one with the largest log end offset.
     """
     if partition.leading is None:
         return NO_REPLICA

@@ -1,8 +1,8 @@
 """One partition of a follower's fetch.
 
-It reads up to the end of the log. Asking for an offset acknowledges everything below it, unless
-the epoch of the follower's last record shows that its log has left the leader's path: then the
-answer is where, and nothing is acknowledged.
+It reads up to the end of the log. Fetching at an offset acknowledges everything below it, unless
+the epoch of the follower's last record shows that its log has diverged from the leader's: then the
+response says where, and nothing is acknowledged.
 """
 
 from barnabas.broker.fetch.fetch_entry import Entry, Key
@@ -29,8 +29,8 @@ class ReplicaEntry(Entry):
     def update(self, asked: FetchPartition) -> None:
         super().update(asked)
         self._diverging = None
-        # Whoever may not be answered yet is told so until it asks again: only then are its log and
-        # this one compared, and without that it would seem to ask for what there never was.
+        # A follower that may not be served yet gets this error until it fetches again. Only then
+        # are the two logs compared; without that its offset could seem to be out of range.
         self._refusal = self.access_error
         partition = self.partition
         if partition is None or self._refusal is not ErrorCode.NONE:

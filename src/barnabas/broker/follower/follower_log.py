@@ -1,6 +1,6 @@
-"""What a follower does to its log because of what its leader says.
+"""Changes that a follower makes to its log as its leader's responses require.
 
-All of it raises `StorageError` when the disk refuses.
+All functions raise `StorageError` if the disk fails.
 """
 
 import logging
@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 def append_fetched(partition: Partition, records: Buffer, now_ms: int) -> None:
-    """Store what the leader has sent. Raises `CorruptBatch` as well."""
+    """Append what the leader has sent. Raises `CorruptBatch` as well."""
     log = partition.log
     view, batches = checked_batches(memoryview(records), log.log_end_offset)
     if batches:
@@ -26,7 +26,7 @@ def append_fetched(partition: Partition, records: Buffer, now_ms: int) -> None:
 def take_over_bounds(
     partition: Partition, high_watermark: int, log_start_offset: int
 ) -> DeleteJob | None:
-    """Take over what is committed and where the log starts; returns what is to be removed."""
+    """Adopt the leader's high watermark and log start; returns the files to delete."""
     log = partition.log
     partition.advance(
         follower_high_watermark(partition.high_watermark, high_watermark, log.log_end_offset)
@@ -36,7 +36,7 @@ def take_over_bounds(
 
 
 def truncate(partition: Partition, diverging: EpochEnd) -> None:
-    """Cut off what the leader never had."""
+    """Truncate what the leader never had."""
     log = partition.log
     before = log.log_end_offset
     offset = truncation_offset(log.end_offset_for_epoch, before, diverging)
@@ -60,7 +60,7 @@ def truncate(partition: Partition, diverging: EpochEnd) -> None:
 
 
 def start_at(partition: Partition, offset: int) -> None:
-    """Begin anew where the leader's log begins."""
+    """Restart the log, empty, where the leader's log starts."""
     logger.info(
         "%s-%d starts again at %d, like its leader", partition.topic, partition.index, offset
     )

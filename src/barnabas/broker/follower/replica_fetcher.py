@@ -1,9 +1,9 @@
-"""Follows one leader: fetches what it has, and does the same to the own logs.
+"""Follows one leader: fetches its records and applies them to the local logs.
 
-One request is under way, or a second one when there is something to add while the leader holds the
-first back: the leader then answers the first at once. A partition that fails is left out for a
-while and does not hold up the others. What a topic that sets `flush.*` has not flushed is waited
-for before more is asked for, since asking for an offset acknowledges all that is before it.
+One request is in flight. A second is sent when there is something to add while the leader delays
+its answer to the first: the leader then answers the first at once. A partition that fails is left
+out for a while and does not delay the others. For a topic that sets `flush.*`, the fetcher waits
+for the flush before it fetches more, since a fetch acknowledges everything below its offset.
 """
 
 import logging
@@ -33,14 +33,14 @@ logger = logging.getLogger(__name__)
 
 LANE = "replica"
 _PATIENCE_MS = 3_000
-"""How long a leader may take, beyond the time for which it may hold a fetch back."""
+"""How long a leader may take, in addition to the maximum wait of a fetch."""
 _BACKOFF_MS = Backoff(20, 1_000)
 _AT_ONCE = 2
 
 
 @dataclass(frozen=True, slots=True)
 class FetcherHost:
-    """What the fetchers of a node share."""
+    """What all fetchers of a node share."""
 
     node_id: int
     peers: Peers
@@ -91,14 +91,14 @@ class ReplicaFetcher:
         self._wake()
 
     def stop(self) -> "Task[None]":
-        """Ends soon; what is returned is done then."""
+        """Stop fetching; the returned task is done when the fetcher has ended."""
         for followed in tuple(self._followed.values()):
             self.leave(followed.partition)
         self._task.cancel()
         return self._task
 
     def _back_off(self, followed: Followed, backoff_ms: float | None = None) -> None:
-        """Leave a partition alone for a while, the longer the more often it has failed."""
+        """Leave a partition out for a while; the time grows with the number of failures."""
         self._session.forget(followed.key)
         if followed.retry is not None or self._followed.get(followed.key) is not followed:
             return
@@ -111,7 +111,7 @@ class ReplicaFetcher:
         self._session.name(followed)
         self._wake()
 
-    # -- asking ------------------------------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------------
 
     def _wake(self, _: object = None) -> None:
         if self._woken is not None and not self._woken.done():
@@ -134,7 +134,7 @@ class ReplicaFetcher:
     def _drop_calls(self) -> None:
         for _, call in self._calls:
             if not call.cancel() and not call.cancelled():
-                call.exception()  # looked at, so that nobody complains that it was not
+                call.exception()  # retrieved, so that asyncio does not warn
         self._calls.clear()
 
     def _may_ask(self) -> bool:
@@ -158,14 +158,14 @@ class ReplicaFetcher:
         self._calls.append((self._session.requests, call))
 
     def _start_over(self) -> None:
-        """Begin a new session; what is still under way in the old one counts no more."""
+        """Begin a new session; responses of the old one are ignored from now on."""
         self._drop_calls()
         self._session.reset()
         for followed in self._followed.values():
             if followed.retry is None:
                 self._session.name(followed)
 
-    # -- answers -----------------------------------------------------------------------------------
+    # -- responses ---------------------------------------------------------------------------------
 
     async def _answered(self, number: int, call: "Future[FetchResponse]") -> None:
         try:
@@ -196,8 +196,9 @@ class ReplicaFetcher:
         end, start = partition.log.log_end_offset, partition.log.log_start_offset
         try:
             out_of_range = data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
-            # A leader that starts behind the end here has deleted what comes next. Any other has
-            # something to compare with: nothing is thrown away because of an offset alone.
+            # A leader whose log starts behind the local log end has deleted what comes next. Any
+            # other leader has records to compare with: an offset alone is no reason to discard
+            # records.
             if out_of_range and (data.log_start_offset > end or (start == end and end > 0)):
                 start_at(partition, max(0, data.log_start_offset))
             elif data.error_code:
@@ -229,20 +230,21 @@ class ReplicaFetcher:
             followed.backoff_ms = 0
             self._session.name(followed)
         elif data.error_code or data.diverging_epoch is not None:
-            self._back_off(followed)  # it would be told the same again, at once and for ever
+            self._back_off(followed)  # a retry without a pause would get the same answer, endlessly
 
     async def _flush(self, to_flush: Iterable[Followed]) -> None:
-        """Wait until what was fetched is on the disk; whoever can't be flushed is left out."""
+        """Wait until the fetched records are flushed; a partition that can't be flushed is left
+        out."""
         for followed in to_flush:
-            self._host.flush(followed.partition)  # all at once, and then each again if need be
+            self._host.flush(followed.partition)  # start all flushes, then repeat where necessary
         for followed in to_flush:
             partition = followed.partition
             end = partition.log.log_end_offset
             while partition.log.flushed_offset < end and followed.is_following:
                 flushed = partition.next_flush()
                 self._host.flush(partition)
-                # Not awaited itself: a fetcher that ends would cancel it, and take its own end for
-                # a flush that has failed.
+                # The future itself is not awaited: a fetcher that is cancelled would cancel it too,
+                # and mistake that for a failed flush.
                 await wait([flushed])
                 if flushed.cancelled():
                     self._back_off(followed, _BACKOFF_MS.longest)

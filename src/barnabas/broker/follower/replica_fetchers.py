@@ -1,4 +1,4 @@
-"""One fetcher for each node that leads something which this node follows."""
+"""One fetcher for each node that leads partitions which this node follows."""
 
 from asyncio import gather
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from barnabas.log import DeleteJob
 
 
 class ReplicaFetchers:
-    """Sees to it that every partition which follows is fetched from its leader."""
+    """Assigns every follower partition to the fetcher of its leader."""
 
     def __init__(
         self,
@@ -23,14 +23,15 @@ class ReplicaFetchers:
         flush: Callable[[Partition], None],
         remove: Callable[[DeleteJob], None],
     ) -> None:
-        """`flush` starts a flush of a partition, and `remove` removes files in the background."""
+        """`flush` starts a flush of a partition, and `remove` deletes files in the background."""
         self._host = FetcherHost(node_id, peers, config, broker_epoch, flush, remove)
         self._fetchers: dict[int, ReplicaFetcher] = {}
         self._following: dict[Partition, ReplicaFetcher] = {}
         self._is_closed = False
 
     def apply(self, partition: Partition) -> None:
-        """Another epoch has begun in a partition, or it is gone: `Partitions.leaders_changed`."""
+        """The leader epoch of a partition has changed, or it is removed:
+        `Partitions.leaders_changed`."""
         former = self._following.pop(partition, None)
         if former is not None:
             former.leave(partition)
@@ -38,10 +39,10 @@ class ReplicaFetchers:
         if partition.deleted or partition.is_leader or leader_id < 0 or self._is_closed:
             return
         if leader_id == self._host.node_id:
-            return  # it is in doubt, and somebody else is to lead
+            return  # it is in doubt, and another node is to lead
         fetcher = self._fetchers.get(leader_id)
         if fetcher is None:
-            # It stays when it has nothing to do: the way to the leader is kept in order by it.
+            # An idle fetcher is kept: it keeps the requests to one leader in order.
             fetcher = self._fetchers[leader_id] = ReplicaFetcher(leader_id, self._host)
         fetcher.follow(partition)
         self._following[partition] = fetcher

@@ -1,8 +1,7 @@
 """A follower's side of an incremental fetch session with one leader.
 
-The leader knows what was asked for before; a request names only what is new: where this node has
-more by now, what it follows since, and what it follows no more. A thousand quiet partitions cost
-nothing.
+The leader remembers earlier requests, so a request lists only changes: partitions that have grown
+here, new ones, and those that are no longer followed. A thousand quiet partitions cost nothing.
 """
 
 from asyncio import TimerHandle
@@ -22,14 +21,15 @@ Key = tuple[bytes, int]
 """Topic id and index."""
 
 _NAMED_AT_ONCE = 500
-"""A node that comes back follows thousands of partitions; its leader has others to serve too."""
+"""A returning node follows thousands of partitions; a limit lets its leader serve others
+meanwhile."""
 
 _INITIAL_EPOCH = 0
 _MAX_EPOCH = 2**31 - 1
 
 
 class Followed:
-    """A partition that follows the leader, and what was last asked for."""
+    """A partition that follows the leader, and its last request."""
 
     __slots__ = (
         "asked_in",
@@ -50,11 +50,11 @@ class Followed:
         """The number of the request that asked for that offset."""
         self.backoff_ms = 0.0
         self.retry: TimerHandle | None = None
-        """Runs while nothing is asked for after a failure."""
+        """Runs while the partition is left out after a failure."""
 
     @property
     def is_following(self) -> bool:
-        """Whether the partition still follows in the epoch in which it began to."""
+        """Whether the partition still follows in the same leader epoch."""
         partition = self.partition
         return (
             not partition.deleted
@@ -75,7 +75,7 @@ class Followed:
 
 
 class ReplicaSession:
-    """What the leader has been told, and what it is to be told next."""
+    """What the leader knows of the session, and what the next request has to tell it."""
 
     def __init__(self, node_id: int, max_bytes: int, partition_max_bytes: int) -> None:
         self._node_id = node_id
@@ -100,35 +100,36 @@ class ReplicaSession:
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is nothing to ask for: such a request would be answered at once."""
+        """Whether there is nothing to fetch: the leader would answer an empty request at once."""
         return not self._named and not self.has_news
 
     def name(self, followed: Followed) -> None:
-        """Ask for this partition, from its end on, with the next request."""
+        """Fetch this partition, from its log end on, with the next request."""
         self._to_forget.pop(followed.key, None)
         self._to_name[followed.key] = followed
 
     def forget(self, key: Key) -> None:
-        """Ask for it no more."""
+        """Stop fetching the partition."""
         self._to_name.pop(key, None)
         if key in self._named:
             self._named.discard(key)
             self._to_forget[key] = None
 
     def reset(self) -> None:
-        """The leader may know nothing any more: whoever follows has to be named anew."""
+        """The leader may have lost the session: the next request lists all partitions again."""
         self._session_id = 0
         self._epoch = _INITIAL_EPOCH
         self._named.clear()
         self._to_forget.clear()
 
     def opened(self, session_id: int) -> None:
-        """The leader's answer to a request that opened a session says how it is called."""
+        """Store the session id from the response that opened the session."""
         if not self.is_open:
             self._session_id = session_id
 
     def next_request(self, broker_epoch: int, max_wait_ms: int) -> FetchRequest:
-        """The leader must have been asked with the same broker epoch before; else `reset`."""
+        """The broker epoch must be that of the session's earlier requests; otherwise call `reset`
+        first."""
         self._broker_epoch = broker_epoch
         self.requests += 1
         named: defaultdict[bytes, list[FetchPartition]] = defaultdict(list)
@@ -140,7 +141,7 @@ class ReplicaSession:
             forgotten[topic_id].append(index)
         request = FetchRequest(
             replica_state=ReplicaState(self._node_id, broker_epoch),
-            # The answer comes at once when a session is opened, and when there is more to add.
+            # The leader answers at once when a session is opened, and when there is more to add.
             max_wait_ms=max_wait_ms if self.is_open and not self._to_name else 0,
             min_bytes=1,
             max_bytes=self._max_bytes,

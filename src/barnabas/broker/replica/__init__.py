@@ -3,7 +3,7 @@
 partitions                  all replicas of the node, in step with the metadata image
 partition                   one replica: its log, its role, its high watermark
 leader_appender             appends while this node leads
-replica_doubt               whether it may lack acknowledged records
+replica_doubt               whether a replica may lack acknowledged records
 partition_host              what the partitions of a node share
 append_limits               what a topic's settings allow a producer to send
 commit_waits, watchers      who waits for the high watermark, and who is told of changes

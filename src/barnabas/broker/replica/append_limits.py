@@ -25,16 +25,16 @@ class AppendLimits:
     timestamp_before_max_ms: int
     timestamp_after_max_ms: int
     needs_keys: bool
-    """Compaction goes by key, so a compacted topic takes no record without one."""
+    """Compaction needs keys, so a compacted topic accepts no record without one."""
     min_insync_replicas: int = 1
     """For acks=all."""
     compression: CompressionTarget | None = None
-    """How batches are stored, if not as they came: `compression.type`."""
+    """How batches are compressed, if not as the producer did: `compression.type`."""
     in_place: bool = True
-    """Whether a batch can be stored as it stands in the request, without anything special."""
+    """Whether a batch can be stored as it is in the request, without further checks or changes."""
 
     def allow(self, earliest: int, latest: int, now_ms: int) -> bool:
-        """Whether records of these timestamps may be stored; without any they may."""
+        """Whether records with these timestamps may be stored; true if they have none."""
         return earliest == NO_TIMESTAMP or (
             earliest >= 0
             and latest - now_ms <= self.timestamp_after_max_ms
@@ -44,9 +44,9 @@ class AppendLimits:
     def refusal(
         self, header: BatchHeader, batch: memoryview, now_ms: int, *, is_log_append_time: bool
     ) -> InvalidBatch:
-        """Why a batch is refused for some of its records, and which they are.
+        """Why a batch is refused because of some of its records, and which records these are.
 
-        A record without a key is named for that, whatever its timestamp is, as by Kafka.
+        A missing key is reported before a wrong timestamp, as in Kafka.
         """
         from_ms, upto_ms = 0, _MAX_TIMESTAMP
         if is_log_append_time:

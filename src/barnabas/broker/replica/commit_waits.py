@@ -1,4 +1,4 @@
-"""Who waits until something that was appended is committed."""
+"""Requests that wait until appended records are committed."""
 
 from asyncio import AbstractEventLoop, TimerHandle
 from collections import deque
@@ -9,14 +9,15 @@ from sys import float_info
 from barnabas.wire.errors import ErrorCode
 
 Done = Callable[[ErrorCode], None]
-"""Called once: with NONE when it is committed, else with why it is not known to be."""
+"""Called once: with NONE when the records are committed, else with the reason why that is not
+known."""
 
 
 class CommitWaits:
     """The waits of one partition, in the order of their offsets, each with a deadline.
 
-    One timer serves them all, and is left to run when nobody waits any more: under load, arming and
-    disarming one for each request would cost more than the rest of the wait.
+    One timer serves them all, and keeps running when no request waits: under load, arming and
+    cancelling one for each request would cost more than the rest of the wait.
     """
 
     __slots__ = ("_due", "_loop", "_timer", "_waiting")
@@ -28,7 +29,7 @@ class CommitWaits:
         self._due = inf
 
     def add(self, next_offset: int, timeout_ms: int | None, done: Done) -> None:
-        """`next_offset` is not less than any before: it is the end of the log as it was then."""
+        """Wait for `next_offset`, which is the current end of the log, so it never decreases."""
         deadline = inf if timeout_ms is None else self._loop.time() + timeout_ms / 1000
         self._waiting.append((next_offset, deadline, done))
         self._arm(deadline)
@@ -39,7 +40,7 @@ class CommitWaits:
             waiting.popleft()[2](error)
 
     def fail(self, error: ErrorCode) -> None:
-        """None of it will be committed, as far as anybody here will know."""
+        """Fail all waits: this node will not learn whether the records are committed."""
         waiting, self._waiting = self._waiting, deque()
         for _, _, done in waiting:
             done(error)
@@ -55,7 +56,7 @@ class CommitWaits:
             self._timer = self._loop.call_at(deadline, self._expire)
 
     def expire_all(self) -> None:
-        """Let whoever does not wait for ever wait no longer."""
+        """Time out all waits that have a deadline."""
         if self._timer is not None:
             self._timer.cancel()
         self._expire(float_info.max)

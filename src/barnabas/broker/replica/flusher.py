@@ -1,7 +1,7 @@
-"""Flushing topics that ask for it, with group commit.
+"""Flushes topics that set `flush.*`, with group commit.
 
-One flush of a partition is under way at a time, on another thread; whatever is appended
-meanwhile is covered by the next one, so many small writes share few flushes.
+One flush of a partition runs at a time, on another thread. The next flush covers what is appended
+meanwhile, so many small writes share few flushes.
 """
 
 import logging
@@ -23,13 +23,13 @@ class Flusher:
         self._clock = clock
         self._executor = executor
         self._timers: dict[Partition, tuple[int, TimerHandle]] = {}
-        """The deadline and what will be called then."""
+        """The deadline and its timer."""
         self._running: dict[Future[None], None] = {}
 
     def appended(self, partition: Partition) -> None:
         """Called after every append to a partition whose topic sets `flush.*`.
 
-        And when that setting has changed.
+        Also called when that setting has changed.
         """
         if partition.log.flusher.lacks_mark or partition.log.flusher.is_due(self._clock.now_ms()):
             self.flush(partition)
@@ -37,7 +37,7 @@ class Flusher:
             self._arm(partition)
 
     def flush(self, partition: Partition) -> None:
-        """Start a flush unless one is under way."""
+        """Start a flush unless one is running."""
         self._disarm(partition)
         if partition.deleted:
             return
@@ -88,9 +88,9 @@ class Flusher:
             armed[1].cancel()
 
     async def close(self) -> None:
-        """Wait for what is under way; closing the logs flushes the rest."""
+        """Wait for running flushes; closing the logs flushes the rest."""
         for partition in tuple(self._timers):
             self._disarm(partition)
-        while self._running:  # one that ends may begin another
+        while self._running:  # one that ends may start another
             await next(iter(self._running))
-            await sleep(0)  # one that is done stays there until its callback has had its turn
+            await sleep(0)  # one that is done stays there until its callback has run

@@ -1,12 +1,12 @@
 """`replication-offset-checkpoint`: what this node has acknowledged, for its next start to compare.
 
-A partition whose directory is gone, or whose log ends before its high watermark of then, has lost
-something that others count on. The file has Kafka's name and nearly its format: a version, the
-number of lines, and a line "topic partition offset id" for each replica. The topic's id tells it
-from an earlier topic of that name. It is not synced: a killed process loses nothing of it, and
-after a loss of power other rules apply anyhow (`replica_trust`).
+A partition whose directory is gone, or whose log ends before the high watermark in this file, has
+lost acknowledged records. The file has Kafka's name and nearly its format: a version, the number of
+lines, and a line "topic partition offset id" for each replica. The topic's id distinguishes it from
+an earlier topic of that name. The file is not synced: a killed process loses nothing of it, and
+after a power loss other rules apply anyway (`replica_trust`).
 
-Only what has moved since the last time is looked at, so idle partitions cost nothing.
+Only partitions that have moved since the last write are visited, so idle ones cost nothing.
 """
 
 import logging
@@ -29,7 +29,7 @@ Mark = tuple[bytes, int]
 
 
 class Replica(Protocol):
-    """As much of a partition as is written down."""
+    """The part of a partition that is written to the file."""
 
     topic: str
     topic_id: bytes
@@ -40,24 +40,24 @@ class Replica(Protocol):
 
 
 class HighWatermarkCheckpoint:
-    """The high watermarks of all replicas of this node, as they are written down."""
+    """The high watermarks of all replicas of this node, as they are in the file."""
 
     def __init__(self, disk: Disk, directory: str) -> None:
         self._disk = disk
         self._path = f"{directory}/{_FILE}"
         self._marks: dict[Key, Mark] = _read(disk, self._path)
         self._unclaimed = set(self._marks)
-        """Listed, and not opened yet."""
+        """Replicas in the file that are not opened yet."""
         self.moved: dict[Replica, None] = {}
-        """Those whose high watermark has moved since `draft`."""
+        """Replicas whose high watermark has moved since `draft`."""
         self.is_stale = Event()
-        """A replica is gone that is still listed: one of a new topic of that name must not be
-        compared with its line."""
+        """Whether a removed replica is still in the file: one of a new topic of that name must not
+        be compared with its line."""
         self._has_changed = False
         self._is_writing = False
 
     def acknowledged(self, topic: str, topic_id: bytes, index: int) -> int:
-        """What the replica had acknowledged when this was written; 0 if nothing is known of it."""
+        """The replica's high watermark when the file was written; 0 if it has no line."""
         known_id, offset = self._marks.get((topic, index), (b"", 0))
         return offset if known_id == topic_id else 0
 
@@ -69,23 +69,23 @@ class HighWatermarkCheckpoint:
             self._has_changed = True
 
     def removed(self, topic: str, index: int) -> None:
-        """The replica is gone from this node, and nobody will miss it."""
+        """The replica was removed from this node on purpose."""
         self._unclaimed.discard((topic, index))
         if self._marks.pop((topic, index), None) is not None:
             self._has_changed = True
             self.is_stale.set()
 
     def forget_unclaimed(self, is_kept: Callable[[str, int], bool]) -> None:
-        """Whatever has not been opened by now, and is not kept here, is no replica any more."""
+        """Drop lines of replicas that are not opened by now and that this node does not keep."""
         for key in list(self._unclaimed):
             if not is_kept(*key):
                 self.removed(*key)
 
     def draft(self) -> "Callable[[], None] | None":
-        """A job for another thread that writes the file; None if nothing has changed.
+        """A job that writes the file on another thread; None if nothing has changed.
 
-        Give it back with `written`. While a replica is in doubt, its line stays as it is: another
-        start has to come to the same conclusion.
+        Call `written` with it afterwards. While a replica is in doubt, its line stays unchanged:
+        the next start has to come to the same conclusion.
         """
         if self._is_writing:
             return None
@@ -110,7 +110,8 @@ class HighWatermarkCheckpoint:
             self._has_changed = True
 
     def close(self) -> None:
-        """Write it for the last time, if the disk lets us. No other thread writes any more."""
+        """Write the file for the last time, if the disk allows. No other thread may be writing
+        it."""
         self._is_writing = False
         write = self.draft()
         if write is not None:
@@ -127,7 +128,7 @@ def encode(marks: dict[Key, Mark]) -> bytes:
 
 
 def _read(disk: Disk, path: str) -> dict[Key, Mark]:
-    """What was written; empty if there is no such file, or none that can be understood."""
+    """The content of the file; empty if it is missing or can't be parsed."""
     if not disk.exists(path):
         return {}
     try:

@@ -1,8 +1,8 @@
-"""Asks the controller for changes of the in-sync sets of what this node leads.
+"""Asks the controller to change the in-sync sets of partitions that this node leads.
 
-One request is under way at a time; what comes up meanwhile goes into the next. A change that may
-or may not have been made is asked for again until that is known, and counts on both outcomes until
-then; one that has been made takes effect when the metadata log brings it.
+One request is in flight at a time; changes that come up meanwhile go into the next. If the outcome
+of a change is unknown, the leader retries it, and until then allows for both outcomes. A change
+that was made takes effect when the metadata log brings it.
 """
 
 import logging
@@ -35,7 +35,8 @@ _FIRST_BACKOFF_S = 0.05
 _MAX_BACKOFF_S = 1.0
 _LOOKED_AT_ONCE = 500
 _ASKED_AT_ONCE = 500
-"""A node that comes back joins thousands of sets; neither side shall be busy with them for long."""
+"""A returning node joins thousands of in-sync sets; a limit keeps each request short for both
+sides."""
 
 _OVERTAKEN = frozenset(
     {
@@ -47,11 +48,11 @@ _OVERTAKEN = frozenset(
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     }
 )
-"""The metadata log will tell, or has told: there is a newer state than the proposal's."""
+"""The proposal is outdated: the metadata log has, or will bring, a newer state."""
 _AGAIN = frozenset(
     {ErrorCode.NOT_CONTROLLER, ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.REQUEST_TIMED_OUT}
 )
-"""Nothing is known of the outcome."""
+"""The outcome is unknown."""
 
 
 class IsrChanges:
@@ -77,13 +78,13 @@ class IsrChanges:
         self._tasks: list[Task[None]] = []
 
     def enqueue(self, partition: Partition) -> None:
-        """The in-sync set of a partition should perhaps change: `on_follower_ready`."""
+        """Queue a partition whose in-sync set may have to change: `on_follower_ready`."""
         self._wanted[partition] = None
         if self._woken is not None and not self._woken.done():
             self._woken.set_result(None)
 
     def start(self, led: Collection[Partition]) -> None:
-        """Begin to ask, and to look regularly at `led` for followers that fall behind."""
+        """Start sending requests, and checking `led` regularly for followers that lag."""
         self._tasks = [
             self._loop.create_task(self._ask()),
             self._loop.create_task(self._check(led)),
@@ -105,7 +106,7 @@ class IsrChanges:
                 if number % _LOOKED_AT_ONCE == _LOOKED_AT_ONCE - 1:
                     await sleep(0)
 
-    # -- asking ------------------------------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------------
 
     async def _ask(self) -> None:
         backoff_s = 0.0
@@ -138,7 +139,7 @@ class IsrChanges:
         return changes
 
     async def _ask_for(self, changes: dict[Partition, IsrChange]) -> bool:
-        """False if an answer is still to be had, and worth waiting a while for."""
+        """False if the outcome is unknown, so that the request is retried after a pause."""
         try:
             response = await self._call_controller(
                 self._request(changes), AlterPartitionRequest.MAX_VERSION

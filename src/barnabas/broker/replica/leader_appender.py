@@ -1,4 +1,4 @@
-"""Appending as the leader: what producers send, what the broker itself writes, and markers."""
+"""Appends as the leader: batches of producers, batches of the broker itself, and markers."""
 
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from barnabas.broker.replica.partition import Partition
 
 _EPOCH_GROWS = 2
-"""The transaction version from which on a producer's epoch grows with each transaction."""
+"""The transaction version from which on each transaction bumps the producer's epoch."""
 
 
 _SEQUENCE_ERRORS = frozenset(
@@ -32,10 +32,11 @@ _SEQUENCE_ERRORS = frozenset(
         ErrorCode.INVALID_TXN_STATE,
     }
 )
-"""What is wrong with a batch itself. Else it is refused since the one before it was, for now."""
+"""Errors of the batch itself. With any other error, a batch is refused for now because the one
+before it was."""
 
 LOST_CONTACT = "this node has lost contact with the controller"
-"""Why a node refuses what it would else lead."""
+"""Why a node that is cut off refuses to act as the leader."""
 
 
 class AppendRefused(StorageError):  # noqa: N818 - says what has happened
@@ -55,10 +56,10 @@ class LeaderAppender:
         self._partition = partition
 
     def append(self, records: Buffer | None, now_ms: int, *, verified: bool = False) -> AppendInfo:
-        """Store what a producer sent, in the producer's own buffer.
+        """Store what a producer sent, patching offsets in the request's buffer.
 
-        `verified`: the transaction coordinator knows that the transaction, which these records
-        belong to, writes here. Otherwise they have to continue one that goes on here.
+        `verified`: the transaction coordinator has confirmed that these records' transaction
+        includes this partition. Otherwise they have to continue a transaction that is open here.
 
         Raises `InvalidBatch`, `AppendRefused` or `StorageError`; then nothing of it is stored.
         """
@@ -79,7 +80,7 @@ class LeaderAppender:
         ):
             raise limits.refusal(header, view, now_ms, is_log_append_time=stamps)
         if latest != header.max_timestamp and not stamps:
-            # Retention and searches by time go by it, and some clients get it wrong.
+            # Retention and lookups by time depend on it, and some clients get it wrong.
             header = patch_max_timestamp(view, header, latest)
         if header.producer_id >= 0:
             log = partition.log
@@ -88,8 +89,8 @@ class LeaderAppender:
                 return original
             error = log.producer_state.sequence_error(header)
             if error is ErrorCode.INVALID_TXN_STATE and verified and not leading.is_alone:
-                # The one that goes on here has ended: else the coordinator would not have begun
-                # this one. So another node leads, and has its marker.
+                # The transaction that is open here has ended: otherwise the coordinator would not
+                # have begun this one. So another node leads, and has the marker.
                 raise AppendRefused(
                     ErrorCode.NOT_LEADER_OR_FOLLOWER,
                     f"{partition.name} lacks the end of an earlier transaction of producer"
@@ -114,23 +115,25 @@ class LeaderAppender:
         return self._store(leading, view, [(0, header)], now_ms)
 
     def hold_back(self, records: Buffer | None, error: ErrorCode, now_ms: int) -> None:
-        """What a producer sent was refused for now; what it sent behind must not come before."""
+        """A producer's batch was refused for now; its later batches must not be stored before
+        it."""
         partition = self._partition
         if records is not None and len(records) >= HEADER_SIZE:
             header = parse_header(records)
             if header.producer_id >= 0:
-                # If the disk hides the producers, whatever comes behind is refused as well.
+                # If the producer state can't be read, later batches are refused as well.
                 with suppress(StorageError):
                     producers = partition.log.producer_state.table
-                    # Who does not lead can't tell the first batch of a producer from a late one.
+                    # A node that does not lead can't distinguish a producer's first batch from a
+                    # late one.
                     if partition.is_leader or producers.get(header.producer_id) is not None:
                         producers.hold_back(header, error, now_ms)
 
     def append_internal(self, batch: bytearray, header: BatchHeader, now_ms: int) -> AppendInfo:
-        """Store a batch that the broker itself made, as a producer with acks=all would.
+        """Store a batch of the broker itself, as for a producer with acks=all.
 
-        It may be part of a transaction that is known to write here. Raises `InvalidBatch` if the
-        producer is fenced, `AppendRefused` or another `StorageError`.
+        It may belong to a transaction that is known to include this partition. Raises
+        `InvalidBatch` if the producer is fenced, `AppendRefused` or another `StorageError`.
         """
         leading = self._leading_for_all()
         if header.producer_id >= 0:
@@ -150,8 +153,8 @@ class LeaderAppender:
     ) -> AppendInfo | None:
         """End the transaction of a producer in this partition, with acks=all.
 
-        None: it has ended already, by a marker that is committed once all that is in the log now
-        is. Raises `AppendRefused` or another `StorageError`.
+        None: it has ended already, and its marker is committed once the current log end is. Raises
+        `AppendRefused` or another `StorageError`.
         """
         partition = self._partition
         leading = self._leading_for_all()
@@ -176,7 +179,7 @@ class LeaderAppender:
         return self._store(leading, memoryview(batch), [(0, parse_header(batch))], now_ms)
 
     def _leading_for_all(self) -> LeaderState:
-        """What leads this partition, if enough replicas are in sync for acks=all."""
+        """The leader state, if enough replicas are in sync for acks=all."""
         partition = self._partition
         leading = partition.leading
         if leading is None or (not leading.is_alone and partition.host.is_cut_off()):

@@ -1,15 +1,16 @@
-"""Whether a client's idea of a partition's leader is the right one, and what the right one is."""
+"""Checks the leader and leader epoch that a client assumes, and returns the current ones."""
 
 from barnabas.broker.replica.partition import Partition
 from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
 from barnabas.wire.errors import ErrorCode
 
 TELLS_LEADER = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
-"""The errors that go with a hint at the leader, so that the client need not ask for it."""
+"""Errors that are sent with the current leader, so that the client need not refresh its
+metadata."""
 
 
 def epoch_error(partition: Partition, current_leader_epoch: int) -> ErrorCode:
-    """What to answer a client that names `current_leader_epoch`; -1 names none."""
+    """The error for a client that sends `current_leader_epoch`; -1 if it sends none."""
     if current_leader_epoch < 0 or current_leader_epoch == partition.leader_epoch:
         return ErrorCode.NONE
     if current_leader_epoch < partition.leader_epoch:
@@ -30,7 +31,7 @@ def leader_error(found: Partition | ErrorCode, current_leader_epoch: int) -> Err
 
 
 def partition_image(image: MetadataImage, topic: str | bytes, index: int) -> PartitionImage | None:
-    """What is agreed about a partition of a topic that is given by its name or id."""
+    """The image of a partition, whose topic is given by name or id."""
     known: TopicImage | None = (
         image.topics_by_id.get(topic) if isinstance(topic, bytes) else image.topics.get(topic)
     )

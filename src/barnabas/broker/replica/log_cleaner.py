@@ -1,8 +1,8 @@
-"""Compacts what is due for it, one partition at a time, and beside the traffic.
+"""Compacts partitions in the background, one at a time.
 
-The event loop decides and swaps files; reading and writing is for another process (see
-`child_process`). Whichever partition has the largest dirty part comes first, after those that can't
-wait any longer. One that could not be compacted rests a while.
+The event loop decides and swaps files; a child process reads and writes (see `child_process`).
+Partitions that are overdue come first, then the one with the largest dirty part. A partition whose
+compaction failed is skipped for a while.
 """
 
 import logging
@@ -34,7 +34,7 @@ class LogCleaner:
         partitions: Partitions,
         label: str,
     ) -> None:
-        """`label` is what the files of this cleaner end with."""
+        """`label` is the suffix of this cleaner's files."""
         self._loop = loop
         self._executor = executor
         self._compactor = compactor
@@ -44,12 +44,12 @@ class LogCleaner:
         self._partitions = partitions
         self._label = label
         self._resting: dict[Partition, int] = {}
-        """What failed, and until when it is left alone."""
+        """Partitions whose compaction failed, and until when they are skipped."""
         self._told: dict[Partition, set[int]] = {}
-        """Offsets of batches that nobody can read, and that the log has been told of."""
+        """Offsets of unreadable batches that have been logged."""
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Run until cancelled."""
         while True:
             await self._rest()
             while (partition := await self._dirtiest()) is not None:
@@ -63,7 +63,7 @@ class LogCleaner:
                         self._resting[partition] = self._now_ms() + _REST_MS
 
     async def _rest(self) -> None:
-        """For `log.cleaner.backoff.ms`, which may change meanwhile."""
+        """Sleep for `log.cleaner.backoff.ms`, which may change meanwhile."""
         rested_ms = 0
         while (left_ms := self._config.cleaner.backoff_ms - rested_ms) > 0:
             step_ms = min(left_ms, _STEP_MS)
@@ -74,7 +74,7 @@ class LogCleaner:
         return self._clock.now_ms()
 
     async def _dirtiest(self) -> Partition | None:
-        """The partition that needs it most; None if none does."""
+        """The partition that needs compaction most; None if none does."""
         most, found = 0.0, None
         for partition in self._partitions:
             if partition.deleted or "compact" not in partition.log.config.cleanup_policy:
@@ -129,7 +129,7 @@ class LogCleaner:
         )
 
     def _tell_unreadable(self, partition: Partition, result: CompactionResult) -> None:
-        """Once for each batch: it is there until somebody takes it out."""
+        """Log each unreadable batch once: it stays until an operator removes it."""
         if not result.unreadable:
             self._told.pop(partition, None)
             return

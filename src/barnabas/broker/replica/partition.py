@@ -1,14 +1,14 @@
-"""A partition on this node: its log, its role, its high watermark, and who waits for that to move.
+"""A partition on this node: its log, its role, its high watermark, and the requests waiting for it.
 
-The high watermark is the offset up to which consumers may read. A leader moves it when everybody in
-the in-sync set has a record; a follower learns it from the leader. What a replica of a topic that
-sets `flush.*` has not flushed, it does not count as had.
+The high watermark is the offset up to which consumers may read. A leader advances it when all
+replicas in the in-sync set have a record; a follower learns it from the leader. A replica of a
+topic that sets `flush.*` counts only what it has flushed.
 
-Readers of committed records stop at the last stable offset: the high watermark, or where the oldest
-transaction begins whose marker is not below it. So it only moves when the high watermark does.
+read_committed consumers stop at the last stable offset: the high watermark, or the first offset of
+the oldest transaction whose marker is not below it. So it only moves when the high watermark does.
 
-Who leads, and who is in sync, is what the metadata image says (`apply`), and nothing else is. In
-one epoch a partition leads or follows; all that waits for a commit ends with its leadership.
+Only the metadata image decides which replica leads and which are in sync (`apply`). In one epoch a
+replica either leads or follows; when its leadership ends, all waits for a commit end.
 """
 
 import logging
@@ -29,11 +29,12 @@ logger = logging.getLogger(__name__)
 
 _REFUSALS_LOGGED_EVERY_MS = 60_000
 _REJECTED = 3
-"""How often a follower may be sent the same records, connections being what they are."""
+"""How often a follower may be sent the same records before they are suspect: connections break
+too."""
 
 
 class Partition:
-    """One replica, which leads the partition or follows."""
+    """One replica, which is the partition's leader or a follower."""
 
     __slots__ = (
         "_flushes",
@@ -78,7 +79,7 @@ class Partition:
         self.flush_required = log.flusher.is_required
         self.watchers: dict[Watcher, None] = {}
         self.replica_watchers: dict[ReplicaWatcher, None] = {}
-        """In the order in which they came, so that a simulation goes the same way each time."""
+        """In order of arrival, so that simulations are deterministic."""
         self.deleted = False
         self.high_watermark = log.committed_offset
         self.leader_id = self.leader_epoch = self.partition_epoch = -1
@@ -87,7 +88,8 @@ class Partition:
         self.leading: LeaderState | None = None
         """Set while this node leads."""
         self.is_recovering = False
-        """The leader was elected although others may have had more, and not all have followed."""
+        """Whether the leader was elected uncleanly, and not all replicas have caught up with it
+        yet."""
         self.doubt = ReplicaDoubt()
         self.appender = LeaderAppender(self)
         self.host = host
@@ -106,14 +108,15 @@ class Partition:
         return self.leading is not None
 
     def apply(self, image: PartitionImage) -> bool:
-        """Take over what is agreed. True if another epoch has begun.
+        """Apply the metadata image. True if the leader epoch has changed.
 
-        Raises `StorageError` if it is to follow and the disk does not let it; nothing has changed
-        then.
+        Raises `StorageError` if it can't become a follower because of the disk; then nothing has
+        changed.
         """
         if image.partition_epoch <= self.partition_epoch:
             return False
-        # Who can't vouch for its log does not begin to lead: followers would do the same to theirs.
+        # A replica whose log is in doubt does not become the leader: followers would truncate
+        # theirs to it.
         may_lead = image.leader == self.host.node_id and (
             not self.doubt or self.is_leader or self.doubt.must_lead
         )
@@ -121,7 +124,7 @@ class Partition:
             may_lead and self.leading is None
         )
         self.is_recovering = image.leader_recovery_state == RECOVERING
-        # First: if the disk refuses, all of this is tried again.
+        # This comes first: if the disk fails, the whole change is retried.
         if leadership_changed and image.leader not in (-1, self.host.node_id):
             if not self.doubt.is_only_hole:
                 self._cut_suspect()
@@ -154,25 +157,28 @@ class Partition:
         return leadership_changed
 
     def lost(self, reason: str) -> None:
-        """This replica lacks, or may lack, something that it has acknowledged."""
+        """This replica lacks, or may lack, records that it has acknowledged."""
         self.doubt.reason = self.doubt.reason or reason
         self.log.is_in_doubt = True
         self.host.on_doubt(self)
 
     def must_lead_in_doubt(self) -> bool:
-        """Nobody can stand in for this replica. Whether it has to begin to lead for that."""
+        """No other replica can replace this one. Returns whether it has to become the leader for
+        that."""
         self.doubt.must_lead = True
         if self.leader_id != self.host.node_id or self.is_leader:
             return False
-        self.partition_epoch = -1  # so that what is agreed is looked at once more
+        self.partition_epoch = -1  # so that the image is applied again
         return True
 
     def doubt_settled(self) -> bool:
-        """Nobody counts on this replica any more. Whether it has to fetch anew from its leader.
+        """No other node relies on this replica any longer. Returns whether it has to refetch from
+        its leader.
 
         Raises `StorageError`.
         """
-        # Where nobody leads, or this node is to, it is cut when another does.
+        # Without a leader, or if this node is to lead, the log is truncated when another node
+        # leads.
         is_cut = (
             self.leading is None
             and self.doubt.suspect_from is not None
@@ -185,20 +191,20 @@ class Partition:
         return is_cut
 
     def sent(self, node_id: int, offset: int) -> None:
-        """A follower is sent records. If it gets the same ones time and again, something is wrong
-        with them."""
+        """A follower is sent records. If it fetches the same ones again and again, they may be
+        damaged."""
         if self.leading is not None and self.leading.sends(node_id, offset) >= _REJECTED:
             self.host.on_rejected(self, offset)
 
     def offline(self) -> None:
-        """The disk refuses; another replica had better lead."""
+        """The disk failed; another replica should lead."""
         self.host.on_offline(self.topic, self.topic_id, self.index)
 
     @property
     def log_end(self) -> tuple[int, int]:
-        """The epoch of the last record, and where the log ends: what an election compares.
+        """The epoch of the last record, and the log end offset: what an election compares.
 
-        What is behind a damaged place counts as little as if it was not there.
+        Records behind damage do not count.
         """
         log = self.log
         first_lost = log.lost_ranges.first_offset
@@ -225,20 +231,21 @@ class Partition:
             self.doubt.suspect_from = None
 
     def _cut_damaged(self) -> None:
-        """It is elected for what it has before the first damaged record: see `log_end`."""
+        """Truncate at the first damaged record: the replica was elected for what is before it, see
+        `log_end`."""
         first_lost = self.log.lost_ranges.first_offset
         if first_lost is not None:
             self.truncate_to(first_lost, keep=True)
 
     def _follow(self) -> None:
         if self.leading is not None:
-            # It may have begun an epoch in which it then appended nothing.
+            # The replica may have begun an epoch in which it appended nothing.
             self.log.truncate_to(self.log.log_end_offset)
         self.leading = None
         self._fail_waits(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def truncate_to(self, offset: int, *, keep: bool) -> None:
-        """Cut the log, and the high watermark with it; perhaps keep what is cut off, for people.
+        """Truncate the log, and the high watermark with it; `keep` sets the removed records aside.
 
         Raises `StorageError`.
         """
@@ -247,7 +254,7 @@ class Partition:
         directory = self.host.set_aside(self) if keep and offset < before else ""
         try:
             log.truncate_to(offset, set_aside=directory)
-        finally:  # the disk may have failed after some of it
+        finally:  # the disk may have failed half-way
             self.high_watermark = min(self.high_watermark, log.log_end_offset)
             self.host.moved(self)
         if directory:
@@ -260,7 +267,7 @@ class Partition:
             )
 
     def start_at(self, offset: int, *, keep: bool) -> None:
-        """Give up the log and begin anew at `offset`. Raises `StorageError`."""
+        """Discard the log and restart it, empty, at `offset`. Raises `StorageError`."""
         has_any = self.log.size_bytes > 0
         directory = self.host.set_aside(self) if keep and has_any else ""
         self.log.truncate_fully_and_start_at(offset, set_aside=directory)
@@ -275,7 +282,7 @@ class Partition:
             )
 
     def log_refusal(self, error: Exception, now_ms: int) -> None:
-        """Say that the disk refused, once in a while: producers try again many times a second."""
+        """Log that the disk failed, at a limited rate: producers retry many times a second."""
         logged_ms = self._refusal_logged_ms
         if logged_ms is None or not 0 <= now_ms - logged_ms < _REFUSALS_LOGGED_EVERY_MS:
             self._refusal_logged_ms = now_ms
@@ -286,7 +293,8 @@ class Partition:
     def follower_fetched(
         self, node_id: int, broker_epoch: int, offset: int, log_start_offset: int
     ) -> bool:
-        """A follower has all below `offset`. False if it is not one of this leader's."""
+        """A follower has all records below `offset`. False if it is not a follower of this
+        leader."""
         leading = self.leading
         if leading is None:
             return False
@@ -310,7 +318,8 @@ class Partition:
         return self.log.flushed_offset if self.flush_required else self.log.log_end_offset
 
     def maybe_advance_high_watermark(self) -> None:
-        """See whether more is committed than was: the set has changed, or time has passed."""
+        """Advance the high watermark if possible: the in-sync set may have changed, or a follower
+        expired."""
         if self.leading is not None:
             now_ms = self.host.clock.steady_ms()
             self.advance(
@@ -318,7 +327,7 @@ class Partition:
             )
 
     def delete_records_before(self, offset: int) -> DeleteJob | None:
-        """Let the log start at `offset`, and the followers know. Raises `StorageError`."""
+        """Move the log start to `offset`, and notify the followers. Raises `StorageError`."""
         job = self.log.retention.delete_records_before(offset)
         for follower in tuple(self.replica_watchers):
             follower.high_watermark_moved(self)
@@ -326,9 +335,10 @@ class Partition:
 
     @property
     def knows_what_is_committed(self) -> bool:
-        """A new leader does once all that was there before it is committed.
+        """True on a new leader once all records from before its epoch are committed.
 
-        One that is cut off from the controller does not: another may have committed more by now.
+        False on a leader that is cut off from the controller: another may have committed more by
+        now.
         """
         leading = self.leading
         return (
@@ -345,7 +355,8 @@ class Partition:
         )
 
     def propose_isr(self) -> IsrChange | None:
-        """What to ask the controller for; it is pending until it comes back or is refused."""
+        """The ISR change to request; it is pending until the metadata log brings it or it is
+        refused."""
         leading = self.leading
         if leading is None or self.deleted:
             return None
@@ -354,7 +365,7 @@ class Partition:
         )
 
     def next_flush(self) -> "Future[None]":
-        """Done with the next flush that succeeds; cancelled if one fails or none comes."""
+        """Done with the next successful flush; cancelled if one fails or none comes."""
         future: Future[None] = self.host.loop.create_future()
         self._flushes.append(future)
         return future
@@ -363,13 +374,13 @@ class Partition:
 
     @property
     def last_stable_offset(self) -> int:
-        """Up to where every transaction has ended, for readers of committed records."""
+        """The offset up to which every transaction has ended, for read_committed consumers."""
         unstable = self.log.producer_state.first_unstable_offset
         high_watermark = self.high_watermark
         return high_watermark if unstable is None else min(unstable, high_watermark)
 
     def configure(self, config: LogConfig, limits: AppendLimits) -> None:
-        """Settings of the topic have changed."""
+        """Apply changed settings of the topic."""
         try:
             self.log.configure(config)
         except StorageError as error:
@@ -381,7 +392,7 @@ class Partition:
             self.host.on_append(self)  # a flush may be due earlier now
 
     def flushed(self) -> None:
-        """The log has reached the disk a little further."""
+        """More of the log has been flushed."""
         self.maybe_advance_high_watermark()
         flushes, self._flushes = self._flushes, []
         for future in flushes:
@@ -406,23 +417,25 @@ class Partition:
             self._waits.release(offset, error)
 
     def notify(self) -> None:
-        """Tell everybody who watches; watchers come and go meanwhile."""
+        """Notify all watchers; these may be added and removed meanwhile."""
         for watcher in (*self.watchers, *self.replica_watchers):
             watcher.partition_moved(self)
 
     def when_committed(self, next_offset: int, timeout_ms: int | None, done: Done) -> None:
-        """Have `done` called when the high watermark reaches `next_offset`, an end of the log.
+        """Call `done` when the high watermark reaches `next_offset`, which is a log end offset.
 
-        Or when that will not happen, or takes too long. The high watermark is not there yet.
+        It is also called when that can't happen or times out. The high watermark must be below
+        `next_offset`.
         """
         if self._waits is None:
             self._waits = CommitWaits(self.host.loop)
         self._waits.add(next_offset, timeout_ms, done)
 
     def committed(self, next_offset: int) -> "Future[None] | None":
-        """Something to wait for until the high watermark reaches `next_offset`; None: it has.
+        """A future that is done when the high watermark reaches `next_offset`; None if it has
+        already.
 
-        It is cancelled when that will not happen, or nobody here will know.
+        It is cancelled when that can't happen, or this node will not learn of it.
         """
         if next_offset <= self.high_watermark:
             return None
@@ -447,26 +460,27 @@ class Partition:
             future.cancel()
 
     def cut_off(self) -> None:
-        """What waits to be committed may be so, or not: this node would not hear of it."""
+        """Fail waits for a commit with an unknown outcome: this node is cut off and would not learn
+        of it."""
         if self._waits is not None:
             self._waits.expire_all()
 
     def give_up(self) -> None:
-        """What waits to be committed will not be: the disk has failed."""
+        """Fail all waits for a commit: the disk has failed."""
         self._fail_waits(ErrorCode.KAFKA_STORAGE_ERROR)
 
     def checkpoint(self) -> None:
-        """Write down what there is to know about the log. Raises `StorageError`."""
+        """Write the log's checkpoint files. Raises `StorageError`."""
         self.log.committed_offset = self.high_watermark
         self.log.checkpoint()
 
     def close(self) -> None:
-        """Sync the log and let go of it. Raises `StorageError`."""
+        """Sync and close the log. Raises `StorageError`."""
         self.log.committed_offset = self.high_watermark
         self.log.close()
 
     def retire(self, error: ErrorCode = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) -> None:
-        """The replica is gone from this node; whoever waits is told `error`, and may look."""
+        """The replica is removed from this node; waiting requests fail with `error`."""
         self.deleted = True
         self.leading = None
         self.notify()

@@ -16,7 +16,7 @@ def never() -> bool:
 
 
 def ignore(_: "Partition") -> None:
-    """For whoever need not be told."""
+    """A callback that does nothing."""
 
 
 def nowhere(_: "Partition") -> str:
@@ -24,11 +24,11 @@ def nowhere(_: "Partition") -> str:
 
 
 def ignore_offset(_: "Partition", _offset: int) -> None:
-    """The same."""
+    """A callback that does nothing."""
 
 
 def ignore_offline(_topic: str, _topic_id: bytes, _index: int) -> None:
-    """The same."""
+    """A callback that does nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +40,20 @@ class PartitionHost:
     clock: Clock
     replica_lag_time_max_ms: int
     broker_epoch_of: Callable[[int], int | None]
-    """The epoch of a broker that may be in sync; None for one that is fenced or leaving."""
+    """The epoch of a broker that may be in sync; None if it is fenced or shutting down."""
     on_append: Callable[["Partition"], None]
     """Called after an append to a partition whose topic sets `flush.*`."""
     on_follower_ready: Callable[["Partition"], None]
     """Called when a follower may join the in-sync set."""
     is_cut_off: Callable[[], bool] = never
-    """Whether another node may lead by now what this one believes to lead."""
+    """Whether another node may by now lead partitions that this node believes it leads."""
     on_doubt: Callable[["Partition"], None] = ignore
     """Called when a replica can no longer vouch for what it has acknowledged."""
     on_offline: Callable[[str, bytes, int], None] = ignore_offline
-    """Called with topic, topic id and index of a replica that the disk refuses."""
+    """Called with topic, topic id and index of a replica whose disk failed."""
     on_rejected: Callable[["Partition", int], None] = ignore_offset
-    """Called with an offset from which on a follower seems to find damage."""
+    """Called with the offset at which a follower seems to find damage."""
     moved: Callable[["Partition"], None] = ignore
     """Called when a high watermark has moved."""
     set_aside: Callable[["Partition"], str] = nowhere
-    """A new directory for what is cut off a log; empty if it is not to be kept."""
+    """A new directory for records truncated from a log; empty if they are not kept."""

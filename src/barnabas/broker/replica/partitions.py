@@ -70,14 +70,14 @@ class Partitions:
         is_suspect: Callable[[], bool] = never,
         threads: Callable[[int, str], Executor] = ThreadPoolExecutor,
     ) -> None:
-        """`on_append` is called after each append to a partition that has to be flushed, and
-        `on_follower_ready` when a leader sees that the in-sync set should change, and `on_doubt`
-        when a replica can't vouch for what it has acknowledged, and `on_offline` when the disk
-        refuses one. While `is_cut_off`, others may lead what this node believes to lead. The disk
+        """`on_append` is called after each append to a partition that has to be flushed,
+        `on_follower_ready` when a leader sees that the in-sync set should change, `on_doubt` when a
+        replica may lack acknowledged records, and `on_offline` when its disk fails. While
+        `is_cut_off`, other nodes may lead partitions that this node believes it leads. The disk
         `is_suspect` if it may have lost something since this node last used it."""
         self._config = config
         self.image = image
-        """What `apply` and `reconfigure` go by; replaced as a whole when a snapshot is loaded."""
+        """The image that `apply` and `reconfigure` use; replaced when a snapshot is loaded."""
         self._data = data
         self._disk = disk
         self._files = OpenFiles(disk, limit=4096)
@@ -88,7 +88,7 @@ class Partitions:
         self._node_id = node_id
         self._is_suspect = is_suspect
         self._suspects: set[tuple[bytes, int]] = set()
-        """Those that could not be opened yet when the disk was suspect."""
+        """Replicas that could not be opened yet when the disk was suspect."""
         self.high_watermarks = HighWatermarkCheckpoint(disk, data.path)
         self._host = PartitionHost(
             node_id,
@@ -109,11 +109,11 @@ class Partitions:
         self.by_id: dict[bytes, Replicas] = {}
         self.by_encoded_name: dict[bytes, Replicas] = {}
         self.led: dict[Partition, None] = {}
-        """Those that this node leads, in the order in which it began to."""
+        """Partitions that this node leads, in the order in which it began to lead them."""
         self.leaders_changed: list[Callable[[Partition], None]] = []
-        """Called with a partition in which another epoch has begun, and with one that is gone."""
+        """Called with a partition whose leader epoch has changed, or that is removed."""
         self.rejected: dict[Partition, int] = {}
-        """Those of which a follower asks again for what it was sent, and from which offset on."""
+        """Partitions whose follower fetches the same records repeatedly, with the offset."""
         self.any_rejected = Event()
 
     def __iter__(self) -> Iterator[Partition]:
@@ -127,7 +127,7 @@ class Partitions:
         return partitions[index] if 0 <= index < len(partitions) else None
 
     def find(self, topic: str | bytes, index: int) -> Partition | ErrorCode:
-        """The replica of a topic, given by name or id, or what to say to whoever asks for it."""
+        """The replica of a topic, given by name or id, or the error to answer."""
         if isinstance(topic, bytes):
             partitions = self.by_id.get(topic)
             if partitions is None:
@@ -143,14 +143,15 @@ class Partitions:
         return broker.epoch if broker is not None and broker.is_active else None
 
     def cut_off(self) -> None:
-        """Nobody can say whether what waits will be committed: let them ask whoever leads now."""
+        """Fail waits for a commit, as this node can't learn the outcome: clients must find the new
+        leader."""
         for partition in tuple(self.led):
             partition.cut_off()
 
     # -- in step with the image --------------------------------------------------------------------
 
     def say_what_is_lost(self) -> None:
-        """Name, at the start, partitions that are nowhere else and whose directory is gone."""
+        """Log, at startup, partitions without another replica whose directory is gone."""
         found = set(self._data.partitions())
         for topic in self.image.topics.values():
             for image in topic.partitions:
@@ -167,7 +168,7 @@ class Partitions:
     def apply(self, topic: TopicImage, indexes: Iterable[int]) -> None:
         """Bring the replicas of these partitions of a topic in step with the image.
 
-        A replica that the disk does not let be opened, or removed, is tried again later.
+        A replica that can't be opened or removed because of the disk is retried later.
         """
         settings = self._settings(topic.name)
         partitions = self.by_id.get(topic.topic_id)
@@ -206,11 +207,11 @@ class Partitions:
 
     @property
     def has_suspects(self) -> bool:
-        """Whether one that may have lost something could not be opened yet."""
+        """Whether a replica that may have lost records could not be opened yet."""
         return bool(self._suspects)
 
     def reapply(self, partition: Partition) -> None:
-        """Have a replica take over once more what is agreed."""
+        """Apply the image to a replica once more."""
         self._try_again(partition.topic_id, partition.index)
 
     def _try_again(self, topic_id: bytes, index: int) -> None:
@@ -228,7 +229,8 @@ class Partitions:
             self._tell(partition)
 
     def brokers_changed(self) -> None:
-        """Brokers were fenced, or are back: followers on them may join now, or not any more."""
+        """Brokers were fenced or unfenced: followers on them may now join the in-sync set, or no
+        longer may."""
         for partition in tuple(self.led):
             if partition.leading is not None and not partition.leading.is_alone:
                 partition.maybe_advance_high_watermark()
@@ -248,7 +250,7 @@ class Partitions:
         was_there = self._disk.exists(path)
         owner = read_topic_id(self._disk, path)
         if owner not in (None, topic.topic_id):
-            # The topic was deleted, and made anew, while this node was away.
+            # The topic was deleted and recreated while this node was down.
             logger.warning(
                 "%s-%d belongs to an earlier topic of that name; renamed to %s",
                 topic.name,
@@ -274,31 +276,31 @@ class Partitions:
             )
         else:
             doubt = examine(log, acknowledged, was_there=was_there, power_lost=power_lost)
-        log.configure(log_config)  # what was settled when it was written may be other now
+        log.configure(log_config)  # the settings may have changed since it was written
         partition = Partition(topic.name, index, topic.topic_id, log, limits, self._host)
         partition.doubt = doubt
         log.is_in_doubt = bool(doubt)
         if log.flusher.is_required and log.flushed_offset < log.log_end_offset:
-            log.flusher.flush()  # what a crash left in memory only is not to be shown yet
+            log.flusher.flush()  # unsynced since a crash: must not be served yet
         elif log.flusher.lacks_mark:
             self._host.on_append(partition)
         return partition
 
     def _set_aside(self, partition: Partition) -> str:
-        """A new directory for what is cut off a partition's log."""
+        """A new directory for records truncated from a partition's log."""
         return self._data.set_aside_path(partition.topic, partition.index, self._clock.now_ms())
 
     def reconfigure(self, topic: str) -> None:
-        """Settings of the topic, or the defaults behind them, have changed."""
+        """Apply changed settings of the topic, or changed defaults."""
         log_config, limits = self._settings(topic)
         for partition in self.by_name.get(topic, ()):
             if partition is not None:
                 partition.configure(log_config, limits)
 
     def delete_topic(self, name: str, topic_id: bytes) -> Iterator[int]:
-        """Take the topic out of sight at once and off the disk in the background.
+        """Hide the topic at once, and delete its files in the background.
 
-        Ten thousand partitions take a second, so each is a step: it yields how many are done.
+        Ten thousand partitions take a second, so it yields after each how many are done.
         """
         partitions = self.by_id.pop(topic_id, [])
         if self.by_name.get(name) is partitions:
@@ -310,12 +312,13 @@ class Partitions:
                     self._remove(partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
                 except (
                     StorageError
-                ) as error:  # its topic's id keeps it from being taken for another
+                ) as error:  # its topic's id distinguishes it from another topic's
                     logger.error("%s-%d: %s", name, partition.index, error)
                 yield 1
 
     def _remove(self, partition: Partition, error: ErrorCode) -> None:
-        """Raises `StorageError` if the directory stays where it is; the replica is gone anyhow."""
+        """Raises `StorageError` if the directory can't be renamed; the replica is removed
+        anyway."""
         partition.retire(error)
         self.led.pop(partition, None)
         self.high_watermarks.removed(partition.topic, partition.index)
@@ -324,16 +327,16 @@ class Partitions:
         self.run_later(self._data.delete_partition(partition.topic, partition.index))
 
     def run_later(self, job: DeleteJob, delay_ms: int = 0) -> None:
-        """Remove files on another thread, as removing a large one takes a while."""
+        """Delete files on another thread, as deleting a large one takes a while."""
         self._loop.call_later(delay_ms / 1000, self._loop.run_in_executor, self._executor, job.run)
 
     def set_strays_aside(self, keep: set[str]) -> None:
-        """Rename directories of partitions that the image does not give to this node.
+        """Rename directories of partitions that the image does not assign to this node.
 
-        A delete that a crash cut short leaves some, but so does metadata that was lost: they are
-        kept for people to look at, and out of the way of a new topic of that name. What only has
-        the name of a partition, and holds something else than a log, is somebody else's. Replicas
-        that have moved to another node are removed. The image must be the newest there is.
+        A crash during a delete leaves some, but so does lost metadata: so they are kept for an
+        operator, renamed so that a new topic of that name is not affected. A directory that has the
+        name of a partition but holds no log is left alone. Replicas that have moved to another node
+        are deleted. The image must be the newest there is.
         """
         self.high_watermarks.forget_unclaimed(self._is_kept_here)
         for topic, index in self._data.partitions():
@@ -370,9 +373,10 @@ class Partitions:
             return False
 
     def close(self) -> bool:
-        """Flush and close every log, so that the next start needs no scan; whether all went well.
+        """Flush and close every log, so that the next start needs no scan; returns whether all
+        succeeded.
 
-        The flushes run side by side: one after the other, a thousand partitions take seconds.
+        The flushes run in parallel: in sequence, a thousand partitions take seconds.
         """
         flushes: list[tuple[Partition, FlushJob]] = []
         failed: list[Partition] = []
@@ -394,7 +398,7 @@ class Partitions:
         return not failed
 
     def _settings(self, topic: str) -> tuple[LogConfig, AppendLimits]:
-        """What a topic obeys."""
+        """The log settings and append limits of a topic."""
         config = self._config
         configs = self.image.topic_configs(topic)
         configs = {**own_defaults(topic, configs), **configs}
@@ -428,7 +432,7 @@ def _warn(topic: str, index: int, recovery: RecoveryReport) -> None:
 
 @contextmanager
 def _logged(partition: Partition, failed: list[Partition]) -> Iterator[None]:
-    """A log that can't be closed well is scanned at the next start; the others still are."""
+    """Log a failed close and go on with the others; the next start scans that log."""
     try:
         yield
     except StorageError as error:

@@ -1,9 +1,9 @@
-"""Compresses batches as their topic wants them (`compression.type`), in threads.
+"""Recompresses batches as the topic's `compression.type` requires, in threads.
 
-Batches of one partition are handed on in the order in which they came, also those that need
-nothing: a producer numbers them, and a connection is a line. Batches that wait are copies; there is
-a limit to all of them together. A batch whose compression fails unexpectedly is refused, and those
-behind it go on.
+Batches of one partition are passed on in order of arrival, including those that need no
+recompression: producers number their batches, and a connection is ordered. Waiting batches are
+copies; their total size is limited. A batch whose compression fails unexpectedly is refused, and
+those behind it go on.
 """
 
 import logging
@@ -54,7 +54,7 @@ class _Waiting:
     batch: Buffer
     done: Done
     job: Future[Buffer] | None
-    """The thread's; None if the batch only waits for those before it."""
+    """The thread's future; None if the batch only waits for those before it."""
 
 
 class Recompression:
@@ -69,10 +69,12 @@ class Recompression:
         self._max_waiting_bytes = max_waiting_bytes
         self._waiting_bytes = 0
         self.queues: dict[Partition, deque[_Waiting]] = {}
-        """What waits; if nothing does, batches that need nothing may go past."""
+        """Waiting batches; if there are none, a batch that needs no recompression is passed on
+        directly."""
 
     def when_compressed(self, partition: Partition, batch: Buffer | None, done: Done) -> None:
-        """Have `done` called with the batch as it is to be stored; at once if nothing is to do."""
+        """Call `done` with the batch as it is to be stored; at once if it needs no
+        recompression."""
         target = partition.limits.compression
         batch = batch or b""
         is_met = target is None or target.is_met(batch)
@@ -83,7 +85,7 @@ class Recompression:
         if self._waiting_bytes + len(batch) > self._max_waiting_bytes:
             done(TOO_MANY_WAIT)
             return
-        copy = bytearray(batch)  # the frame is gone by then
+        copy = bytearray(batch)  # the request's buffer is reused by then
         waiting = _Waiting(copy, done, None)
         self._waiting_bytes += len(copy)
         if queue is None:

@@ -1,7 +1,7 @@
-"""Whether a replica may lack something that it has acknowledged, and what follows from it.
+"""Whether a replica may lack acknowledged records, and what follows from that.
 
-A replica in doubt leaves the in-sync set and the eligible leaders before this node counts again,
-and fetches from another replica what it lacks.
+A replica in doubt leaves the in-sync set and the eligible leaders before this node is unfenced, and
+fetches what it lacks from another replica.
 """
 
 from dataclasses import dataclass
@@ -14,28 +14,29 @@ class ReplicaDoubt:
     reason: str = ""
     """Why the replica may lack acknowledged records; empty if it has all of them."""
     suspect_from: int | None = None
-    """From this offset on the log is fetched again: a loss of power may have changed it. Offsets
-    and epochs are not covered by a batch's checksum."""
+    """From this offset on the log is refetched: a power loss may have changed it. Offsets and
+    epochs are not covered by a batch's checksum."""
     lacks_end: bool = False
     """Whether the newest records may be missing: then the replica does not lead."""
     must_lead: bool = False
-    """No other replica can lead: most of the log is better than none of it."""
+    """No other replica can lead: an incomplete log is better than none."""
 
     def __bool__(self) -> bool:
         return bool(self.reason)
 
     @property
     def is_only_hole(self) -> bool:
-        """Whether the log itself is the only evidence: it is not cut before the controller knows.
+        """Whether the log itself is the only evidence: it is not truncated before the controller
+        knows.
 
-        Else a node that is killed in between would take the rest for whole at its next start. An
-        end that is missing is known from the high watermark checkpoint, and a loss of power from
-        `broker.state`, until the controller knows.
+        Otherwise a node that is killed in between would consider the rest complete at its next
+        start. Until the controller knows, the high watermark checkpoint shows a missing end, and
+        `broker.state` shows a power loss.
         """
         return bool(self.reason) and not self.lacks_end
 
     def settle(self) -> None:
-        """No other node counts on this replica any longer. What is suspect stays so until it is cut
-        off, when another node leads."""
+        """No other node relies on this replica any longer. Suspect records stay suspect until they
+        are truncated, when another node leads."""
         self.reason = ""
         self.lacks_end = self.must_lead = False

@@ -1,11 +1,13 @@
-"""Whether a replica, as it was found on the disk, still has all that it has acknowledged.
+"""Whether a replica, as found on the disk, still has all records that it has acknowledged.
 
-Three things tell against it: a hole or damage in its log, an end before its high watermark of then
-(`high_watermarks`), and a loss of power, if it acknowledged what was not on the disk. A topic that
-sets `flush.*` does not, and leaves a mark of that in the log's directory.
+Three things are evidence against it: a hole or damage in its log, a log end before its checkpointed
+high watermark (`high_watermark_checkpoint`), and a power loss, if it acknowledged records that were
+not synced. A topic that sets `flush.*` never does that, and has a marker file in the log's
+directory that says so.
 
-A replica in doubt leaves the in-sync set before this node counts again, and fetches from another
-what it lacks. The only replica there is goes on with what it has; readers are told what it lacks.
+A replica in doubt leaves the in-sync set before this node is unfenced, and fetches what it lacks
+from another. If it is the only replica, it continues with what it has, and consumers get an error
+for what it lacks.
 """
 
 import logging
@@ -19,10 +21,10 @@ POWER_LOST = "the machine lost power, and what was acknowledged may not have bee
 
 
 def examine(log: Log, acknowledged: int, *, was_there: bool, power_lost: bool) -> ReplicaDoubt:
-    """Look at a log that was just opened.
+    """Check a log that was just opened.
 
-    It had acknowledged what is below `acknowledged`. `was_there`: its directory was. `power_lost`:
-    the machine may have lost what was not synced.
+    It had acknowledged the records below `acknowledged`. `was_there`: its directory existed.
+    `power_lost`: the machine may have lost unsynced writes.
     """
     suspect_from: int | None = None
     lacks_end = False
@@ -48,7 +50,8 @@ def examine(log: Log, acknowledged: int, *, was_there: bool, power_lost: bool) -
 def accept_alone(
     name: str, log: Log, acknowledged: int, now_ms: int, *, was_there: bool, power_lost: bool
 ) -> None:
-    """There is no other replica: say what is lost, and see to it that readers are told.
+    """There is no other replica: log what is lost, and make sure that consumers get an error for
+    it.
 
     Raises `StorageError`.
     """
@@ -56,7 +59,7 @@ def accept_alone(
     expected = _expected_end(log, acknowledged)
     if expected > end:
         if power_lost and not log.is_flush_marked:
-            # As announced: a topic that does not set `flush.*` may lose its last records so.
+            # As documented: a topic that does not set `flush.*` may lose its last records this way.
             logger.error(
                 "%s lost offsets %d to %d when the machine lost power; their offsets are given "
                 "to new records. Set flush.messages or flush.ms to keep them next time",

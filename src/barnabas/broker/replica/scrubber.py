@@ -1,9 +1,9 @@
-"""Looks through what is stored, at a low rate, for what has rotted since it was written.
+"""Reads stored segments, throttled, to find records that have rotted since they were written.
 
-A segment is read when it has not been written to for a while, and again after an interval; what
-was read when is remembered in memory only. A replica with rot in it is in doubt: it leaves the
-in-sync set, and fetches the records again from another one. If no other replica is in sync, it goes
-on, and readers are told which records are gone.
+A segment is read when it has not been written to for a while, and again after an interval; the
+times of these reads are kept in memory only. A replica with rot is in doubt: it leaves the in-sync
+set, and refetches the records from another replica. If no other replica is in sync, it continues,
+and consumers get an error for the lost records.
 """
 
 import logging
@@ -21,9 +21,10 @@ logger = logging.getLogger(__name__)
 _STEP_BYTES = 64 * 1024
 _REST_S = 60.0
 _REJECTED_REST_S = 5.0
-"""A follower that asks again for another reason shall not make this node read all day."""
+"""A follower may refetch for another reason; this pause limits how much that makes the node
+read."""
 _COLD_MS = 3_600_000
-"""What was written lately is read from memory, which tells nothing of the disk."""
+"""Recent writes are read from the page cache, which proves nothing about the disk."""
 
 
 class Scrubber:
@@ -41,10 +42,10 @@ class Scrubber:
         self._config = config
         self._partitions = partitions
         self._read_ms: dict[Partition, dict[int, int]] = {}
-        """When each segment was read, by its base offset."""
+        """When each segment was last read, by its base offset."""
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Run until cancelled."""
         config = self._config
         while True:
             interval_ms = config.scrubber.interval_ms
@@ -59,7 +60,7 @@ class Scrubber:
                 del self._read_ms[partition]
 
     async def run_rejected(self) -> None:
-        """Look at once where a follower finds damage; until it is cancelled."""
+        """Read a segment at once if a follower finds damage in it; run until cancelled."""
         partitions = self._partitions
         while True:
             await partitions.any_rejected.wait()

@@ -1,4 +1,4 @@
-"""Who is told when a partition moves."""
+"""Interfaces of those that are notified when a partition changes."""
 
 from typing import TYPE_CHECKING, Protocol
 
@@ -7,12 +7,13 @@ if TYPE_CHECKING:
 
 
 class Watcher(Protocol):
-    """Somebody who wants to know when there is more to read, or nothing ever again."""
+    """Is notified when there is more to read, or when the partition is removed."""
 
     def partition_moved(self, partition: "Partition") -> None: ...
 
 
 class ReplicaWatcher(Watcher, Protocol):
-    """A follower: it reads up to the end of the log, and is told what is committed."""
+    """A follower: it reads up to the log end, and is also notified when the high watermark
+    moves."""
 
     def high_watermark_moved(self, partition: "Partition") -> None: ...
