@@ -59,7 +59,7 @@ _TURNS_TO_ANSWER = 3
 _DISCONNECT_MARGIN_MS = 50
 """A node considers itself fenced this much earlier than the controller does: it may have noticed
 the lost connection later."""
-_COMPANY_S = 10.0
+_VOTERS_TIMEOUT_S = 10.0
 """How long a node of a new cluster waits for the other voters."""
 
 
@@ -407,14 +407,18 @@ class Node:
         self.isr_changes.start(self.partitions.led)
         self.partitions.set_strays_aside(keep={CLUSTER_METADATA})
         await self._see_to_the_secret()
-        await self._await_all_voters()
+        await self._wait_for_voters()
 
-    async def _await_all_voters(self) -> None:
-        """Wait until every voter has registered once: a topic created earlier has too few
-        replicas."""
-        deadline = self.loop.time() + _COMPANY_S
+    async def _wait_for_voters(self) -> None:
+        """Wait until every voter has been unfenced once.
+
+        A fenced broker leads nothing: a topic created earlier would have its leaders on the other
+        nodes, and would keep them. A voter that was unfenced before and is down now
+        is not waited for.
+        """
+        deadline = self.loop.time() + _VOTERS_TIMEOUT_S
         while self.loop.time() < deadline:
-            if all(key.node_id in self.image.brokers for key in self.quorum.voters.keys):
+            if all(self.image.was_unfenced(key.node_id) for key in self.quorum.voters.keys):
                 return
             await sleep(0.02)
 

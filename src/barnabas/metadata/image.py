@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from barnabas.metadata.broker_image import BrokerImage
+from barnabas.metadata.broker_image import NEVER, BrokerImage
 from barnabas.metadata.partition_image import PartitionImage
 from barnabas.metadata.records import MetadataRecord
 from barnabas.wire.messages.metadata_records import (
@@ -184,6 +184,11 @@ class MetadataImage:
         """Whether a broker may lead, be in sync, and be given replicas."""
         broker = self.brokers.get(broker_id)
         return broker is not None and broker.is_active
+
+    def was_unfenced(self, broker_id: int) -> bool:
+        """Whether a broker has been unfenced, under this registration or an earlier one."""
+        broker = self.brokers.get(broker_id)
+        return broker is not None and broker.active_epoch != NEVER
 
     def topic_configs(self, name: str) -> dict[str, str]:
         """What was set for one topic; everything else is a default."""
