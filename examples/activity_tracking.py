@@ -8,8 +8,8 @@ only sends. What is made of it is decided by those who read: here a live view, e
 a report that reads everything at once, as Arrow columns (`pip install 'barnabas[arrow]'`).
 """
 
+import argparse
 import random
-import sys
 from collections import Counter
 
 from barnabas import Admin, Consumer, Producer
@@ -79,4 +79,8 @@ def main(bootstrap: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2] or ["localhost:9092"])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("bootstrap", nargs="?", default="localhost:9092", help="HOST:PORT,...")
+    main(parser.parse_args().bootstrap)

@@ -7,7 +7,7 @@ The invoices, and how far the orders were read, are committed together or not at
 starts this anew, after a `kill -9` too, goes on where the last transaction ended.
 """
 
-import sys
+import argparse
 from collections.abc import Iterable
 
 from barnabas import Consumer, Message, Producer
@@ -69,4 +69,8 @@ def read_all(consumer: Consumer) -> Iterable[Message]:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2] or ["localhost:9092"])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("bootstrap", nargs="?", default="localhost:9092", help="HOST:PORT,...")
+    main(parser.parse_args().bootstrap)

@@ -4,7 +4,7 @@ barnabas server &
 python examples/hello.py [BOOTSTRAP]
 """
 
-import sys
+import argparse
 
 from barnabas import Consumer, Producer
 
@@ -21,4 +21,8 @@ def main(bootstrap: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2] or ["localhost:9092"])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("bootstrap", nargs="?", default="localhost:9092", help="HOST:PORT,...")
+    main(parser.parse_args().bootstrap)

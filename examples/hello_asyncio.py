@@ -4,8 +4,8 @@ barnabas server &
 python examples/hello_asyncio.py [BOOTSTRAP]
 """
 
+import argparse
 import asyncio
-import sys
 
 from barnabas.aio import Consumer, Producer
 
@@ -23,4 +23,8 @@ async def main(bootstrap: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:2] or ["localhost:9092"]))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("bootstrap", nargs="?", default="localhost:9092", help="HOST:PORT,...")
+    asyncio.run(main(parser.parse_args().bootstrap))

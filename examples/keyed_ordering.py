@@ -7,8 +7,8 @@ What has the same key keeps its order: in the topic, because a key always has th
 and among threads, because `streams` gives a key always to the same one.
 """
 
+import argparse
 import random
-import sys
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -58,4 +58,8 @@ def main(bootstrap: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2] or ["localhost:9092"])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("bootstrap", nargs="?", default="localhost:9092", help="HOST:PORT,...")
+    main(parser.parse_args().bootstrap)

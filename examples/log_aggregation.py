@@ -7,8 +7,8 @@ A service adds one handler to Python's `logging`. The handler hands each record 
 sends in the background. An aggregator writes everything to one file and raises an alarm.
 """
 
+import argparse
 import logging
-import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -97,4 +97,8 @@ def main(bootstrap: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2] or ["localhost:9092"])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("bootstrap", nargs="?", default="localhost:9092", help="HOST:PORT,...")
+    main(parser.parse_args().bootstrap)

@@ -7,8 +7,8 @@ The publisher does not know who listens. A subscriber that comes late hears it a
 because a message stays in the log when it is read.
 """
 
+import argparse
 import asyncio
-import sys
 from collections.abc import AsyncIterator
 
 from barnabas.aio import Consumer, Producer
@@ -59,4 +59,8 @@ async def main(bootstrap: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:2] or ["localhost:9092"]))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("bootstrap", nargs="?", default="localhost:9092", help="HOST:PORT,...")
+    asyncio.run(main(parser.parse_args().bootstrap))

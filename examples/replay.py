@@ -7,7 +7,7 @@ Reading takes nothing out of a topic. A group's place in it is a bookmark, and c
 an offset, to a time, or to the very beginning.
 """
 
-import sys
+import argparse
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -63,4 +63,8 @@ def main(bootstrap: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2] or ["localhost:9092"])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("bootstrap", nargs="?", default="localhost:9092", help="HOST:PORT,...")
+    main(parser.parse_args().bootstrap)

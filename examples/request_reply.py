@@ -7,8 +7,8 @@ A question says in its headers where the answer shall go, and which question it 
 asks has a topic for answers of its own; those who answer form a group, and share the questions.
 """
 
+import argparse
 import asyncio
-import sys
 from types import TracebackType
 from typing import Self
 from uuid import uuid4
@@ -99,4 +99,8 @@ async def main(bootstrap: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:2] or ["localhost:9092"]))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("bootstrap", nargs="?", default="localhost:9092", help="HOST:PORT,...")
+    asyncio.run(main(parser.parse_args().bootstrap))

@@ -7,7 +7,7 @@ Workers are members of one group: each partition is with one of them at a time. 
 threads; they could as well be processes on different machines.
 """
 
-import sys
+import argparse
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -61,4 +61,8 @@ def main(bootstrap: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2] or ["localhost:9092"])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("bootstrap", nargs="?", default="localhost:9092", help="HOST:PORT,...")
+    main(parser.parse_args().bootstrap)

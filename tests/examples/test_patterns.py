@@ -59,6 +59,11 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("patterns")
 
 
+@pytest.mark.parametrize("program", PROGRAMS, ids=by_name)
+def test_a_program_has_help(program: Path, directory: Path) -> None:
+    run(Step("console", f"python {program} --help", ["usage:…[bootstrap]", "…"]), "", directory)
+
+
 @pytest.mark.usefixtures("launcher")
 @pytest.mark.parametrize("page", WITH_PROGRAMS, ids=by_name)
 def test_a_program_prints_what_its_page_says(page: Path, directory: Path) -> None:

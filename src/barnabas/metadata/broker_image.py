@@ -11,7 +11,7 @@ from barnabas.wire.messages.metadata_records import (
 )
 
 NEVER = -1
-"""The active epoch of a broker that was never let in."""
+"""The active epoch of a broker that was never unfenced."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,7 @@ def test_nobody_takes_a_living_brokers_place(cluster: ClusterProcesses) -> None:
     time.sleep(0.4)
     brokers = ask(controller, DescribeClusterRequest()).brokers
     assert {broker.broker_id for broker in brokers} == {1, 2, 3}
-    assert "shut this node out" not in other.log.read_text()
+    assert "the controller has fenced this node" not in other.log.read_text()
 
 
 async def reach(node: NodeProcess) -> None:

@@ -46,7 +46,8 @@ def test_sizes_and_offsets_show_what_was_produced(cli: Cli, new_topic: Callable[
 
 def test_a_topic_that_exists(cli: Cli, new_topic: Callable[..., str]) -> None:
     topic = new_topic()
-    assert "--if-not-exists" in cli.fails(1, "topics", "create", topic)
+    error = cli.fails(1, "topics", "create", topic)
+    assert f"topic {topic} already exists; use --if-not-exists to ignore this" in error
     created = cli.json("topics", "create", topic, "--if-not-exists")
     assert created == {"topic": topic, "created": False}
 

@@ -198,6 +198,21 @@ def test_interrupting_delivers_what_was_typed(cli: Cli, new_topic: NewTopic) -> 
     assert [record["value"] for record in read(cli, topic)] == ["typed", "half a line and its end"]
 
 
+def test_a_stopped_command_counts_what_was_not_delivered(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic()
+    cli.ok("configs", "set", "topic", topic, "min.insync.replicas=2")
+    process = cli.start("produce", topic, "--timeout", "5", stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.write(b"never acknowledged\n")
+    process.stdin.flush()
+    wait_until(lambda: unread(process) == 0, "the command does not read")
+    time.sleep(0.3)  # what it has read, it still has to take in
+    process.terminate()
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert error.decode() == f"sent 0 records to {topic}; 1 not delivered\n"
+
+
 def test_a_terminal_sees_a_summary(cli: Cli, new_topic: NewTopic) -> None:
     topic = new_topic()
     ours, theirs = pty.openpty()

@@ -42,7 +42,7 @@ def test_the_page_counts_words(make_broker: MakeBroker, tmp_path: Path) -> None:
         said = output.read_text().splitlines()
         assert said[0].startswith("starting Spark on ")
         assert "wordcount  stopped" in said[-1]
-        assert "in 2 rows" in said[-1]
+        assert "  total in 2, out 8  " in said[-1]
         assert not any("Traceback" in line for line in said)
     finally:
         if running is not None:

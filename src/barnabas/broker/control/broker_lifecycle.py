@@ -286,8 +286,8 @@ class BrokerLifecycle:
                 self.unfenced.clear()
             return _RETRY_S
         if response.is_fenced != self.is_fenced:
-            done = "shut this node out" if response.is_fenced else "let this node in"
-            logger.info("the controller has %s", done)
+            done = "fenced" if response.is_fenced else "unfenced"
+            logger.info("the controller has %s this node", done)
         self.is_fenced = response.is_fenced
         if not response.is_fenced:
             self.unfenced.set()

@@ -79,7 +79,7 @@ def _open_error(node: Needs, marker: WritableTxnMarker) -> ErrorCode:
             if is_open is None:
                 return ErrorCode.INVALID_TXN_STATE
             if marker.coordinator_epoch > max(known_epoch, 0):
-                # It would shut the coordinator out, whose markers have a lower one.
+                # It would fence the coordinator, whose markers have a lower one.
                 return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     return ErrorCode.NONE
 

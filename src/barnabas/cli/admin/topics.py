@@ -78,8 +78,7 @@ async def create(
 ) -> None:
     """Create a topic."""
     from barnabas.client.admin.topics import BROKER_DEFAULT, create_topic
-    from barnabas.errors import BrokerError
-    from barnabas.wire.errors import ErrorCode
+    from barnabas.errors import TopicExists
 
     configs = parse_pairs(config or [], "--config")
     created = None
@@ -92,9 +91,11 @@ async def create(
                 replication_factor=replication_factor or BROKER_DEFAULT,
                 configs=configs,
             )
-        except BrokerError as error:
-            if not if_not_exists or error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
-                raise
+        except TopicExists as error:
+            if not if_not_exists:
+                raise CommandError(
+                    f"topic {name} already exists; use --if-not-exists to ignore this"
+                ) from error
     if session.as_json:
         print_json({"topic": name, "created": created is not None})
     else:

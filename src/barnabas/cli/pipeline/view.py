@@ -134,8 +134,8 @@ def line_of(status: Status) -> str:
     if status["batch"] is not None:
         parts += [
             f"batch {status['batch']} in {status['batch_duration_ms']} ms",
-            f"in {_count(status['rows_in'])} rows ({_count(status['rows_in_per_s'])}/s)",
-            f"out {_count(status['rows_out'])} rows ({_count(status['rows_out_per_s'])}/s)",
+            f"total in {_count(status['rows_in'])}, out {_count(status['rows_out'])}",
+            f"rows/s {_count(status['rows_in_per_s'])}, {_count(status['rows_out_per_s'])}",
         ]
     if status["lag"] is not None:
         parts.append(f"lag {_count(status['lag'])}")

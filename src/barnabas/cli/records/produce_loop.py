@@ -104,6 +104,8 @@ async def _show_progress(count: DeliveryCount, *, quiet: bool) -> None:
 def _summary(count: DeliveryCount, topic: str, partitions: Collection[int]) -> str:
     clear = _CLEAR_LINE if sys.stderr.isatty() else ""
     sent = f"{clear}sent {counted(count.delivered, 'record')} to {topic}"
+    if count.failed:
+        return f"{sent}; {count.failed:,} not delivered"
     if not partitions:
         return sent
     return f"{sent}, partition{'s' * (len(partitions) > 1)} {_ranges(sorted(partitions))}"

@@ -108,7 +108,7 @@ async def describe_transaction(
 
 
 async def fence_producer(cluster: ClusterClient, transactional_id: str) -> ProducerIdentity:
-    """Shut out whoever uses a transactional id, and have the open transaction rolled back.
+    """Fence the producer that uses a transactional id, and abort its open transaction.
 
     Raises `BrokerError` if there is no such id: asking would make it.
     """

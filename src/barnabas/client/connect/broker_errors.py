@@ -38,7 +38,7 @@ _MEANINGS = {
         "see `barnabas topics list`, or make it with `barnabas topics create`",
     ),
     ErrorCode.TOPIC_ALREADY_EXISTS: _Meaning(
-        "it exists already", "exist_ok=True, or --if-not-exists, makes that no error"
+        "it already exists", "use exist_ok=True to ignore this"
     ),
     ErrorCode.MESSAGE_TOO_LARGE: _Meaning(
         None,
