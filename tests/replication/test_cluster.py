@@ -606,3 +606,48 @@ def test_an_offset_alone_makes_nobody_throw_records_away(
         await wait_until_async(lambda: ends(cluster) == [3, 3])
 
     run(tmp_path, test, nodes=2)
+
+
+class Synced(OsDisk):
+    """A disk that notes what is synced."""
+
+    def __init__(self) -> None:
+        self.synced: list[str] = []
+
+    def open(self, path: str, *, create: bool = False) -> File:
+        file = super().open(path, create=create)
+
+        def noted() -> None:
+            file.sync()
+            self.synced.append(path)
+
+        class Noting:
+            def __getattr__(self, name: str) -> Any:
+                return getattr(file, name)
+
+        noting: Any = Noting()
+        noting.sync = noted
+        return noting  # type: ignore[no-any-return]
+
+    def sync_directory(self, path: str) -> None:
+        super().sync_directory(path)
+        self.synced.append(path)
+
+
+def test_a_clean_stop_syncs_the_state_of_each_log(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        disk = Synced()
+        await cluster.stop(1)
+        cluster.start(1, disk=disk)
+        cluster.create([1], [1])
+        await cluster.produce(1, b"v")
+        await cluster.produce(1, b"v", index=1)
+        node = cluster.nodes[1]
+        directories = [node.partition(index).log.directory for index in range(2)]
+        disk.synced.clear()
+        await cluster.stop(1)
+        for directory in directories:
+            behind = disk.synced[disk.synced.index(f"{directory}/log.state") :]
+            assert directory in behind, "the name of the file is synced after its content"
+
+    run(tmp_path, test, nodes=1)

@@ -115,11 +115,11 @@ class Log(LocalLog):
             _ = log.producer_state.table  # loading it builds the transaction indexes again
         return log
 
-    def close(self) -> None:
+    def close(self, *, sync_state: bool = True) -> None:
         """Sync everything and write `log.state`, so that the next `open` has nothing to scan.
 
-        Jobs must be completed before. `StorageError` if the disk refuses: then the next `open`
-        scans, as after a crash.
+        Jobs must be completed before. Without `sync_state`, `state_file.sync` is to follow.
+        `StorageError` if the disk refuses: then the next `open` scans, as after a crash.
         """
         producers = self.producer_state
         try:
@@ -131,6 +131,8 @@ class Log(LocalLog):
             self.flusher.flush()
             if self.segments:
                 self.checkpoint()
+                if sync_state:
+                    self.state_file.sync()
         finally:
             self.abandon()
 

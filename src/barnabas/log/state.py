@@ -1,6 +1,7 @@
 """`log.state`: the state of a log between a stop and the next start, as a line of JSON.
 
-The second line is a checksum: the file is seldom synced, and a power loss may leave any bytes.
+The second line is a checksum: the file is not synced while the log is open, but for truncation and
+damage, and a power loss may leave any bytes. A clean stop syncs it.
 Earlier releases wrote none.
 
     log_start_offset   records below are deleted, though their segment may still be there

@@ -6,7 +6,7 @@ from barnabas.log.errors import storage_errors
 from barnabas.log.local_log import LocalLog
 from barnabas.log.lost_ranges import LostRanges
 from barnabas.log.segment.segment import Segment
-from barnabas.log.state import LogState, SegmentState, write_state
+from barnabas.log.state import STATE_FILE, LogState, SegmentState, write_state
 
 
 class StateFile:
@@ -47,6 +47,21 @@ class StateFile:
         with storage_errors(f"cannot write the state of {self._log.directory}"):
             self.write()
         self._written = extent
+
+    def sync(self) -> None:
+        """Put the file on stable storage, as it was written last. Raises `StorageError`.
+
+        Any thread may do it while nothing writes the file. Without it, a power loss may bring an
+        older file back, which tells of segments that have been deleted since.
+        """
+        disk, directory = self._log.files.disk, self._log.directory
+        with storage_errors(f"cannot sync the state of {directory}"):
+            file = disk.open(f"{directory}/{STATE_FILE}")
+            try:
+                file.sync()
+            finally:
+                file.close()
+            disk.sync_directory(directory)
 
     def invalidate(self) -> None:
         """The next checkpoint has to write the file."""

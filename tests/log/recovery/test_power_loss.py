@@ -91,3 +91,27 @@ def test_an_epoch_that_comes_again_at_another_offset(seed: int) -> None:
     assert log.latest_epoch == 2
     assert log.leader_epoch_for(end) == 2
     assert [log.leader_epoch_for(offset) for offset in range(min(end, 2))] == [1, 1][:end]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_clean_stop_is_not_forgotten(seed: int) -> None:
+    """An older `log.state` would tell of segments that have been deleted since."""
+    disk = MemoryDisk()
+    log = opened(disk)
+    for number in range(8):
+        put(log, b"old %d" % number * 12, epoch=1)
+    sync(log)
+    state = disk.nodes[f"{DIRECTORY}/log.state"]
+    state.durable = bytes(state.data)
+    disk.sync_directory(DIRECTORY)
+    job = log.retention.delete_records_before(5)
+    assert job is not None
+    job.run()
+    if seed % 2:
+        log.checkpoint()
+    kept = values(log)
+    log.close()
+    disk.power_loss(Random(seed))
+    log = opened(disk)
+    assert (log.log_start_offset, values(log)) == (5, kept)
+    assert not list(log.lost_ranges)

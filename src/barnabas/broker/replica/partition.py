@@ -475,9 +475,9 @@ class Partition:
         self.log.checkpoint()
 
     def close(self) -> None:
-        """Sync and close the log. Raises `StorageError`."""
+        """Sync the log, but not yet its state, and close it. Raises `StorageError`."""
         self.log.committed_offset = self.high_watermark
-        self.log.close()
+        self.log.close(sync_state=False)
 
     def retire(self, error: ErrorCode = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) -> None:
         """The replica is removed from this node; waiting requests fail with `error`."""

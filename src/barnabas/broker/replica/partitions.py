@@ -385,15 +385,25 @@ class Partitions:
                 job = partition.log.flusher.prepare(everything=True)
                 if job is not None:
                     flushes.append((partition, job))
+        closed: list[Partition] = []
+
+        def sync_state(partition: Partition) -> None:
+            with _logged(partition, failed):
+                partition.log.state_file.sync()
+
         with self._threads(_FLUSHES_AT_CLOSE, "flush") as pool:
             for _ in pool.map(lambda flush: flush[1].run(), flushes):
                 pass
-        for partition, job in flushes:
-            with _logged(partition, failed):
-                partition.log.flusher.complete(job)
-        for partition in self:
-            with _logged(partition, failed):
-                partition.close()
+            for partition, job in flushes:
+                with _logged(partition, failed):
+                    partition.log.flusher.complete(job)
+            for partition in self:
+                with _logged(partition, failed):
+                    partition.close()
+                    if partition.log.segments:
+                        closed.append(partition)
+            for _ in pool.map(sync_state, closed):
+                pass
         self.high_watermarks.close()
         return not failed
 
