@@ -3,10 +3,10 @@
 A decision is replayed into the controller's own image at once, so that the next one can build on
 it, and its answer is given when its records are committed; one without records, when all that it
 may have built on is. If something is not committed, or a decision fails half-way, that image is
-wrong: the controller is thrown away, and this node gives up leading.
+wrong: the controller is discarded, and this node resigns as leader.
 
-Who decides does not wait for ever. What was not agreed on in time may still come to be, for
-instance when there is room on the disk again.
+The wait for a commit has a timeout. What was not committed in time may still be committed later,
+for instance when the disk has room again.
 """
 
 import logging
@@ -30,7 +30,7 @@ from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
 logger = logging.getLogger(__name__)
 
 _RECOVER_AGAIN_S = 0.5
-"""After which replicas that have not answered are asked again."""
+"""The delay after which replicas that have not answered are asked again."""
 
 ReplicaEndsOf = Callable[
     [MetadataImage, list[tuple[TopicImage, PartitionImage]]], Awaitable[ReplicaEnds]
@@ -40,15 +40,15 @@ AnswerT = TypeVar("AnswerT")
 
 
 class NotController(Exception):  # noqa: N818 - an expected outcome
-    """This node is not the controller, or has just ceased to be it."""
+    """This node is not the controller, or has just stopped being it."""
 
 
 class NotAgreed(Exception):  # noqa: N818 - an expected outcome
-    """It was decided, and is not agreed on yet. Whether it will be is open."""
+    """The change was decided, and is not committed yet. It may or may not be committed later."""
 
 
 class ActiveController:
-    """Holds the controller if there is one here, and carries out what it decides."""
+    """Holds the controller if it is here, and proposes what it decides."""
 
     def __init__(
         self,
@@ -59,28 +59,28 @@ class ActiveController:
         replica_ends: ReplicaEndsOf,
         stalled_ms: Callable[[], int] = lambda: 0,
     ) -> None:
-        """`stalled_ms` tells how long the event loop has stood still, in all."""
+        """`stalled_ms` returns how long the event loop has been stalled in total."""
         self._loop = loop
         self._clock = clock
         self._quorum = quorum
         self._new_controller = new_controller
         self._replica_ends = replica_ends
         self._recovering: dict[tuple[bytes, int], None] = {}
-        """Partitions that are to be led uncleanly, as soon as their replicas have been asked."""
+        """Partitions that wait for an unclean election until their replicas have been asked."""
         self._recovery: Task[None] | None = None
         self._total_stalled_ms = stalled_ms
         self._stalled_ms = 0
         self._controller: Controller | None = None
         self._timer: TimerHandle | None = None
         self._connections: dict[int, Connection] = {}
-        """The connection over which each broker was last heard of."""
+        """The connection over which each broker last called."""
 
     @property
     def is_active(self) -> bool:
         return self._controller is not None
 
     def started(self, silent: Iterable[int]) -> None:
-        """This node leads now and has all that was committed before.
+        """This node is the leader now and has applied everything committed before.
 
         `silent` are the nodes to which a connection has broken and not come back.
         """
@@ -94,7 +94,7 @@ class ActiveController:
         self._arm()
 
     def stopped(self) -> None:
-        """This node leads no more."""
+        """This node is no longer the leader."""
         if self._controller is not None:
             logger.info("this node is no longer the controller")
         self._controller = None
@@ -106,7 +106,7 @@ class ActiveController:
         self._disarm()
 
     async def replica_ends(self, request: ElectLeadersRequest) -> ReplicaEnds:
-        """How far the logs go that an election has to choose from. Raises `NotController`."""
+        """The log ends of the replicas that an election can choose from. Raises `NotController`."""
         if self._controller is None:
             raise NotController
         image = self._controller.pending_image
@@ -119,10 +119,10 @@ class ActiveController:
         *,
         at_once: bool = False,
     ) -> AnswerT:
-        """Have something decided, and return the answer once it is agreed.
+        """Make a decision, and return the response once it is committed.
 
-        With `at_once`, an answer that changes nothing does not wait for changes under way.
-        Raises `NotController` or `NotAgreed`.
+        With `at_once`, a response that changes nothing does not wait for pending changes. Raises
+        `NotController` or `NotAgreed`.
         """
         controller = self._controller
         if controller is None:
@@ -130,7 +130,7 @@ class ActiveController:
         decision, agreed = self._carry_out(controller, decide)
         if (decision.records or not at_once) and not _is_agreed(agreed):
             try:
-                # Should whoever asked go away, it is agreed on all the same.
+                # The change is committed even if the caller is cancelled.
                 await wait_for(shield(agreed), timeout_ms / 1000)
             except TimeoutError:
                 raise NotAgreed(self._why_not()) from None
@@ -144,14 +144,14 @@ class ActiveController:
         return "not agreed on yet: a majority of the voters must be running"
 
     def heard_from(self, broker_id: int, connection: Connection) -> None:
-        """A broker that is registered has called; should that connection break, it has probably
+        """A registered broker has called; if that connection breaks, the broker has probably
         died."""
         if self._controller is not None and self._connections.get(broker_id) is not connection:
             self._connections[broker_id] = connection
             connection.on_lost = lambda: self._lost(broker_id, connection)
 
     def hears_another(self, broker_id: int, incarnation_id: bytes) -> bool:
-        """Whether another process of that id is in service, and its connection stands."""
+        """Whether another process with that id is registered, and its connection is open."""
         if self._controller is None or broker_id not in self._connections:
             return False
         broker = self._controller.pending_image.brokers.get(broker_id)
@@ -164,7 +164,7 @@ class ActiveController:
         self._controller.disconnected(broker_id, self._clock.steady_ms())
         self._arm()
 
-    # -- carrying out ----------------------------------------------------------------------------
+    # -- proposals ---------------------------------------------------------------------------------
 
     def _carry_out(
         self, controller: Controller, decide: Callable[[Controller, int], Decision[AnswerT]]
@@ -193,7 +193,8 @@ class ActiveController:
         return decision, agreed
 
     async def _recover(self, controller: Controller) -> None:
-        """Have partitions led uncleanly by whoever has most, for as long as there are such."""
+        """Elect the replica with the longest log, uncleanly, for as long as partitions wait for
+        that."""
         while self._recovering:
             asked = [
                 (topic, partition)
@@ -203,7 +204,7 @@ class ActiveController:
                 and partition.leader == NO_LEADER
                 and any(map(controller.pending_image.is_active, partition.replicas))
             ]
-            # Whoever is left out waits for a broker to come, which brings it here again.
+            # Partitions that are left out wait until a broker returns, which starts this again.
             self._recovering = dict.fromkeys((t.topic_id, p.index) for t, p in asked)
             if asked:
                 ends = await self._replica_ends(controller.pending_image, asked)
@@ -219,7 +220,7 @@ class ActiveController:
         self._give_up(f"what was decided could not be agreed on: {agreed.exception()}")
 
     def _give_up(self, reason: str) -> None:
-        """What the controller believes is not what is agreed."""
+        """Resign: the controller's image is not what is committed."""
         logger.error("this node resigns as controller: %s", reason)
         self.stopped()
         self._quorum.resign()

@@ -1,8 +1,8 @@
-"""This node's membership: registering with the controller, heartbeats, and a clean farewell.
+"""This node's membership: registration with the controller, heartbeats, and controlled shutdown.
 
-Whoever is the controller, one question after the other goes to it, and each is asked until somebody
-answers. Without answers for as long as a session lasts the node is cut off: it goes on asking, but
-leads nothing meanwhile as far as it can tell.
+The node sends one request after the other to the current controller, and retries each until it is
+answered. Without an answer for the session timeout the node is cut off: it keeps retrying, but does
+not act as a leader meanwhile.
 """
 
 import logging
@@ -28,9 +28,9 @@ LANE = "heartbeat"
 _NOTHING = -1
 _RETRY_S = 0.1
 _LEAVING_TIMEOUT_MS = 1_000
-"""How long a node that wants to go looks for a controller."""
+"""How long a node that shuts down looks for a controller."""
 _REGISTER_TIMEOUT_MS = 5_000
-"""After which the log says again what is being waited for."""
+"""The interval at which the log repeats what the node is waiting for."""
 _REMIND_S = 30.0
 _STRANGERS_ENOUGH = 3
 """How often in a row all other voters must have been found in another cluster to give up."""
@@ -73,7 +73,7 @@ class BrokerLifecycle:
         `is_settled` once all partitions are open, and the controller knows which of them have lost
         something; `may_vouch`, unless some could not even be opened.
 
-        `on_cut_off` is called when no controller has answered for as long as a session lasts, and
+        `on_cut_off` is called when no controller has answered for the session timeout, and
         `on_failure` when heartbeats end because of a bug, or all other nodes belong to another
         cluster: then the node must end too. `probe_voters` asks the voters why there is no
         controller.
@@ -99,13 +99,13 @@ class BrokerLifecycle:
         self._refused_at = 0.0
         self._heard_of_ms = clock.steady_ms()
         self._lost_ms: int | None = None
-        """When the connection to the controller has broken, until it is known what that means."""
+        """When the connection to the controller broke; reset once the reason is known."""
         self._previous_epoch = UNKNOWN_EPOCH
         self.is_sure = False
-        """Whether the disk has all that it had when this node last used it, or the controller knows
-        what may have been lost."""
+        """Whether the disk still has everything it had when this node last used it, or the
+        controller knows what may have been lost."""
         self._counts = False
-        """Whether the controller knows all that this node may have lost."""
+        """Whether the controller knows everything that this node may have lost."""
         self._task: Task[None] | None = None
         self._wake = Event()
         self._leaving = False
@@ -113,15 +113,15 @@ class BrokerLifecycle:
         self.is_fenced = True
         self.unfenced = Event()
         self.may_leave = Event()
-        """Set when the controller has taken everything this node led from it."""
+        """Set when the controller has moved all leadership off this node."""
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether others may lead by now what this node believes to lead.
+        """Whether other nodes may by now lead partitions that this node believes it leads.
 
-        The controller fences whoever it has not heard of for a session. It heard of this node when
-        the last heartbeat that it answered was sent, or later. A node that it has fenced leads
-        nothing, though it may still have to learn from the metadata who does.
+        The controller fences a node without a heartbeat for the session timeout. The session began
+        when the last answered heartbeat was sent, or later. A fenced node leads nothing, though it
+        may still have to learn from the metadata which nodes do.
         """
         now_ms = self._clock.steady_ms()
         return (
@@ -131,17 +131,18 @@ class BrokerLifecycle:
         )
 
     def lost_contact(self) -> None:
-        """The controller's node has ended a connection: it may count this one out much sooner."""
+        """The controller's node has closed a connection: it may fence this node much sooner."""
         if self._lost_ms is None:
             self._lost_ms = self._clock.steady_ms()
         self.wake()
 
     def controller_is_gone(self) -> None:
-        """It was the controller that ended, or another is it now, which waits for a session."""
+        """The controller itself ended, or another node is it now, which waits for the session
+        timeout."""
         self._lost_ms = None
 
     def start(self) -> None:
-        """Begin to register. Raises `StorageError`."""
+        """Start to register. Raises `StorageError`."""
         self._previous_epoch, self.is_sure = self._trust.read()
         self._task = self._loop.create_task(self._run())
         self._task.add_done_callback(self._ended)
@@ -153,11 +154,11 @@ class BrokerLifecycle:
             self._on_failure("the task that sends heartbeats has ended")
 
     def wake(self) -> None:
-        """There may be a new controller, or news for it: do not wait for the next heartbeat."""
+        """Send a heartbeat now: there may be a new controller, or news for it."""
         self._wake.set()
 
     async def leave(self, max_wait_ms: int) -> None:
-        """Have the controller move leadership away, if there is time for it."""
+        """Ask the controller to move leadership off this node, if there is time for it."""
         self._leaving = True
         self.wake()
         try:
@@ -171,7 +172,7 @@ class BrokerLifecycle:
                 task.cancel()
 
     def closed_well(self) -> None:
-        """Everything is on the disk. Raises `StorageError`."""
+        """Record a clean shutdown: everything is synced. Raises `StorageError`."""
         if self.epoch != UNKNOWN_EPOCH and self.is_sure:
             self._trust.stopped(self.epoch)
 
@@ -188,9 +189,9 @@ class BrokerLifecycle:
                 pause = _RETRY_S
                 if self.is_cut_off:
                     self._on_cut_off()
-                if self._leaving:  # nobody is there to hand anything over
+                if self._leaving:  # there is no controller to hand leadership over
                     self.may_leave.set()
-            except StorageError as error:  # no room, most likely: so it can not be let in yet
+            except StorageError as error:  # a full disk, most likely: it stays fenced
                 logger.error("this node can't take part: %s", error)
                 pause = 1.0
             await self._pause(pause)
@@ -210,7 +211,7 @@ class BrokerLifecycle:
             response = await self._calls.call(request, timeout_ms=_REGISTER_TIMEOUT_MS, lane=LANE)
         except ControllerUnavailable as error:
             if self._explaining is None or self._explaining.done():
-                # Not waited for: meanwhile there may be a controller.
+                # This is not awaited: meanwhile there may be a controller.
                 self._explaining = self._loop.create_task(self._explain(str(error)))
             raise
         if response.error_code:
@@ -241,10 +242,11 @@ class BrokerLifecycle:
             logger.warning("the controller does not register this node: %s", why)
 
     def _known_offset(self) -> int:
-        """How much of the metadata this node is in step with, as far as it may be let in for it.
+        """The metadata offset that this node reports as applied, which lets the controller unfence
+        it.
 
-        It is let in when all its partitions are open, and the controller has taken those out of the
-        in-sync sets that have lost something. Then the disk may be vouched for again. Raises
+        It is unfenced when all its partitions are open, and the controller has removed those that
+        have lost records from the in-sync sets. Then the disk counts as complete again. Raises
         `StorageError`.
         """
         if not self._counts:
@@ -258,7 +260,7 @@ class BrokerLifecycle:
 
     @property
     def is_disk_known(self) -> bool:
-        """Whether what this node had before it was started is no longer suspect."""
+        """Whether the data from before this node's start is no longer suspect."""
         return self.is_sure or self._counts
 
     async def _heartbeat(self) -> float:
@@ -293,5 +295,5 @@ class BrokerLifecycle:
             self.unfenced.set()
         if response.should_shut_down:
             self.may_leave.set()
-        # Who waits to be let in, or let go, asks more often.
+        # A node that waits to be unfenced, or to shut down, sends heartbeats more often.
         return self._interval_s if not (self.is_fenced or self._leaving) else 0.02

@@ -25,11 +25,11 @@ class ClusterView:
         self._departures = departures
         self._voters = voters
         self.advertised = Address("localhost", 0)
-        """Where this node listens, or is said to: known when it does."""
+        """This node's listening or advertised address; set once it listens."""
 
     @property
     def controller_id(self) -> int:
-        """Who clients may take for the controller: any node sends their requests on."""
+        """The node that clients may use as the controller: any node forwards their requests."""
         leader_id = self._quorum.leader_id
         leader = None if leader_id is None else self._image.brokers.get(leader_id)
         return self._node_id if leader is None or leader.fenced else leader.id
@@ -37,7 +37,7 @@ class ClusterView:
     # -- for clients -----------------------------------------------------------------------------
 
     def brokers(self, connection: Connection) -> Iterator[tuple[BrokerImage, Address]]:
-        """Every broker, and where the client behind `connection` is told to find it."""
+        """Every broker, and the address that is advertised to the client of `connection`."""
         for broker in self._image.brokers.values():
             if broker.id == self._node_id and self.advertised.is_wildcard:
                 yield broker, Address(connection.local_host, self.advertised.port)
@@ -45,18 +45,18 @@ class ClusterView:
                 yield broker, _address(broker)
 
     def listed_brokers(self, connection: Connection) -> list[tuple[BrokerImage, Address]]:
-        """Those that are up, or were a moment ago."""
+        """Brokers that are up, or were a moment ago."""
         return [found for found in self.brokers(connection) if self._departures.is_listed(found[0])]
 
     def endpoint_of(self, broker_id: int, connection: Connection) -> Address | None:
-        """Where a client finds this broker; None if it is not up."""
+        """A broker's address for a client; None if the broker is not up."""
         found = self.listed_brokers(connection)
         return next((address for broker, address in found if broker.id == broker_id), None)
 
     # -- for nodes -------------------------------------------------------------------------------
 
     def address_of(self, node_id: int) -> tuple[str, int] | None:
-        """Where other nodes find this one: as it has registered, else as voters are known."""
+        """A node's address for other nodes: as it registered, otherwise from the voters."""
         broker = self._image.brokers.get(node_id)
         if broker is not None:
             address = _address(broker)
@@ -65,7 +65,7 @@ class ClusterView:
 
     @property
     def own_address(self) -> Address:
-        """Where this node says that it is found."""
+        """The address that this node advertises."""
         if not self.advertised.is_wildcard:
             return self.advertised
         named = self._voters.get(self._node_id)

@@ -1,4 +1,4 @@
-"""The APIs that the controller decides: how each is decided, refused, and found refused."""
+"""The controller's APIs: how each is decided, refused, and recognised as refused."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ from barnabas.wire.messages.unregister_broker import (
 )
 
 Decide = Callable[[Controller, Any, int, int], Decision[Any]]
-"""Given the controller, the request, the time, and where the metadata log ends."""
+"""Called with the controller, the request, the time, and the end of the metadata log."""
 Refuse = Callable[[Any, ErrorCode, str], Response]
 
 
@@ -63,11 +63,11 @@ Refuse = Callable[[Any, ErrorCode, str], Response]
 class ControllerApi:
     decide: Decide
     refuse: Refuse
-    """The answer when nothing could be decided."""
+    """The response when nothing could be decided."""
     error_of: Callable[[Any], int]
-    """The error of the whole answer, or of its first part: enough to know a refusal."""
+    """The error of the whole response, or of its first part: enough to recognise a refusal."""
     at_once: bool = False
-    """Whether an answer that changes nothing is given while changes are under way."""
+    """Whether a response that changes nothing is sent while changes are pending."""
 
 
 def _timeless(decide: Callable[[Controller, Any], Decision[Any]]) -> Decide:
@@ -199,7 +199,7 @@ CONTROLLER_APIS: dict[type[Request[Any]], ControllerApi] = {
         Controller.heartbeat,
         _refusal(BrokerHeartbeatResponse),
         _error,
-        at_once=True,  # whoever is alive must hear so, even while nothing can be agreed on
+        at_once=True,  # heartbeats are answered even while nothing can be committed
     ),
     UnregisterBrokerRequest: ControllerApi(
         _timeless(Controller.unregister_broker),

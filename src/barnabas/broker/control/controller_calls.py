@@ -1,7 +1,7 @@
-"""How a node reaches the controller, wherever that is.
+"""Sends requests to the controller, on whichever node it is.
 
-A question is asked again until somebody answers it: the controller may be about to move. So one
-that changes something may be carried out, and then found to be carried out already.
+A request is retried until a controller answers: the controller may be about to move. So a change
+may be made, and the retry may find that it was made already.
 """
 
 from asyncio import FIRST_COMPLETED, AbstractEventLoop, Future, sleep, wait
@@ -24,7 +24,7 @@ _RETRY_S = 0.02
 _RETRY_MAX_S = 0.25
 _CALL_TIMEOUT_MS = 5_000
 AGREE_TIMEOUT_MS = 4_000
-"""Shorter, so that who asks from another node hears what is the matter."""
+"""Shorter than the caller's timeout, so that a node that forwarded the request gets the reason."""
 DEFAULT_TIMEOUT_MS = 15_000
 
 LANE = "control"
@@ -35,7 +35,7 @@ class ControllerUnavailable(ConnectionError):  # noqa: N818 - an expected outcom
 
 
 class ControllerCalls:
-    """Asks the controller: here, or at the node that leads the metadata log."""
+    """Calls the controller: here, or on the node that leads the metadata log."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class ControllerCalls:
         metadata_end_offset: Callable[[], int],
         on_controller_down: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_controller_down` is told when the node that was the controller has no process."""
+        """`on_controller_down` is called when the controller's process is gone."""
         self._node_id = node_id
         self._clock = clock
         self._peers = peers
@@ -60,14 +60,14 @@ class ControllerCalls:
         self._leader_changed: Future[None] = loop.create_future()
 
     def leader_changed(self) -> None:
-        """Another node leads the metadata log: whoever waits for the former one need not."""
+        """Another node leads the metadata log: stop waiting for the former one."""
         self._leader_changed.set_result(None)
         self._leader_changed = self._loop.create_future()
 
     async def decide_here(
         self, request: Request[ResponseT], timeout_ms: int = AGREE_TIMEOUT_MS
     ) -> ResponseT:
-        """Have this node's controller decide. Raises `NotController` or `NotAgreed`."""
+        """Let this node's controller decide. Raises `NotController` or `NotAgreed`."""
         api = CONTROLLER_APIS[type(request)]
         decide = api.decide
         if isinstance(request, ElectLeadersRequest):
@@ -89,7 +89,7 @@ class ControllerCalls:
         timeout_ms: int = DEFAULT_TIMEOUT_MS,
         lane: str = LANE,
     ) -> ResponseT:
-        """Ask until there is a controller that answers. Raises ControllerUnavailable."""
+        """Retry until a controller answers. Raises ControllerUnavailable."""
         deadline_ms = self._clock.steady_ms() + timeout_ms
         pause = _RETRY_S
         while True:
@@ -129,7 +129,7 @@ class ControllerCalls:
     async def _ask(
         self, node_id: int, request: Request[ResponseT], timeout_ms: int, lane: str
     ) -> ResponseT | None:
-        """Ask a node; None if another is the controller now. Raises `PeerUnavailable`."""
+        """Send to a node; None if another is the controller now. Raises `PeerUnavailable`."""
         leader_changed = self._leader_changed
         answer = self._peers.call(
             node_id, request, request.MAX_VERSION, timeout_ms=timeout_ms, lane=lane

@@ -1,10 +1,10 @@
-"""How many topics or producer ids clients have created: so many at once, so many a second."""
+"""Limits how many topics or producer ids clients create: a burst, and a rate per second."""
 
 from collections.abc import Callable
 
 
 class CreationRate:
-    """A bucket that fills with time and holds what may be created at once."""
+    """A token bucket; its capacity is what may be created at once."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now

@@ -1,15 +1,15 @@
-"""Brokers that have just gone, or seem to have: what clients are told meanwhile.
+"""Brokers that are just gone, or seem to be: what clients are told meanwhile.
 
 A client that loses its leader asks at once who leads now, and gets there before the controller has
-decided. Told of the old leader once more, it waits long before it asks again. So an answer that
-names a broker whose connections have just broken waits until the matter is settled, a second at
-most. The client may even get here before this node knows that they have broken: one that has been
-here for a while and asks again waits a moment in any case.
+decided. Told of the old leader once more, it waits long before it asks again. So a response that
+names a broker whose connections have just broken waits until the controller has decided, a second
+at most. The client may even get here before this node knows that they have broken: one that has
+been here for a while and asks again waits a moment in any case.
 
 A broker that is gone stays in the list of brokers for a moment. librdkafka drops everything it has
 for a broker that is missing there, in-flight messages and the news of their new leader included,
-and then needs a second to find its way. But not for long: as long as it is told of a broker it
-remembers its failed attempts to connect, and waits up to ten seconds before the next.
+and then needs a second to find its way. But not for long: as long as the broker is listed,
+librdkafka remembers its failed attempts to connect, and backs off up to ten seconds.
 """
 
 from asyncio import AbstractEventLoop, Future, TimerHandle
@@ -45,13 +45,13 @@ class Departures:
         self._timer: TimerHandle | None = None
 
     def lost(self, node_id: int) -> None:
-        """A node has ended a connection."""
+        """A node has closed a connection."""
         self._lost_ms[node_id] = self._clock.steady_ms()
 
     def silent(self) -> Iterable[int]:
-        """Nodes that have just ended a connection and to which there is none now.
+        """Nodes that have just closed a connection and to which there is none now.
 
-        If it is long ago, it may have been one that was not used for minutes.
+        An old event does not count: it may have been the close of an idle connection.
         """
         latest_ms = self._clock.steady_ms() - _SILENT_FOR_MS
         return [
@@ -61,7 +61,7 @@ class Departures:
         ]
 
     def brokers_changed(self) -> None:
-        """The image has other brokers, or others that are fenced."""
+        """The image has other brokers, or other fenced brokers."""
         now_ms = self._clock.steady_ms()
         for broker in self._image.brokers.values():
             if broker.fenced and self._was_fenced.get(broker.id) is False:
@@ -79,9 +79,9 @@ class Departures:
     # -- waiting ---------------------------------------------------------------------------------
 
     def settled(self, asked_after_s: float) -> "Future[None] | None":
-        """Something to wait for while a broker seems to be gone; None: all is as it is known.
+        """A future to wait for while a broker seems to be gone; None if no broker does.
 
-        Who asks has been connected for `asked_after_s`.
+        The client has been connected for `asked_after_s`.
         """
         is_unsettled = bool(self._lost_ms) and self._is_unsettled()
         asks_again = asked_after_s > _A_WHILE_S and len(self._image.brokers) > 1

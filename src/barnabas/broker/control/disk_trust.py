@@ -1,8 +1,8 @@
-"""Whether what this node had acknowledged before it stopped is surely still on its disk.
+"""Whether everything that this node had acknowledged before it stopped is certainly on its disk.
 
 A process that is killed loses nothing: what it wrote is in the page cache. A machine that loses
-power loses what was not synced. So the file `broker.state` keeps the machine's boot id beside the
-epoch the node was registered with, and says whether the node was stopped in good order.
+power loses what was not synced. So the file `broker.state` holds the machine's boot id and the
+epoch of the node's registration, and says whether the node was shut down cleanly.
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class DiskTrust:
     def registered(self, epoch: int, *, is_sure: bool = True) -> None:
         """The node is about to write under this epoch. Raises `StorageError`.
 
-        It is not sure of its disk before it has dealt with what a loss of power may have changed.
+        It does not trust its disk before it has dealt with what a power loss may have changed.
         """
         self._write(epoch, self.boot_id if is_sure else "", clean=False)
 

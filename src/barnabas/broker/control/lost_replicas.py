@@ -1,10 +1,10 @@
-"""Tells the controller which replicas of this node lack something, and which can't be used.
+"""Reports to the controller which replicas of this node lack records, and which can't be used.
 
-The controller takes them out of the in-sync set and of the eligible leaders. Only then does a node
-that has just started claim to have caught up, and only then does a replica cut off what it can't
-vouch for, to fetch it again. A replica that leads, or that only has a hole, and that nobody can
-stand in for, stays as it is; the controller is asked again for it, since another may be in sync
-later. So does one that the disk does not let be opened or synced.
+The controller removes them from the in-sync set and the eligible leaders. Only then does a node
+that has just started report that it has caught up, and only then does a replica truncate its
+suspect records, to refetch them. A replica that leads, or that only has a hole, and that no other
+can replace, stays as it is; the node asks the controller again, since another may be in sync later.
+The same holds for one that can't be opened or synced because of the disk.
 """
 
 import logging
@@ -46,7 +46,7 @@ class _Report(NamedTuple):
 
 
 class LostReplicas:
-    """The doubts of one node, until the controller knows of them."""
+    """The replicas in doubt of one node, until the controller knows of them."""
 
     def __init__(
         self,
@@ -58,8 +58,8 @@ class LostReplicas:
         refetch: Callable[[Partition], None],
         reapply: Callable[[Partition], None],
     ) -> None:
-        """`refetch` lets a replica that follows begin again where its log ends now, and `reapply`
-        has it take over once more what is agreed."""
+        """`refetch` makes a follower fetch again from its current log end, and `reapply` applies
+        the image to it once more."""
         self._loop = loop
         self._calls = calls
         self._node_id = node_id
@@ -68,23 +68,24 @@ class LostReplicas:
         self._reapply = reapply
         self._reports: dict[Key, _Report] = {}
         self._refused: set[Key] = set()
-        """Those that nobody can stand in for yet."""
+        """Replicas that no other can replace yet."""
         self._woken: Future[None] | None = None
         self._task: Task[None] | None = None
 
     @property
     def is_settled(self) -> bool:
-        """Whether the controller knows of all there is to know, or has said that it can wait."""
+        """Whether the controller knows of all replicas in doubt, or has answered that they can
+        wait."""
         return not self._reports
 
     def doubt(self, partition: Partition) -> None:
-        """A replica can't vouch for what it has acknowledged: `PartitionHost.on_doubt`."""
+        """A replica may lack acknowledged records: `PartitionHost.on_doubt`."""
         name = f"{partition.topic}-{partition.index}"
         logger.error("%s: %s", name, partition.doubt.reason)
         self._report((partition.topic_id, partition.index), _Report(name, partition))
 
     def offline(self, topic: str, topic_id: bytes, index: int) -> None:
-        """The disk refuses a replica: `PartitionHost.on_offline`."""
+        """A replica's disk has failed: `PartitionHost.on_offline`."""
         self._report((topic_id, index), _Report(f"{topic}-{index}", None))
 
     def _report(self, key: Key, report: _Report) -> None:
@@ -158,7 +159,7 @@ class LostReplicas:
             self._refused.add(key)
             logger.error("%s keeps its records: no other replica is in sync", report.name)
         if partition is None:
-            return  # it is told of again if opening it fails again
+            return  # it is reported again if opening it fails again
         if partition.must_lead_in_doubt():
             self._reapply(partition)
         self._loop.call_later(_ASK_AGAIN_S, self._ask_again, key, report)
@@ -175,6 +176,6 @@ class LostReplicas:
         try:
             if partition.doubt_settled():
                 self._refetch(partition)
-        except StorageError as error:  # it can't be cut, most likely: it has to be, though
+        except StorageError as error:  # it can't be truncated, most likely, but it has to be
             logger.error("%s: %s", report.name, error)
             self._loop.call_later(_ASK_AGAIN_S, self._ask_again, key, report)

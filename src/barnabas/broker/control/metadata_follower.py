@@ -1,6 +1,6 @@
-"""Keeps a node in step with what is agreed: the image first, then everything that follows it.
+"""Applies committed metadata to a node: to the image first, then to everything that depends on it.
 
-The image takes in committed records at once. What they mean for partitions (open, lead, follow,
+Committed records change the image at once. What they mean for partitions (open, lead, follow,
 delete) is done in their order, a slice at a time, so that ten thousand of them do not stall the
 event loop; a handful is done on the spot.
 """
@@ -32,17 +32,17 @@ _SLICE_PARTITIONS = 50
 
 @dataclass(frozen=True, slots=True)
 class Followers:
-    """Who has to know what."""
+    """The callbacks for each kind of change."""
 
     topic_changed: Callable[[TopicImage, Sequence[int]], None]
     """In the partitions with these indexes."""
     topic_removed: Callable[[TopicImage], Iterator[int]]
-    """A step at a time; each says how many partitions it was about."""
+    """Runs in steps; each returns how many partitions it handled."""
     topic_reconfigured: Callable[[str], None]
     broker_reconfigured: Callable[[], None]
     brokers_changed: Callable[[], None]
     failed: Callable[[str], None]
-    """What is agreed could not be followed, by a bug: the node is not to be trusted any more."""
+    """Called when a bug kept this node from applying metadata: it can't be trusted any longer."""
 
 
 class MetadataFollower:
@@ -52,18 +52,18 @@ class MetadataFollower:
         self._followers = followers
         self._changed: dict[bytes, set[int] | None] = {}
         self._todo: deque[Callable[[], int]] = deque()
-        """What is left to do, each saying how many partitions it was about."""
+        """Pending steps; each returns how many partitions it handled."""
         self._scheduled: Handle | None = None
         self._is_working = False
         self._waiting: list[Future[None]] = []
         self.is_held = True
-        """Until the node is registered, nothing but the image follows."""
+        """Until the node is registered, only the image is updated."""
         self.end_offset = 0
 
-    # -- what is agreed --------------------------------------------------------------------------
+    # -- committed records -------------------------------------------------------------------------
 
     def restore(self, records: list[MetadataRecord], end_offset: int) -> None:
-        """A snapshot takes the place of everything so far."""
+        """A snapshot replaces all state so far."""
         before = dict(self._image.topics_by_id)
         self._image.restore(records)
         self.end_offset = end_offset
@@ -79,7 +79,7 @@ class MetadataFollower:
         self._work()
 
     def commit(self, records: list[MetadataRecord], end_offset: int) -> None:
-        """Take in what was agreed."""
+        """Apply committed records."""
         brokers_changed = False
         for record in records:
             match record:
@@ -110,12 +110,12 @@ class MetadataFollower:
         self.end_offset = end_offset
         self._flush_changed()
         if brokers_changed:
-            # Last: a new leader sees who is gone only if it leads already.
+            # This comes last: a new leader checks for brokers that are gone only once it leads.
             self._todo.append(self._brokers_changed)
         self._work()
 
     def release(self) -> None:
-        """The node is registered: from now on it follows what is agreed."""
+        """The node is registered: from now on it applies metadata to its partitions."""
         if self.is_held:
             self.is_held = False
             for topic in self._image.topics.values():
@@ -123,7 +123,7 @@ class MetadataFollower:
             self._flush_changed()
             self._work()
 
-    # -- what follows from it --------------------------------------------------------------------
+    # -- applying them -----------------------------------------------------------------------------
 
     def _flush_changed(self) -> None:
         for topic_id, indexes in self._changed.items():
@@ -132,7 +132,8 @@ class MetadataFollower:
         self._changed.clear()
 
     def _changes(self, topic_id: bytes, indexes: set[int] | None) -> Iterator[Callable[[], int]]:
-        """The steps that bring a topic's partitions in line; all of them for None."""
+        """The steps that apply the image to a topic's partitions; None stands for all
+        partitions."""
         topic = self._image.topics_by_id[topic_id]
         wanted = range(len(topic.partitions)) if indexes is None else sorted(indexes)
         for first in range(0, len(wanted), _SLICE_PARTITIONS):
@@ -152,7 +153,7 @@ class MetadataFollower:
 
         def remove() -> int:
             for done in steps:
-                # Before anything else: what follows may be a new topic of that name.
+                # This comes first: the next record may create a new topic of that name.
                 self._todo.appendleft(remove)
                 return done
             return 0
@@ -205,14 +206,14 @@ class MetadataFollower:
         return not self.is_held and not self._todo
 
     async def in_step(self) -> None:
-        """Wait until everything that follows from the image has been done."""
+        """Wait until all changes of the image are applied."""
         if self._todo:
             future: Future[None] = self._loop.create_future()
             self._waiting.append(future)
             await future
 
     def close(self) -> None:
-        """Do no more; who waits need not."""
+        """Drop pending steps, and release everything that waits for them."""
         if self._scheduled is not None:
             self._scheduled.cancel()
         self._todo.clear()

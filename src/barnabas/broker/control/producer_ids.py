@@ -1,6 +1,6 @@
-"""Ids for idempotent and transactional producers, from blocks that are given to this node alone.
+"""Ids for idempotent and transactional producers, from blocks that the controller gives this node.
 
-Each block is a decision of the controller, so there is a limit to how many ids are given out.
+Each block costs a decision of the controller, so the rate of ids is limited.
 """
 
 from asyncio import AbstractEventLoop, Task
@@ -13,11 +13,11 @@ from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 
 MAX_PER_SECOND = 5_000
-"""Of idempotent producers, by one node; so many may come at once, too."""
+"""The limit for idempotent producers on one node; also the size of a burst."""
 
 
 class TooManyProducers(Exception):  # noqa: N818 - an expected outcome
-    """More ids were asked for than are given out in a second."""
+    """More ids were requested than the rate limit allows."""
 
 
 class ProducerIds:
@@ -37,7 +37,7 @@ class ProducerIds:
         self._rate = CreationRate(loop.time)
 
     def take(self) -> int | None:
-        """An id no producer has had, if one is at hand; if not, there will be one soon."""
+        """An unused id, if one is available; otherwise None, and a new block is requested."""
         if not self._block:
             if self._refilling is None or self._refilling.done():
                 self._refilling = self._loop.create_task(self._refill())
@@ -46,22 +46,22 @@ class ProducerIds:
         return producer_id
 
     async def at_hand(self) -> None:
-        """Have an id ready to be taken. Raises `ControllerUnavailable`."""
+        """Wait until an id is available. Raises `ControllerUnavailable`."""
         while not self._block:
             request = AllocateProducerIdsRequest(self._node_id, self._broker_epoch())
             block = await self._calls.call(request)
             if block.error_code:
                 raise ControllerUnavailable(ErrorCode(block.error_code).name)
-            # Whoever waited beside this one may have begun a block: that one's rest is lost.
+            # A concurrent caller may have started a block: the rest of that one is lost.
             first = block.producer_id_start
             self._block = range(first, first + block.producer_id_len)
 
     async def _refill(self) -> None:
-        with suppress(ControllerUnavailable):  # whoever asks again tries again
+        with suppress(ControllerUnavailable):  # the next request retries
             await self.at_hand()
 
     async def next(self) -> int:
-        """An id no producer has had. Raises `ControllerUnavailable` or `TooManyProducers`."""
+        """An unused id. Raises `ControllerUnavailable` or `TooManyProducers`."""
         if not self._rate.allowed(1, 1, MAX_PER_SECOND):
             raise TooManyProducers
         while True:

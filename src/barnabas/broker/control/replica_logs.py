@@ -1,7 +1,7 @@
-"""Asks the replicas of partitions how far their logs go, before one of them leads uncleanly.
+"""Asks replicas for their log ends, before an unclean election of one of them.
 
-ListOffsets with the replica id -2, with which Kafka's tools look into any replica, is answered by
-followers and by replicas that nobody leads.
+It uses ListOffsets with replica id -2, as Kafka's tools do to inspect any replica: followers answer
+it too, and so do replicas of partitions without a leader.
 """
 
 from asyncio import AbstractEventLoop, Future, gather
@@ -28,7 +28,7 @@ Asked = list[tuple[TopicImage, PartitionImage]]
 
 
 class ReplicaLogs:
-    """This node's way to the logs of all nodes."""
+    """Requests log ends from all nodes."""
 
     def __init__(
         self, loop: AbstractEventLoop, node_id: int, peers: Peers, partitions: Partitions
@@ -39,7 +39,7 @@ class ReplicaLogs:
         self._partitions = partitions
 
     async def ends(self, image: MetadataImage, asked: Asked) -> ReplicaEnds:
-        """What each replica says that is there; who does not answer in time is left out."""
+        """The log end of each replica; those that do not answer in time are left out."""
         by_broker: defaultdict[int, Asked] = defaultdict(list)
         found: dict[tuple[bytes, int], dict[int, ReplicaEnd]] = {}
         for topic, partition in asked:

@@ -1,4 +1,4 @@
-"""Topics that come to be because somebody asked for them, and are known here when they do."""
+"""Creates topics on demand, and waits until this node knows them."""
 
 from asyncio import AbstractEventLoop, sleep
 
@@ -11,7 +11,7 @@ from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
 _SEEN_AFTER_S = 2.0
-"""How long to wait for a topic to be seen here that the controller has created."""
+"""How long to wait until this node knows a topic that the controller has created."""
 
 
 class TopicCreation:
@@ -31,7 +31,7 @@ class TopicCreation:
         self._follower = follower
 
     async def create_for_client(self, names: list[str]) -> dict[str, int]:
-        """As `create`, but only so many at a time; the client is to ask again for the others."""
+        """As `create`, but rate limited; the client has to retry for the others."""
         allowed = self._rate.allowed(
             len(names),
             self._config.topic_creation.max_per_request,
@@ -41,9 +41,9 @@ class TopicCreation:
         return later | await self.create(names[:allowed])
 
     async def create(self, names: list[str]) -> dict[str, int]:
-        """Create topics with the settings they have by default; the error code of each."""
+        """Create topics with default settings; returns the error code of each."""
         errors: dict[str, int] = {}
-        # Internal topics are asked for one by one, the others together.
+        # Internal topics are created one by one, the others together.
         internal = [[name] for name in names if name in INTERNAL_TOPICS]
         for group in [*internal, [name for name in names if name not in INTERNAL_TOPICS]]:
             errors |= await self._create(group)
@@ -51,14 +51,15 @@ class TopicCreation:
         return errors
 
     async def ensure(self, name: str) -> ErrorCode:
-        """Have an internal topic created unless it is there."""
+        """Create an internal topic unless it exists."""
         if name in self._image.topics:
             return ErrorCode.NONE
         errors = await self.create([name])
         return ErrorCode(errors[name])
 
     async def seen(self, names: list[str]) -> None:
-        """Wait a while for topics that exist to be known here, so that a client hears of them."""
+        """Wait a while until this node knows topics that exist, so that clients can be told of
+        them."""
         deadline = self._loop.time() + _SEEN_AFTER_S
         while any(name not in self._image.topics for name in names):
             if self._loop.time() > deadline:

@@ -1,7 +1,7 @@
-"""What Metadata says of a topic, kept encoded: a thousand topics must not stall the event loop.
+"""Caches the encoded Metadata response per topic: a thousand topics must not stall the event loop.
 
-Neither must a topic of ten thousand partitions of which some change: each partition is kept encoded
-too, for as long as the image has the same one.
+Neither must a topic of ten thousand partitions of which some change: each encoded partition is
+cached too, for as long as its image is unchanged.
 """
 
 from itertools import zip_longest
@@ -13,7 +13,7 @@ from barnabas.wire.primitives import Writer
 
 
 class EncodedPartition(MetadataResponsePartition):
-    """A partition's part of the answer, encoded once for each version that is asked for."""
+    """A partition's part of the response, encoded once per requested version."""
 
     __slots__ = ("_encoded", "image")
 
@@ -41,14 +41,14 @@ class EncodedPartition(MetadataResponsePartition):
 
 
 class EncodedTopic(MetadataResponseTopic):
-    """A topic's part of the answer, encoded once for each version that is asked for."""
+    """A topic's part of the response, encoded once per requested version."""
 
     __slots__ = ("_encoded",)
 
     def __init__(
         self, topic: TopicImage, offline: frozenset[int], before: "EncodedTopic | None"
     ) -> None:
-        """What did not change is taken over from the answer `before`, of the same brokers."""
+        """Unchanged partitions are reused from the response `before`, of the same brokers."""
         known = () if before is None else before.partitions
         super().__init__(
             name=topic.name,
@@ -74,7 +74,7 @@ class EncodedTopic(MetadataResponseTopic):
 
 
 class TopicMetadataCache:
-    """The encoded answers of all topics."""
+    """The encoded responses of all topics."""
 
     def __init__(self, image: MetadataImage) -> None:
         self._image = image
@@ -83,7 +83,7 @@ class TopicMetadataCache:
         self._offline: frozenset[int] = frozenset()
 
     def is_known(self, topic: TopicImage) -> bool:
-        """Whether the answer has been made already."""
+        """Whether the topic's response is cached."""
         return topic.name in self._answers
 
     def of(self, topic: TopicImage) -> EncodedTopic:
@@ -94,7 +94,7 @@ class TopicMetadataCache:
         return answer
 
     def changed(self, name: str) -> None:
-        """The topic has changed or gone: its answer is made anew when it is asked for."""
+        """The topic has changed or is gone: its response is rebuilt when it is next requested."""
         outdated = self._answers.pop(name, None)
         if name not in self._image.topics:
             self._outdated.pop(name, None)

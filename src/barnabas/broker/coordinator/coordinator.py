@@ -1,10 +1,11 @@
-"""Which parts of a coordinator's topic this node looks after, and bringing them back.
+"""The shards of a coordinator's topic that this node leads, and loading them.
 
-What a coordinator keeps lives in the partition of its topic that its key hashes to, and whoever
-leads that partition coordinates it. Who comes to lead it replays its log, all of it, and serves
-only once all of it is committed: what could still be lost is shown to nobody.
+A coordinator stores the state of a key in the partition of its topic that the key hashes to, and
+the leader of that partition is the key's coordinator. A new leader replays the whole log, and
+serves only once all of it is committed: state that could still be lost is never shown.
 
-Partitions are loaded one after the other and in slices, so that everything else goes on meanwhile.
+Partitions are loaded one after the other and in slices, so that other requests are served
+meanwhile.
 """
 
 import logging
@@ -26,7 +27,7 @@ from barnabas.wire.errors import ErrorCode
 logger = logging.getLogger(__name__)
 
 _SLICE_BYTES = 1 << 16
-"""Some hundred records, which take a few milliseconds to replay."""
+"""A few hundred records, which take a few milliseconds to replay."""
 
 ShardT = TypeVar("ShardT", bound=CoordinatorShard[Any])
 
@@ -41,7 +42,7 @@ class Coordinator(ABC, Generic[ShardT]):
         image: Callable[[], MetadataImage],
         is_cut_off: Callable[[], bool] = lambda: False,
     ) -> None:
-        """While `is_cut_off`, others may look after what this node looked after."""
+        """While `is_cut_off`, other nodes may coordinate what this node coordinated."""
         self._topic = topic
         self._loop = loop
         self._image = image
@@ -55,7 +56,7 @@ class Coordinator(ABC, Generic[ShardT]):
 
     @property
     def shards(self) -> Iterable[ShardT]:
-        """Those of the partitions led here, whether they can be served or not."""
+        """The shards of all partitions led here, whether they can serve or not."""
         return self._shards.values()
 
     def find(self, key: str) -> ShardT | ErrorCode:
@@ -82,7 +83,7 @@ class Coordinator(ABC, Generic[ShardT]):
     def became_leader(self, partition: LeaderPartition) -> None:
         """This node leads a partition of the topic, or leads it in a newer epoch.
 
-        Somebody else may have led in between, so what was known in an older epoch is void.
+        Another node may have led in between, so state from an older epoch is discarded.
         """
         former = self._shards.get(partition.index)
         if former is not None:
@@ -99,13 +100,13 @@ class Coordinator(ABC, Generic[ShardT]):
             self._loader.add_done_callback(_report)
 
     def resigned(self, index: int) -> None:
-        """This node leads the partition no longer, or there is no such partition any more."""
+        """This node no longer leads the partition, or the partition no longer exists."""
         shard = self._shards.pop(index, None)
         if shard is not None:
             shard.end()
 
     def close(self) -> None:
-        """Answer everybody who waits: the broker goes away."""
+        """Answer all waiting requests: the broker is shutting down."""
         if self._loader is not None:
             self._loader.cancel()
         for index in list(self._shards):
@@ -146,8 +147,8 @@ class Coordinator(ABC, Generic[ShardT]):
             )
             return
         if log.segment_infos() != segments:
-            # A compaction has been at it. It may have taken a tombstone away before it was read,
-            # together with the record that was deleted by it, which has been read.
+            # A compaction ran meanwhile. It may have removed a tombstone before it was read,
+            # together with the record that it deleted, which has been read.
             shard.unload()
             self._to_load.append(shard)
             return
@@ -178,4 +179,4 @@ class Coordinator(ABC, Generic[ShardT]):
 
 def _report(loader: "Task[None]") -> None:
     if not loader.cancelled():
-        loader.result()  # should it raise, the event loop says so at once
+        loader.result()  # if it raised, the event loop logs that at once

@@ -1,20 +1,20 @@
-"""What a coordinator keeps in one partition of its topic, for as long as this node leads it.
+"""The state of a coordinator in one partition of its topic, for as long as this node leads it.
 
-It has the decisions of a pure shard persisted, answers who waits for them, and keeps time: of
-groups in `__consumer_offsets` (`group_coordinator_shard`), of transactions in `__transaction_state`
-(`transaction_coordinator_shard`).
+It persists the decisions of a pure shard, answers the requests that wait for them, and runs timers:
+for groups in `__consumer_offsets` (`group_coordinator_shard`), for transactions in
+`__transaction_state` (`transaction_coordinator_shard`).
 
     loading --> serving --> over
        |                     ^
        '-----> damaged ------'
 
 Decisions whose records are appended and not yet committed are in flight, in the order of the log,
-and are replayed in that order. When the shard is over, because somebody else leads the partition
-or it leads it in a newer epoch, every one of them fails: whether its records survive is for the
-next leader's log to say, and who waits has to ask there.
+and are replayed in that order. When the shard ends, because another node leads the partition or
+this node leads it in a newer epoch, all of them fail: the next leader's log decides whether their
+records survive, and waiting clients have to ask there.
 
-A decision may also come without records, with something that others have appended: the marker that
-ends a transaction. It has its turn in the order of the log too.
+A decision may also come without records, for something that was appended elsewhere: the marker that
+ends a transaction. It is replayed in the order of the log too.
 """
 
 from abc import ABC, abstractmethod
@@ -41,7 +41,7 @@ _NO_PRODUCER = ProducerIdAndEpoch(-1, -1)
 
 @dataclass(slots=True)
 class InFlight(Generic[DecisionT]):
-    """A decision whose records end before `next_offset`, and until when to wait for them."""
+    """A decision whose records end before `next_offset`, and the deadline of the wait for them."""
 
     next_offset: int
     deadline_ms: int
@@ -49,7 +49,7 @@ class InFlight(Generic[DecisionT]):
 
 
 class CoordinatorShard(ABC, Generic[DecisionT]):
-    """The shell of one pure shard. What is particular to a shard is in the subclasses."""
+    """The shell of one pure shard. Subclasses hold what is specific to groups or transactions."""
 
     def __init__(
         self,
@@ -62,19 +62,19 @@ class CoordinatorShard(ABC, Generic[DecisionT]):
         self.leader_epoch = partition.leader_epoch
         self.is_over = False
         self.replayed_offset = 0
-        """All records before it are replayed, and none after it."""
+        """All records before this offset are replayed, and none after it."""
         self._loop = loop
         self._clock = clock
         self._commit_timeout_ms = commit_timeout_ms
         self._refusal = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         self._in_flight: deque[InFlight[DecisionT]] = deque()
         self._waiter: Future[None] | None = None
-        """For the first decision in flight; the others wait behind it."""
+        """The wait for the first decision in flight; the others wait behind it."""
         self._progress: Future[None] | None = None
         self._timer: TimerHandle | None = None
         self._overdue: TimerHandle | None = None
 
-    # -- what is particular ------------------------------------------------------------------------
+    # -- for subclasses ----------------------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -83,27 +83,28 @@ class CoordinatorShard(ABC, Generic[DecisionT]):
 
     @abstractmethod
     def replay(self, header: BatchHeader, records: Sequence[StoredRecord]) -> None:
-        """Take in a batch that is stored. Raises what the topic's coordinator expects."""
+        """Apply a stored batch. Raises what the topic's coordinator expects."""
 
     @abstractmethod
     def _loaded(self) -> None:
-        """All is replayed and committed: live on from there."""
+        """Everything is replayed and committed: start timers and sessions."""
 
     @abstractmethod
     def unload(self, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> list[Reply]:
-        """Forget everything; the answers for all who wait."""
+        """Drop all state; returns the answers for all waiting requests."""
 
     @abstractmethod
     def _committed(self, decision: DecisionT) -> DecisionT:
-        """The decision's records are committed; what follows from that."""
+        """The decision's records are committed; returns the decision that follows."""
 
     @abstractmethod
     def _failed(self, decision: DecisionT, error: ErrorCode) -> DecisionT:
-        """The decision's records are not stored, or nobody here knows; what follows from that."""
+        """The decision's records are not stored, or that is unknown; returns the decision that
+        follows."""
 
     @abstractmethod
     def _tick(self) -> DecisionT:
-        """A deadline has come."""
+        """A timer has expired."""
 
     @abstractmethod
     def _next_deadline_ms(self) -> int | None: ...
@@ -113,7 +114,7 @@ class CoordinatorShard(ABC, Generic[DecisionT]):
 
     @property
     def leads(self) -> bool:
-        """Whether the partition is still led in the epoch that this shard stands for."""
+        """Whether this node still leads the partition in this shard's leader epoch."""
         partition = self.partition
         return (
             not self.is_over and partition.is_leader and partition.leader_epoch == self.leader_epoch
@@ -121,16 +122,15 @@ class CoordinatorShard(ABC, Generic[DecisionT]):
 
     @property
     def error(self) -> ErrorCode:
-        """Why it can't be served; NONE if it can."""
+        """Why the shard can't serve requests; NONE if it can."""
         return self._refusal if self.leads else ErrorCode.NOT_COORDINATOR
 
-    # -- its life ----------------------------------------------------------------------------------
+    # -- life cycle --------------------------------------------------------------------------------
 
     def serve(self, loaded_offset: int) -> None:
-        """All before `loaded_offset` is replayed and committed: it goes on from there.
+        """Start to serve: everything before `loaded_offset` is replayed and committed.
 
-        Deadlines begin anew. Markers that were appended while it was loading may be among what was
-        replayed.
+        Deadlines restart. Markers that were appended during loading may already have been replayed.
         """
         in_flight = self._in_flight
         while in_flight and in_flight[0].next_offset <= loaded_offset:
@@ -140,12 +140,13 @@ class CoordinatorShard(ABC, Generic[DecisionT]):
         self._loaded()
 
     def damaged(self) -> None:
-        """What is stored can't be read, so nothing may be said about it."""
+        """The log can't be read, so requests get an error."""
         self.unload()
         self._refusal = ErrorCode.COORDINATOR_NOT_AVAILABLE
 
     def end(self) -> None:
-        """Answer everybody who waits; what is in flight has failed as far as anybody knows here."""
+        """Answer all waiting requests; decisions in flight fail, as their outcome is unknown
+        here."""
         self.is_over = True
         for timer in (self._timer, self._overdue):
             if timer is not None:
@@ -154,23 +155,23 @@ class CoordinatorShard(ABC, Generic[DecisionT]):
         self._fail_all(ErrorCode.NOT_COORDINATOR)
         self._say_progress()
 
-    # -- deciding ----------------------------------------------------------------------------------
+    # -- decisions ---------------------------------------------------------------------------------
 
     def decide(
         self,
         decide: Callable[["Future[Any]"], DecisionT],
         token: "Future[Any] | None" = None,
     ) -> "Future[Any]":
-        """Have `decide` called with a token, and return what will hold the response: the token."""
+        """Call `decide` with a token, and return that token: the future of the response."""
         if token is None:
             token = self._loop.create_future()
         self._carry_out(decide(token))
         return token
 
     def progress(self) -> "Future[None]":
-        """Done with the next decision that is committed, or when the shard is over.
+        """Done with the next committed decision, or when the shard ends.
 
-        Several may wait for it, so it is not to be cancelled.
+        Several callers may wait for it, so it must not be cancelled.
         """
         if self._progress is None:
             self._progress = self._loop.create_future()
@@ -182,7 +183,8 @@ class CoordinatorShard(ABC, Generic[DecisionT]):
             progress.set_result(None)
 
     def appended(self, decision: DecisionT, next_offset: int) -> None:
-        """What `decision` goes with is in the log, before `next_offset`, which is now its end."""
+        """The marker that `decision` belongs to is in the log, before `next_offset`, which is now
+        the log end."""
         self._put_in_flight(decision, next_offset)
         self._advance()
 
@@ -191,7 +193,7 @@ class CoordinatorShard(ABC, Generic[DecisionT]):
         self._advance()
 
     def _persist(self, decision: DecisionT) -> None:
-        """Send what may be sent at once, append what has to be kept."""
+        """Send answers that need no commit, and append the decision's records."""
         while True:
             self._publish(decision)
             if not decision.records:
@@ -203,7 +205,7 @@ class CoordinatorShard(ABC, Generic[DecisionT]):
                     next_offset = self._append(decision)
                 except InvalidBatch as refusal:  # the producer is fenced, or has no transaction
                     error = refusal.error_code
-                except StorageError as refusal:  # by the disk, or for want of replicas
+                except StorageError as refusal:  # the disk failed, or too few replicas are in sync
                     self.partition.log_refusal(refusal, self.now_ms())
                     error = ErrorCode.COORDINATOR_NOT_AVAILABLE
                 else:
@@ -228,11 +230,11 @@ class CoordinatorShard(ABC, Generic[DecisionT]):
         self._in_flight.append(InFlight(next_offset, deadline_ms, decision))
 
     def _advance(self) -> None:
-        """Replay what is committed by now, in the order of the log, and wait for the rest."""
+        """Replay what is committed by now, in log order, and wait for the rest."""
         if not self.leads:
-            return  # the partition's offsets are somebody else's now, and `end` will come
+            return  # another epoch uses these offsets now, and `end` will be called
         if self._refusal is not ErrorCode.NONE:
-            return  # what has come before is not replayed yet
+            return  # earlier decisions are not replayed yet
         in_flight = self._in_flight
         while in_flight and self._is_committed(in_flight[0].next_offset):
             first = in_flight.popleft()
@@ -257,7 +259,7 @@ class CoordinatorShard(ABC, Generic[DecisionT]):
         if self.is_over:
             return
         if waiter.cancelled():
-            # What others have appended is not for this shard to give up.
+            # Markers are appended elsewhere, so this shard can't fail them.
             markers = [each for each in self._in_flight if not each.decision.records]
             self._fail_all(
                 ErrorCode.COORDINATOR_NOT_AVAILABLE if self.leads else ErrorCode.NOT_COORDINATOR
@@ -271,19 +273,19 @@ class CoordinatorShard(ABC, Generic[DecisionT]):
             self._persist(self._failed(each.decision, error))
 
     def _publish(self, decision: DecisionT) -> None:
-        """Say what may be said at once."""
+        """Send the answers that are ready."""
         self._send(decision.replies)
 
     def _send(self, replies: list[Reply]) -> None:
         for token, response in replies:
             assert isinstance(token, Future)
-            if not token.done():  # the client may have gone, or have been told that it takes long
+            if not token.done():  # the client may have disconnected, or its wait timed out
                 token.set_result(response)
 
-    # -- time --------------------------------------------------------------------------------------
+    # -- timers ------------------------------------------------------------------------------------
 
     def _arm(self) -> None:
-        """Have the clock looked at when the next deadline comes."""
+        """Set the timer for the next deadline."""
         deadline_ms = self._next_deadline_ms()
         if self._timer is not None:
             self._timer.cancel()
@@ -300,9 +302,9 @@ class CoordinatorShard(ABC, Generic[DecisionT]):
             self._overdue = self._at(self._in_flight[0].deadline_ms, self._answer_overdue)
 
     def _answer_overdue(self) -> None:
-        """Tell those who have waited long enough. What they wait for stays in flight.
+        """Answer requests whose wait has timed out. Their decisions stay in flight.
 
-        Its records are in the log and may yet be committed, so it may not count as failed.
+        The records are in the log and may still be committed, so the decisions must not fail.
         """
         self._overdue = None
         now_ms = self.now_ms()

@@ -1,4 +1,4 @@
-"""The groups this node looks after: those in the partitions of `__consumer_offsets` it leads."""
+"""The group coordinator: groups in the partitions of `__consumer_offsets` that this node leads."""
 
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Collection
@@ -43,7 +43,7 @@ class GroupCoordinator(Coordinator[GroupCoordinatorShard]):
         )
 
     def topics_deleted(self, names: Collection[str]) -> None:
-        """Offsets of deleted topics go with them."""
+        """Delete the offsets of deleted topics."""
         for shard in self.shards:
             shard.topics_deleted(names)
 
@@ -52,7 +52,7 @@ class GroupCoordinator(Coordinator[GroupCoordinatorShard]):
     ) -> None:
         """A marker was appended to a partition of any topic, before `next_offset`.
 
-        Offsets that were committed in the transaction count, or are gone, when it is committed.
+        When the marker is committed, the transaction's offsets become visible, or are dropped.
         """
         if partition.topic == CONSUMER_OFFSETS:
             shard = self._shards.get(partition.index)
@@ -64,7 +64,7 @@ class GroupCoordinator(Coordinator[GroupCoordinatorShard]):
 
 
 def group_config(config: BrokerConfig) -> GroupConfig:
-    """What the broker's settings say about groups."""
+    """The broker's settings for groups."""
     return GroupConfig(
         group_min_session_timeout_ms=config.groups.min_session_timeout_ms,
         group_max_session_timeout_ms=config.groups.max_session_timeout_ms,

@@ -29,15 +29,15 @@ class GroupCoordinatorShard(CoordinatorShard[CoordinatorDecision]):
         commit_timeout_ms: int,
         topics: Callable[[], Collection[str]],
     ) -> None:
-        """`topics` tells the names of all that there are."""
+        """`topics` returns the names of all topics."""
         super().__init__(partition, loop, clock, commit_timeout_ms)
         self.groups = groups
         self._topics = topics
         self._deleted_topics: set[str] = set()
-        """Those that were deleted while it was loading."""
+        """Topics that were deleted during loading."""
         self._sweep_timer: TimerHandle | None = None
 
-    # -- its life ----------------------------------------------------------------------------------
+    # -- life cycle --------------------------------------------------------------------------------
 
     @property
     def image(self) -> GroupsImage:
@@ -48,12 +48,13 @@ class GroupCoordinatorShard(CoordinatorShard[CoordinatorDecision]):
         replay_group_batch(self.groups, header, records)
 
     def transaction_ended(self, next_offset: int, producer_id: int, *, is_commit: bool) -> None:
-        """Its marker was appended, before `next_offset`; it counts once it is committed."""
+        """A transaction's marker was appended, before `next_offset`; it takes effect once it is
+        committed."""
         ended = self.groups.transaction_ended(producer_id, is_commit=is_commit)
         self.appended(ended, next_offset)
 
     def _loaded(self) -> None:
-        """Groups live on from what is stored, sessions begin anew."""
+        """Restore groups from the log; session timeouts restart."""
         self.groups.loaded(self.now_ms())
         self._carry_out(self.groups.topics_deleted(self._deleted_topics))
         self._deleted_topics.clear()
@@ -76,19 +77,20 @@ class GroupCoordinatorShard(CoordinatorShard[CoordinatorDecision]):
     def _next_deadline_ms(self) -> int | None:
         return self.groups.next_deadline_ms()
 
-    # -- topics that are no more -------------------------------------------------------------------
+    # -- deleted topics ----------------------------------------------------------------------------
 
     def topics_deleted(self, names: Collection[str]) -> None:
-        """Offsets of deleted topics go with them, or as soon as they are loaded."""
+        """Delete the offsets of deleted topics, now or as soon as they are loaded."""
         if self._refusal is ErrorCode.NONE:
             self._carry_out(self.groups.topics_deleted(names))
         else:
             self._deleted_topics.update(names)
 
     def _sweep(self) -> None:
-        """Let offsets go of topics that were deleted when nobody led, or by a leader that fell.
+        """Delete offsets of topics that were deleted while there was no leader, or when the leader
+        failed.
 
-        Not at once: right after a start a node may not have heard yet of all topics that there are.
+        This is delayed: right after a start a node may not know all existing topics yet.
         """
         self._carry_out(
             self.groups.topics_deleted(self.groups.committed_topics().difference(self._topics()))

@@ -9,7 +9,7 @@ from barnabas.records.batch import BatchHeader
 
 class Appender(Protocol):
     def append_internal(self, batch: bytearray, header: BatchHeader, now_ms: int) -> AppendInfo:
-        """Store a batch as a producer with acks=all would; raises if that is not possible."""
+        """Store a batch as for a producer with acks=all; raises if that is not possible."""
 
 
 class LeaderPartition(Protocol):
@@ -28,6 +28,6 @@ class LeaderPartition(Protocol):
     def appender(self) -> Appender: ...
 
     def committed(self, next_offset: int) -> "Future[None] | None":
-        """Done when the high watermark reaches `next_offset`; None: it has."""
+        """Done when the high watermark reaches `next_offset`; None if it has already."""
 
     def log_refusal(self, error: Exception, now_ms: int) -> None: ...

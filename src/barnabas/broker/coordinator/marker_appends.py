@@ -1,8 +1,8 @@
-"""Writing the markers that end transactions, in the partitions led here, for any coordinator.
+"""Appends the markers that end transactions, to partitions led here, for any coordinator.
 
-A marker counts as written when it is committed. In `__consumer_offsets` the groups' coordinator is
-told when it is appended: it takes it in, in the order of the log, when it is committed, so that
-the offsets of the transaction show, or go.
+A marker counts as written when it is committed. In `__consumer_offsets` the group coordinator is
+notified of the append: it applies the marker in log order, when it is committed, and then shows or
+drops the transaction's offsets.
 """
 
 from asyncio import AbstractEventLoop, Future
@@ -27,12 +27,12 @@ from barnabas.wire.messages.write_txn_markers import (
 )
 
 COMMIT_TIMEOUT_MS = 1_000
-"""Who is told that it takes longer asks again, and waits for the marker that is there. All that a
-coordinator has to tell this node waits for the answer, so one partition that lacks replicas would
-hold up the rest."""
+"""After a timeout the coordinator retries, and then waits for the marker that is already in the
+log. All further markers of that coordinator for this node wait for the answer, so one partition
+that lacks replicas would delay the rest."""
 
 NO_MARKERS = frozenset({CLUSTER_METADATA, TRANSACTION_STATE})
-"""Topics that are no part of any transaction."""
+"""Topics that can't be part of a transaction."""
 
 OnMarker = Callable[[Partition, int, int, bool], None]
 
@@ -48,11 +48,11 @@ class MarkerAppends:
         self._clock = clock
         self._partitions = partitions
         self.on_marker: list[OnMarker] = []
-        """Told of every marker, when it is appended or found to be there: partition, an offset
-        behind it, the producer's id, and whether it commits."""
+        """Called for every marker, when it is appended or found in the log, with the partition, an
+        offset behind the marker, the producer's id, and whether it is a commit."""
 
     def write(self, request: WriteTxnMarkersRequest) -> "Future[WriteTxnMarkersResponse]":
-        """Write all markers; the answer comes when each is committed or refused."""
+        """Append all markers; the response is ready when each is committed or refused."""
         writing = _Writing(self._loop)
         for marker in request.markers:
             result = WritableTxnMarkerResult(marker.producer_id)
@@ -65,7 +65,7 @@ class MarkerAppends:
                 for answer in answers:
                     self._write(writing, marker, topic.name, answer)
             writing.response.markers.append(result)
-        writing.ended()  # of what the request itself counts for
+        writing.ended()  # releases the request's initial count
         return writing.answer
 
     def _write(
@@ -113,7 +113,7 @@ class MarkerAppends:
 
 
 class _Writing:
-    """One request, until all of it has come to an end."""
+    """One request, until all its markers are committed or refused."""
 
     def __init__(self, loop: AbstractEventLoop) -> None:
         self.response = WriteTxnMarkersResponse()

@@ -1,4 +1,4 @@
-"""Which connection each coordinator of transactions uses for its markers now."""
+"""Which connection each transaction coordinator currently uses for its markers."""
 
 from typing import Protocol
 
@@ -13,7 +13,7 @@ class MarkerConnections:
         self._newest: dict[int, Aged] = {}
 
     def is_newest(self, node_id: int, connection: Aged) -> bool:
-        """Whether no younger connection of this node has been heard of."""
+        """Whether no newer connection of this node is known."""
         newest = self._newest.get(node_id)
         if newest is not None and newest is not connection and newest.age_s < connection.age_s:
             return False

@@ -1,4 +1,4 @@
-"""Reading a log of the broker's own, record by record and a slice at a time."""
+"""Reads an internal topic's log, record by record and in slices."""
 
 from collections.abc import Iterator
 
@@ -21,10 +21,10 @@ def stored_records(log: Log) -> Iterator[Record]:
 def batch_slices(
     log: Log, end_offset: int, slice_bytes: int
 ) -> Iterator[list[tuple[BatchHeader, list[Record]]]]:
-    """The batches before `end_offset`, a boundary between them, some `slice_bytes` at a time.
+    """The batches before `end_offset`, which is a batch boundary, about `slice_bytes` at a time.
 
-    Raises `StorageError` if one can't be read. Between two slices other things may happen, also
-    to the start of the log.
+    Raises `StorageError` if one can't be read. Other work runs between two slices, and may move the
+    log start.
     """
     offset = log.log_start_offset
     while offset < end_offset:

@@ -1,4 +1,4 @@
-"""The transactions this node looks after: in the partitions of `__transaction_state` it leads."""
+"""The transaction coordinator, for the partitions of `__transaction_state` that this node leads."""
 
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Collection

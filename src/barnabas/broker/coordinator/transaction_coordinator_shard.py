@@ -21,7 +21,7 @@ from barnabas.wire.errors import ErrorCode
 
 
 class MarkerWriter(Protocol):
-    """Has markers written wherever their partitions are led, and reports to `written`."""
+    """Sends markers to the leaders of their partitions, and reports to `written`."""
 
     def write(self, shard: "TransactionCoordinatorShard", markers: MarkersToWrite) -> None: ...
 
@@ -40,7 +40,7 @@ class TransactionCoordinatorShard(CoordinatorShard[TransactionDecision]):
         self.transactions = transactions
         self._markers = markers
 
-    # -- its life ----------------------------------------------------------------------------------
+    # -- life cycle --------------------------------------------------------------------------------
 
     @property
     def image(self) -> TransactionsImage:
@@ -51,7 +51,7 @@ class TransactionCoordinatorShard(CoordinatorShard[TransactionDecision]):
         replay_transaction_batch(self.transactions, header, records)
 
     def _loaded(self) -> None:
-        """What was being ended goes on being ended; timeouts begin anew."""
+        """Resume transactions that were being ended; timeouts restart."""
         self._carry_out(self.transactions.loaded(self.now_ms()))
 
     def unload(self, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> list[Reply]:
@@ -78,12 +78,12 @@ class TransactionCoordinatorShard(CoordinatorShard[TransactionDecision]):
                 self._markers.write(self, markers)
 
     def awaits(self, markers: MarkersToWrite, partition: TopicPartition) -> bool:
-        """Whether this marker is still to be written. Its topic may have gone meanwhile, and the
-        transaction with it; and a topic of that name may have come again."""
+        """Whether this marker is still to be written. Its topic may have been deleted meanwhile,
+        and the transaction with it; a new topic may have that name."""
         return self.leads and self.transactions.awaits(markers, partition)
 
     def written(self, markers: MarkersToWrite, partitions: Collection[TopicPartition]) -> None:
-        """These partitions know how the transaction has ended."""
+        """These partitions have the transaction's marker."""
         if self.error is ErrorCode.NONE:
             self._carry_out(
                 self.transactions.markers_written(
@@ -96,7 +96,7 @@ class TransactionCoordinatorShard(CoordinatorShard[TransactionDecision]):
             )
 
     def topics_deleted(self, names: Collection[str]) -> None:
-        """Nobody needs markers in topics that are gone."""
+        """Drop pending markers for deleted topics."""
         if self.error is ErrorCode.NONE:
             self._carry_out(self.transactions.topics_deleted(names, now_ms=self.now_ms()))
 

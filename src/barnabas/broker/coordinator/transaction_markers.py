@@ -1,9 +1,8 @@
-"""Telling every partition of a transaction how it has ended, for as long as that takes.
+"""Sends the markers of a transaction to all its partitions, with retries until they are written.
 
-Markers are written by the leaders of the partitions. All that is to be written at one node goes
-there in one request, and the next request waits for the answer of the one before, so that what
-comes together is sent together. What a node can't write now is tried again, wherever the partition
-is led by then.
+The leaders of the partitions append the markers. All markers for one node go into one request, and
+the next request waits for the response to the one before, so that markers are batched. Markers that
+a node can't append now are retried, at the partition's leader of that time.
 """
 
 import logging
@@ -28,18 +27,18 @@ logger = logging.getLogger(__name__)
 
 LANE = "markers"
 _TIMEOUT_MS = 5_000
-"""A node that is frozen or cut off says nothing, while others may lead its partitions by now.
-Longer than `MarkerAppends` waits."""
+"""A node that is frozen or cut off does not answer, while others may lead its partitions by now.
+This is longer than `MarkerAppends` waits."""
 _RETRY_S = 0.02
 _MAX_RETRY_S = 0.5
 _GONE_AFTER_TRIES = 25
-"""A topic that this node does not know may be one that it has not heard of yet."""
+"""A topic that a node does not know may be one that it has not learned of yet."""
 
 WriteHere = Callable[[WriteTxnMarkersRequest], "Future[WriteTxnMarkersResponse]"]
 
 
 class _Ending(NamedTuple):
-    """How a transaction ends in one partition, to be told to its leader."""
+    """One marker to send: how a transaction ends in one partition."""
 
     shard: TransactionCoordinatorShard
     markers: MarkersToWrite
@@ -52,7 +51,7 @@ class _Ending(NamedTuple):
 
 
 class TransactionMarkers:
-    """The markers that this node, as a coordinator of transactions, has written."""
+    """The markers that this node sends as a transaction coordinator."""
 
     def __init__(
         self,
@@ -69,16 +68,16 @@ class TransactionMarkers:
         self._write_here = write_here
         self._waiting: defaultdict[int, list[_Ending]] = defaultdict(list)
         self._busy: set[int] = set()
-        """Nodes with a request under way, or about to be."""
+        """Nodes with a request in flight, or about to be sent."""
 
     def write(self, shard: TransactionCoordinatorShard, markers: MarkersToWrite) -> None:
-        """Have markers written; `shard` is told as they are."""
+        """Send markers; `shard` is notified as they are written."""
         for partition in sorted(markers.partitions):
             self._try(_Ending(shard, markers, partition, 0))
 
     def _try(self, ending: _Ending) -> None:
         if not ending.is_awaited:
-            return  # it is over, or whoever leads the shard now goes on
+            return  # the transaction is over, or the shard's new leader takes over
         name, index = ending.partition
         topic = self._image.topics.get(name)
         if topic is None or index >= len(topic.partitions):
@@ -142,7 +141,7 @@ class TransactionMarkers:
 
 def _is_settled(error: int | None, ending: _Ending) -> bool:
     if error == ErrorCode.INVALID_PRODUCER_EPOCH:
-        # Somebody has ended it by hand, and the producer has gone on since.
+        # An operator has ended the transaction, and the producer has continued since.
         logger.warning(
             "%s-%d has seen a later epoch of %s",
             *ending.partition,

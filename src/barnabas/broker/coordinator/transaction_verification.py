@@ -1,7 +1,7 @@
-"""Whether a partition may be written for a transaction: asked of the coordinator, once.
+"""Verifies with the coordinator, once, that a transaction may write to a partition.
 
-Before the first batch of a transaction is stored in a partition, the leader makes sure that the
-transaction goes on and has this partition in it, for else no marker would ever end it there:
+Before the first batch of a transaction is stored in a partition, the leader verifies that the
+transaction is open and includes this partition; otherwise no marker would ever end it there:
 
 - A producer of the newer generation leaves it to the leader to add the partition. A late batch of
   a transaction that is over has an older epoch, which the coordinator refuses. One that comes
@@ -9,7 +9,7 @@ transaction goes on and has this partition in it, for else no marker would ever 
 - One of the older generation has added it already. A late batch may have the epoch of the next
   transaction too, so what was verified counts only if no marker came meanwhile.
 
-Whoever writes for the same producer meanwhile waits behind, so batches keep their order.
+Further batches of the same producer wait meanwhile, so that batches keep their order.
 """
 
 from asyncio import AbstractEventLoop, Future
@@ -37,7 +37,7 @@ LANE = "transactions"
 _VERSION = 5
 _CALL_TIMEOUT_MS = 5_000
 _PATIENCE_MS = 1_000
-"""How long a coordinator that is busy, or is looked for, is asked again."""
+"""How long a request is retried while the coordinator is busy or unknown."""
 _RETRY_S = 0.005
 _MAX_RETRY_S = 0.1
 
@@ -49,7 +49,7 @@ UNAVAILABLE = frozenset(
         ErrorCode.NOT_COORDINATOR,
     }
 )
-"""What will be different a moment later."""
+"""Errors that are worth a retry."""
 
 Done = Callable[[ErrorCode], None]
 Key = tuple[LeaderPartition, int, int]
@@ -58,7 +58,7 @@ Key = tuple[LeaderPartition, int, int]
 
 @dataclass(slots=True)
 class _Asked:
-    """Something that is being asked, and who waits for it."""
+    """A pending verification, and the callbacks that wait for it."""
 
     key: Key
     transactional_id: str
@@ -99,10 +99,11 @@ class TransactionVerification:
         adds: bool,
         done: Done,
     ) -> None:
-        """Have `done` called, at once if a transaction of this producer goes on here already.
+        """Call `done` when verified; at once if a transaction of this producer is already open
+        here.
 
         It gets NONE, one of `UNAVAILABLE`, TRANSACTION_ABORTABLE for a transaction that does not
-        have the partition, or what else the coordinator says.
+        include the partition, or another error of the coordinator.
         """
         key = (partition, producer_id, producer_epoch)
         asked = self._asked.get(key)
@@ -121,7 +122,7 @@ class TransactionVerification:
     def transaction_ended(
         self, partition: LeaderPartition, _next_offset: int, producer_id: int, _is_commit: bool
     ) -> None:
-        """It has a marker here now: what was verified of it counts no more."""
+        """The transaction has a marker here now: earlier verifications no longer count."""
         for key, asked in list(self._asked.items()):
             if key[0] is partition and key[1] == producer_id and not asked.adds:
                 self._settle(asked, ErrorCode.INVALID_TXN_STATE)
@@ -131,11 +132,11 @@ class TransactionVerification:
             return
         del self._asked[asked.key]
         if asked.key[0].leader_epoch != asked.leader_epoch:
-            error = ErrorCode.NOT_LEADER_OR_FOLLOWER  # others may have led, and ended it
+            error = ErrorCode.NOT_LEADER_OR_FOLLOWER  # another leader may have ended it
         for done in asked.waiting:
             done(error)
 
-    # -- asking ------------------------------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------------
 
     def _ask(self, asked: _Asked) -> None:
         if self._asked.get(asked.key) is not asked:
@@ -146,7 +147,7 @@ class TransactionVerification:
         self._to_ask.append(asked)
 
     def _ask_all(self) -> None:
-        """What comes in one turn of the event loop is asked together."""
+        """Send the verifications of one turn of the event loop together."""
         to_ask, self._to_ask = self._to_ask, []
         together: defaultdict[tuple[str, int, int, bool], list[_Asked]] = defaultdict(list)
         for asked in to_ask:
@@ -235,7 +236,7 @@ class TransactionVerification:
         asked.pause_s = min(2 * asked.pause_s, _MAX_RETRY_S)
         if error is ErrorCode.CONCURRENT_TRANSACTIONS:
             shard = self._coordinator.find(asked.transactional_id)
-            if not isinstance(shard, ErrorCode):  # it is here: its last transaction is all but over
+            if not isinstance(shard, ErrorCode):  # it is local: its last transaction is nearly over
                 shard.progress().add_done_callback(again)
 
     def _ask_again(self, asked: _Asked, attempt: int, _: object = None) -> None:
@@ -246,7 +247,7 @@ class TransactionVerification:
 def _is_known(
     partition: LeaderPartition, producer_id: int, producer_epoch: int
 ) -> ErrorCode | None:
-    """NONE if the transaction goes on here already; None if that is to be asked."""
+    """NONE if the transaction is already open here; None if the coordinator has to be asked."""
     try:
         offset = partition.log.producer_state.ongoing_transaction(producer_id, producer_epoch)
     except StorageError:
