@@ -139,6 +139,8 @@ def _with_rare_faults(random: Random, profile: Profile) -> Profile:
         faults, settings = ["blackout"], FLUSHED
     elif draw < 0.35:
         faults, settings = ["lose_directory", "make_hole"], NOTICED
+    elif draw < 0.45 and not profile.faults.get("clock_jump"):  # it would put scrubbing off
+        faults, settings = ["rot"], SCRUBBED
     else:
         return profile
     weight = max(1, sum(profile.faults.values()) // 12)

@@ -106,3 +106,16 @@ def test_a_doubt_stays_until_what_is_suspect_is_cut_off() -> None:
     assert partition.doubt_settled()
     assert not partition.doubt
     assert partition.log.log_end_offset == 1
+
+
+def test_a_hole_is_filled_by_another_although_this_replica_has_led_with_it() -> None:
+    disk, partition = replica()
+    disk.capacity = 1 << 30
+    partition.log.damage.mark_lost(1, 2, "its checksum is wrong")
+    partition.doubt = ReplicaDoubt("it has lost offset 1", 1)
+    assert not partition.must_lead_in_doubt()
+    assert partition.apply(LED_BY_1)
+    assert partition.is_leader
+    assert partition.apply(PartitionImage(0, [1, 2], [1, 2], 2, 7, 7))
+    assert partition.doubt_settled(), "it fetches again what it lacks"
+    assert partition.log.log_end_offset == 1

@@ -214,7 +214,8 @@ class Partition:
 
     def _lead(self) -> None:
         host = self.host
-        self.doubt.suspect_from = None
+        # Others copy what this log has now, but a hole in it has to be filled by another replica.
+        self.doubt.suspect_from = self.log.lost_ranges.first_offset
         self.log.appender.begin_epoch(self.leader_epoch)
         self.leading = LeaderState(
             host.node_id,
