@@ -1,4 +1,4 @@
-"""Where voters are to be found."""
+"""The addresses of voters."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -22,8 +22,8 @@ class NamedVoter(NamedTuple):
 
 
 class Addresses:
-    """The settings come first: they are what people change. Then what the log says of voters, and
-    last what other nodes have said of a leader."""
+    """The settings come first: operators change those. Then the voters in the log, and last what
+    other nodes have reported of a leader."""
 
     def __init__(self, named: Sequence[NamedVoter]) -> None:
         self._named = {voter.node_id: (voter.host, voter.port) for voter in named}

@@ -1,7 +1,7 @@
-"""What people ask of the quorum: to be described, and to have voters added and removed.
+"""Administration of the quorum: describe it, add voters, remove voters.
 
-The leader answers. Any other node passes a client's request on to it, and its answer back; what
-another node has passed on is not passed on again.
+The leader answers. Any other node forwards a client's request to it, and its response back; a
+forwarded request is not forwarded again.
 """
 
 from asyncio import Future
@@ -100,7 +100,8 @@ def remove_raft_voter(
 
 
 def leaves_a_majority(status: QuorumStatus, key: ReplicaKey, since_ms: int) -> bool:
-    """Whether most of the voters but one have fetched since then: else they could elect nobody."""
+    """Whether a majority of the voters without `key` have fetched since then: else they could not
+    elect."""
     others = [voter for voter in status.voters if voter.key != key]
     up = [
         voter
@@ -150,7 +151,7 @@ def _change(
 def _forward(
     quorum: Quorum, leader_id: int, request: Request[ResponseT], otherwise: ResponseT
 ) -> "Future[ResponseT]":
-    """The leader's answer, or `otherwise` if there is none."""
+    """The leader's response, or `otherwise` if there is none."""
 
     async def forward() -> ResponseT:
         try:

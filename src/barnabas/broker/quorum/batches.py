@@ -6,7 +6,7 @@ and a type, both int16; its value is the message of that type:
     2  LeaderChangeMessage    the first entry of an epoch
     6  VotersRecord           who votes from here on
 
-Their timestamp is -1: nobody asks for it.
+Their timestamp is -1: it is never used.
 """
 
 import struct

@@ -1,7 +1,7 @@
-"""Waiting until this node has replayed what the leader of the metadata log has committed.
+"""Waits until this node has replayed what the leader of the metadata log has committed.
 
-Whoever had something changed through a node that is not the controller looks for it at that same
-node next, which may not have heard of it yet.
+A client that made a change through a node that is not the controller next reads it from that same
+node, which may not have replayed it yet.
 """
 
 from asyncio import Future, sleep
@@ -16,8 +16,8 @@ _LOOK_EVERY_S = 0.002
 
 
 async def catch_up(quorum: Quorum) -> None:
-    """Wait until all is replayed here that is committed by now; not for ever, and not without a
-    leader that says what that is."""
+    """Wait until everything committed by now is replayed here; with a timeout, and only if a leader
+    says what is committed."""
     deadline = quorum.loop.time() + _MAX_WAIT_S
     answer = describe_quorum(quorum, METADATA_QUESTION, may_forward=True)
     described = await answer if isinstance(answer, Future) else answer

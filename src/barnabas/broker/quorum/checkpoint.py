@@ -46,7 +46,7 @@ def checkpoint_name(snapshot_id: OffsetAndEpoch) -> str:
 
 
 def snapshot_id_in(name: str) -> OffsetAndEpoch | None:
-    """The snapshot that a file is, by its name."""
+    """The snapshot id in a file name; None if it is not a snapshot."""
     match = _NAME.fullmatch(name)
     return OffsetAndEpoch(int(match[1]), int(match[2])) if match else None
 
@@ -54,7 +54,7 @@ def snapshot_id_in(name: str) -> OffsetAndEpoch | None:
 def encode_checkpoint(
     records: Sequence[MetadataRecord], voters: VoterSet, timestamp_ms: int
 ) -> bytes:
-    """`timestamp_ms` is when the last of what is in it happened."""
+    """`timestamp_ms` is the time of the last change in it."""
     head = [
         control_row(
             SNAPSHOT_HEADER,
@@ -76,13 +76,13 @@ def encode_checkpoint(
 
 
 def check_checkpoint(content: bytes) -> VoterSet:
-    """Read all of a snapshot, and return who votes according to it. Raises `CorruptBatch`."""
+    """Read a whole snapshot, and return its voters. Raises `CorruptBatch`."""
     records_in_checkpoint(content)
     return voters_in_checkpoint(content)
 
 
 def voters_in_checkpoint(content: bytes) -> VoterSet:
-    """Who votes according to a snapshot. Raises `CorruptBatch`."""
+    """The voters in a snapshot. Raises `CorruptBatch`."""
     for header, batch in iter_batches(content):
         if not header.is_control:
             break

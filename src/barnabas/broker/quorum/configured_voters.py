@@ -1,4 +1,4 @@
-"""The nodes that a cluster starts with, as `controller.quorum.voters` names them."""
+"""The voters that a cluster starts with, from `controller.quorum.voters`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ SETTING = "controller.quorum.voters"
 
 @dataclass(frozen=True, slots=True)
 class Voter:
-    """A node id and where that node listens."""
+    """A node id and the address that the node listens on."""
 
     id: int
     address: Address
@@ -22,7 +22,7 @@ class Voter:
 
 
 def configured_voters(config: BrokerConfig) -> list[Voter]:
-    """The voters that a node's settings name, with its own entry checked if it is one of them."""
+    """The configured voters; the node's entry is checked if it is one of them."""
     text = config.node.quorum_voters
     voters = parse_voters(text)
     node_id = config.node.node_id

@@ -38,7 +38,7 @@ def unknown_topic() -> DescribeQuorumResponse:
 
 
 def describe_nobody(me: ReplicaKey) -> DescribeQuorumResponse:
-    """Of a node that is in no cluster yet: only who it is itself."""
+    """The response of a node that is in no cluster yet: only its identity."""
     return _answer(
         PartitionResult(
             METADATA_PARTITION,
@@ -53,7 +53,8 @@ def describe_nobody(me: ReplicaKey) -> DescribeQuorumResponse:
 
 
 def describe_beginner() -> DescribeQuorumResponse:
-    """Of a node that belongs to a cluster and has not yet read, or does not any more, who votes."""
+    """The response of a cluster member that does not know the voters: it is starting or
+    stopping."""
     return _answer(
         PartitionResult(
             METADATA_PARTITION,
@@ -69,9 +70,9 @@ def describe_beginner() -> DescribeQuorumResponse:
 def describe_member(
     me: ReplicaKey, log_end_offset: int, status: QuorumStatus, voters: VoterSet
 ) -> DescribeQuorumResponse:
-    """Of a member that does not lead: who votes, and how far it is itself.
+    """The response of a member that is not the leader: the voters, and its log end.
 
-    Of all others it does not know that, so this also tells who has answered.
+    It does not know the log ends of others, so this also shows which node has answered.
     """
 
     def state(key: ReplicaKey) -> ReplicaState:
@@ -95,9 +96,9 @@ def describe_member(
 def describe_leader(
     status: QuorumStatus, voters: VoterSet, now_ms: int, to_time: Callable[[int], int]
 ) -> DescribeQuorumResponse:
-    """`to_time` makes a time of day of a time on the leader's steady clock.
+    """`to_time` converts a time on the leader's steady clock to wall-clock time.
 
-    The leader itself always has everything now, so that the others can be held against that.
+    The leader is always caught up as of now, so that the others' lag can be computed.
     """
 
     def state(replica: ReplicaStatus) -> ReplicaState:
@@ -123,7 +124,7 @@ def describe_leader(
 
 
 def who_answers(answer: DescribeQuorumResponse) -> ReplicaKey | None:
-    """The replica that has given this answer for itself; None if it does not tell."""
+    """The replica that has given this response; None if it does not say."""
     partition = only_partition(answer.topics)
     if answer.error_code or partition is None:
         return None

@@ -1,4 +1,4 @@
-"""The file `quorum-state`, in Kafka's form: the epoch, and who has this replica's vote in it."""
+"""The file `quorum-state`, in Kafka's format: the epoch, and this replica's vote in it."""
 
 import json
 

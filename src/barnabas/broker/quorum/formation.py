@@ -1,18 +1,18 @@
 """How a cluster begins, and how a node with an empty directory becomes part of one.
 
-Every node that belongs to no cluster asks the named voters who they are (DescribeQuorum). Where
-one belongs to a cluster already, the node joins that: as a voter if its own directory is among
-the voters, else as an observer. Otherwise the voter with the lowest id founds the cluster, once
-it has heard from every other one, twice: all answers of the second round are later than all of
-the first, so if they are the same, there was a moment at which everybody was who they say and
-belonged to no cluster. Hence a node that has lost its disk never founds a second cluster beside
-the one that the others are in; it can not even if all but one of them are down.
+Every node that belongs to no cluster asks the configured voters who they are (DescribeQuorum). If
+one belongs to a cluster already, the node joins that: as a voter if its own directory is among the
+voters, else as an observer. Otherwise the voter with the lowest id founds the cluster, once it has
+heard from every other one, twice: all answers of the second round are later than all of the first,
+so if they are the same, there was a moment at which all voters were who they say and belonged to no
+cluster. Hence a node that has lost its disk never founds a second cluster in addition to the one
+that the others are in, not even if all but one of them are down.
 
-Nobody is believed who answers at a voter's address and is another node, and no cluster is joined
-in which another node has this one's id: whoever mistypes an address shall not end up among
-strangers, as what is written down of a cluster stays.
+An answer from a voter's address is ignored if it is from another node, and a node does not join a
+cluster in which another node has its id: a mistyped address must not make a node join the wrong
+cluster, as that can't be undone.
 
-A single founder costs nothing, as everybody must be there anyway.
+A single founder costs nothing, as all voters must be up anyway.
 """
 
 import logging
@@ -41,15 +41,15 @@ _ASK_TIMEOUT_MS = 1_000
 _ROUND_MS = 100
 _SILENT_S = 3
 _SAY_EVERY_S = 30
-"""How often to say what is being waited for."""
+"""How often to log what the node is waiting for."""
 _WARN_EVERY_S = 5
-"""How often to say what waiting does not mend."""
+"""How often to log a problem that waiting does not solve."""
 
 
 class Membership(NamedTuple):
     cluster_id: str
     voters: VoterSet
-    """Empty for a replica that is to learn from the log who votes."""
+    """Empty for a replica that learns the voters from the log."""
 
 
 class Formation:
@@ -69,11 +69,11 @@ class Formation:
         self._loop = loop
         self._random = random
         self._flaws: list[str] = []
-        """What the last round of questions has shown to be wrong with the settings."""
+        """Problems with the settings that the last round of requests has shown."""
         self._warn_at = 0.0
 
     async def run(self) -> Membership:
-        """Until there is a cluster and this node is in it."""
+        """Run until this node is in a cluster."""
         say_at = self._loop.time() + _SILENT_S
         while True:
             first = await self._ask_all()
@@ -113,7 +113,8 @@ class Formation:
         return Membership(encode_id(self._random.randbytes(16)), VoterSet(tuple(voters)))
 
     async def _ask_all(self) -> Membership | dict[int, bytes]:
-        """The directories of those that are in no cluster, or the cluster that one is in."""
+        """The directory ids of voters that are in no cluster, or the cluster that one of them is
+        in."""
         directories: dict[int, bytes] = {}
         questions = {
             node_id: self._peers.call(
@@ -143,13 +144,13 @@ class Formation:
                     directories[node_id] = who.directory_id
         finally:
             for question in questions.values():
-                question.cancel()  # nobody is left to hear of it when this is interrupted
+                question.cancel()  # no caller is left for the answer if this is cancelled
         if len(joined) > 1:
             self._flaws.append(f"the voters are of different clusters, {' and '.join(joined)}")
         return joined.popitem()[1] if len(joined) == 1 else directories
 
     def _is(self, node_id: int, answer: DescribeQuorumResponse) -> bool:
-        """Whether it was this node that answered at its address."""
+        """Whether the node that answered at this address is `node_id`."""
         who = who_answers(answer)
         if who is None or who.node_id == node_id:
             return who is not None
@@ -160,7 +161,7 @@ class Formation:
         return False
 
     async def _membership(self, node_id: int, answer: DescribeQuorumResponse) -> Membership | None:
-        """The cluster that a node belongs to, if it does and can say who votes there."""
+        """The cluster that a node belongs to, if it is in one and knows its voters."""
         partition = only_partition(answer.topics)
         if partition is None or _is_new(answer) or not partition.current_voters:
             return None
@@ -201,6 +202,6 @@ class Formation:
 
 
 def _is_new(answer: DescribeQuorumResponse) -> bool:
-    """Whether whoever answers is in no cluster."""
+    """Whether the node that answers is in no cluster."""
     partition = only_partition(answer.topics)
     return partition is not None and partition.error_code == NOT_FORMED

@@ -1,9 +1,9 @@
-"""Voters that change: by command, and by themselves when a voter has lost its disk.
+"""Changes of the voters: by command, and automatically when a voter has lost its disk.
 
 A node with a new directory is another replica under an old id. It follows as an observer; when it
-has caught up and the old replica is silent, the leader takes the old one out, and the node, which
-the settings name as a voter, asks to be taken in. So nobody has to do anything about a disk that
-was replaced. Who was taken out by command does not ask again before it is restarted.
+has caught up and the old replica is silent, the leader removes the old one, and the node, which is
+a configured voter, asks to be added. So a replaced disk needs no operator. A voter that was removed
+by command does not ask again before it is restarted.
 """
 
 import logging
@@ -35,7 +35,8 @@ async def change_voters(
     attempt: Callable[[Raft, int], Proposal],
     timeout_ms: int,
 ) -> ErrorCode:
-    """Have the leader's attempt succeed and committed, trying again while it has to wait."""
+    """Run the leader's attempt until it succeeds and is committed, with retries while it has to
+    wait."""
     give_up_ms = shell.steady_ms() + timeout_ms
     proposal = Proposal(ErrorCode.NONE)
     try:
@@ -54,7 +55,7 @@ async def change_voters(
 
 
 def remove_replaced(shell: RaftShell, me: ReplicaKey, config: RaftConfig) -> None:
-    """As the leader: take out a voter whose node is back with another directory."""
+    """As the leader: remove a voter whose node is back with another directory."""
     if shell.led_epoch is None:
         return
     status = shell.raft.status()
@@ -81,7 +82,7 @@ def _remove(shell: RaftShell, key: ReplicaKey) -> None:
 
 
 class Joining:
-    """Asks the leader to let this node vote, until it does for the first time."""
+    """Asks the leader to add this node as a voter, until it is one for the first time."""
 
     def __init__(
         self,
@@ -95,7 +96,7 @@ class Joining:
         self._shell = shell
         self._me = me
         self._named = named
-        """None: the settings do not name this node, so it does not want to vote."""
+        """None if this node is not a configured voter, so it does not ask."""
         self._cluster_id = cluster_id
         self._peers = peers
         self._loop = loop
@@ -126,5 +127,5 @@ class Joining:
 
     def _answered(self, answer: "Future[AddRaftVoterResponse]") -> None:
         if not answer.cancelled():
-            answer.exception()  # whatever it was: whether it votes shows in the log
+            answer.exception()  # ignored: the log shows whether it is a voter
         self._loop.call_later(_ASK_AGAIN_MS / 1000, self.begin)

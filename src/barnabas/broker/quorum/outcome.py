@@ -2,11 +2,11 @@
 
 
 class NotLeader(Exception):  # noqa: N818 - reads as the fact it states
-    """This node does not lead the quorum: nothing was changed, ask who does."""
+    """This node is not the leader of the quorum: nothing was changed; ask the leader."""
 
 
 class OutcomeUnknown(Exception):  # noqa: N818 - reads as the fact it states
-    """It was proposed, and then leadership was lost: it may come to be committed, or not."""
+    """Leadership was lost after the proposal: it may or may not be committed."""
 
 
 class QuorumStopped(OutcomeUnknown):

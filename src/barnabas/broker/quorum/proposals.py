@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class Proposals:
-    """All of one epoch: when that ends, nobody knows what becomes of them."""
+    """Proposals of one epoch: when that ends, their outcome is unknown."""
 
     __slots__ = ("_loop", "_waiting")
 
@@ -15,7 +15,7 @@ class Proposals:
         self._waiting: deque[tuple[int, Future[None]]] = deque()
 
     def add(self, end_offset: int) -> "Future[None]":
-        """Done when everything before `end_offset` is committed, which is the log's end now."""
+        """Done when everything before `end_offset`, the current log end, is committed."""
         outcome: Future[None] = self._loop.create_future()
         self._waiting.append((end_offset, outcome))
         return outcome
@@ -31,4 +31,4 @@ class Proposals:
             _, outcome = self._waiting.popleft()
             if not outcome.done():
                 outcome.set_exception(error())
-                outcome.exception()  # whoever waits gets it; nobody has to
+                outcome.exception()  # retrieved here, as the future need not be awaited

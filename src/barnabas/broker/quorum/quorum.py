@@ -1,4 +1,4 @@
-"""This node's part in the quorum: what the node asks of it, and what other nodes ask."""
+"""This node's replica of the quorum: the interface for the node, and for other nodes."""
 
 import logging
 from asyncio import AbstractEventLoop, Future
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 class Quorum:
-    """Everything but `executor`'s work, which is the disk's, happens on the loop."""
+    """Disk access runs in `executor`, everything else on the event loop."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Quorum:
         self._shell: RaftShell | None = None
 
     async def start(self) -> None:
-        """Recover; become part of a cluster, if it is of none yet; run. Raises `StorageError`.
+        """Recover; join or found a cluster, if it is in none yet; run. Raises `StorageError`.
 
         The node must serve `DescribeQuorum`, `DescribeCluster` (with `cluster_id`) and the
         messages of Raft before: the voters of a new cluster ask each other who they are.
@@ -114,7 +114,7 @@ class Quorum:
         elif not self._is_named_alone:
             self._storage.refuse_amnesia()
         elif not self._storage.has_checkpoint():
-            # A log of the time when a broker was alone; or the cluster's id was given.
+            # A log from when a broker was always alone; or the cluster's id was given.
             voter = Voter(self.me)
             for named in self._named:
                 voter = named.voter(self.me.directory_id)
@@ -165,10 +165,10 @@ class Quorum:
             remove_replaced(self._shell, self.me, self.config)
 
     async def close(self) -> None:
-        """Stop, after handing leadership over if there is somebody to have it."""
+        """Stop, after handing leadership over if another node can lead."""
         self.stalls.stop()
         if self._shell is None:
-            # Behind what the start may have under way there.
+            # Queued behind what the start may still be running there.
             await self.loop.run_in_executor(self._executor, self._storage.abandon)
             return
         await self._shell.stop()
@@ -177,11 +177,11 @@ class Quorum:
         except StorageError as error:
             logger.error("the next start has to scan the metadata: %s", error)
 
-    # -- what is known -----------------------------------------------------------------------------
+    # -- state -------------------------------------------------------------------------------------
 
     @property
     def cluster_id(self) -> str:
-        """Empty as long as this node belongs to none."""
+        """Empty until this node belongs to a cluster."""
         return self._data.cluster_id
 
     @property
@@ -208,12 +208,12 @@ class Quorum:
 
     @property
     def log_end_offset(self) -> int:
-        """Behind all that is proposed here, agreed on or not."""
+        """The offset behind everything proposed here, committed or not."""
         return 0 if self._shell is None else self._shell.raft.log_end_offset
 
     @property
     def end_offset(self) -> int:
-        """Behind what the state machine has been given."""
+        """The offset behind what the state machine has applied."""
         return 0 if self._shell is None else self._shell.state_machine.end_offset
 
     @property
@@ -222,7 +222,7 @@ class Quorum:
 
     @property
     def no_room(self) -> str | None:
-        """Why nothing is stored at present, though it is tried again and again: a full disk."""
+        """The error of a full disk, while writes are retried; None otherwise."""
         return None if self._shell is None else self._shell.no_room
 
     def status(self) -> QuorumStatus:
@@ -231,16 +231,16 @@ class Quorum:
         return self._shell.raft.status()
 
     async def probe_voters(self) -> VoterProbe:
-        """Which voters answer, and what they say of themselves."""
+        """Ask the voters who they are."""
         keys = self.voters.keys
         ids = [key.node_id for key in keys] or [voter.node_id for voter in self._named]
         return await probe_voters(Answer(self.me, self.cluster_id, keys), ids, self.peers)
 
     def address_of(self, node_id: int) -> tuple[str, int] | None:
-        """Where a voter is to be found; None if it is not known as one."""
+        """The address of a voter; None if it is not a known voter."""
         return self._addresses.of(node_id, self.voters)
 
-    # -- what is asked for -------------------------------------------------------------------------
+    # -- proposals ---------------------------------------------------------------------------------
 
     def propose(self, records: list[MetadataRecord]) -> "Future[None]":
         """Done when `records` are committed and have been given to `on_commit`.
@@ -256,12 +256,12 @@ class Quorum:
         return self._shell.propose(records)
 
     def resign(self) -> None:
-        """Give up leading, in favour of whoever has most of the log."""
+        """Resign, in favour of the voter with the longest log."""
         if self.shell is not None:
             self.shell.step(lambda raft, now_ms: raft.resign(now_ms))
 
     async def read_barrier(self) -> None:
-        """Return when the state has all that was committed anywhere before this call.
+        """Return when everything committed before this call is applied here.
 
         Raises `NotLeader` or `QuorumStopped`.
         """
@@ -304,7 +304,7 @@ class Quorum:
     def _encode(self, message: raft_messages.Response) -> Response:
         response = encode_response(message)
         if isinstance(response, FetchResponse) and message.error_code is not ErrorCode.NONE:
-            # Who asks here for the leader may not know where to find it.
+            # A node that is referred to the leader may not know its address.
             at = None if message.leader_id is None else self.address_of(message.leader_id)
             if message.leader_id is not None and at is not None:
                 response.node_endpoints = [NodeEndpoint(message.leader_id, *at)]

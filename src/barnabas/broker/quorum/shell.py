@@ -1,9 +1,9 @@
 """The shell around the state machine of Raft: clock, disk and network on one side of it, the
 metadata on the other.
 
-After every call of Raft comes `_pump`: writes go to the disk, messages to their receivers, and
-what is committed to the metadata, in this order. Whoever is called from there may propose again;
-that is dealt with when the present output has been.
+After every call of Raft comes `_pump`: writes go to the disk, messages to their receivers, and what
+is committed to the metadata, in this order. Callbacks may propose again; that is handled after the
+current output.
 """
 
 import logging
@@ -37,7 +37,7 @@ ResultT = TypeVar("ResultT")
 
 _LANE = "raft"
 _FETCH_LANE = "raft-fetch"
-"""Fetches are kept waiting: votes must not wait behind them."""
+"""Fetches are long polls: votes must not wait behind them."""
 _HAND_OVER_TIMEOUT_MS = 500
 _HEAR_FIRST_S = 0.01
 
@@ -61,8 +61,8 @@ class RaftShell:
         on_tick: Callable[[], None],
         on_endpoint: Callable[[int, str, int], None],
     ) -> None:
-        """`on_tick` is called whenever time was all that has passed, `on_endpoint` with a node and
-        its address, of which another has told."""
+        """`on_tick` is called after every timer tick, `on_endpoint` with a node's address that
+        another node has reported."""
         self.raft = raft
         self._node_id = node_id
         self._cluster_id = cluster_id
@@ -79,12 +79,12 @@ class RaftShell:
         self.state_machine = StateMachine(callbacks, snapshot_records)
         self._proposals = Proposals(loop)
         self._asked: dict[int, Future[Any]] = {}
-        """What others have asked, by the number under which Raft was."""
+        """Pending requests of other nodes, by their number in Raft."""
         self._last_asked = 0
         self._strangers: set[int] = set()
         self._reads: dict[Future[None], None] = {}
         self._ends: dict[Future[Any], None] = {}
-        """Announcements of the end of this node's leadership that are under way."""
+        """Announcements of this node's resignation that are in flight."""
         self._timer: TimerHandle | None = None
         self._timer_ms = 0
         self._has_heard_first = False
@@ -93,7 +93,7 @@ class RaftShell:
         self._pump_again = False
         self._known_leader: tuple[int | None, int] = (None, -1)
         self.led_epoch: int | None = None
-        """The epoch in which this node has said that it leads."""
+        """The epoch in which this node has reported its leadership."""
         self.is_stopped = False
 
     def run(self) -> None:
@@ -101,17 +101,17 @@ class RaftShell:
 
     @property
     def no_room(self) -> str | None:
-        """What the disk said when it had no room for the log, until it has."""
+        """The error of the full disk, until it has room again."""
         return self._writer.no_room
 
     def steady_ms(self) -> int:
         self._now_ms = max(self._now_ms, self._clock.steady_ms())
         return self._now_ms
 
-    # -- what is asked of Raft ---------------------------------------------------------------------
+    # -- requests to Raft --------------------------------------------------------------------------
 
     def step(self, action: Callable[[Raft, int], ResultT]) -> ResultT:
-        """Have something done, and see to what follows. Raises `QuorumStopped`."""
+        """Run `action` on Raft, and process its output. Raises `QuorumStopped`."""
         if self.is_stopped:
             raise QuorumStopped("the quorum has stopped")
         stalled_ms, self._stalled_ms = self._stalled_ms, self._stalls.total_ms()
@@ -126,7 +126,7 @@ class RaftShell:
         return result
 
     def ask(self, sender: int, message: raft_messages.Request) -> "Future[Any]":
-        """A message of another replica; its answer is Raft's. Raises `QuorumStopped`."""
+        """Pass on another replica's message; returns Raft's response. Raises `QuorumStopped`."""
         self._last_asked += 1
         number = self._last_asked
         answer: Future[Any] = self._loop.create_future()
@@ -154,7 +154,7 @@ class RaftShell:
         return outcome
 
     def committed(self) -> "Future[None]":
-        """Done when all that this leader has written so far is committed."""
+        """Done when everything this leader has written so far is committed."""
         if self.led_epoch is None:
             return self._refuse(OutcomeUnknown("this node does not lead any more"))
         outcome = self._proposals.add(self.raft.log_end_offset)
@@ -174,7 +174,7 @@ class RaftShell:
         outcome.exception()
         return outcome
 
-    # -- what comes out ----------------------------------------------------------------------------
+    # -- output of Raft ----------------------------------------------------------------------------
 
     def _pump(self) -> None:
         self._pump_again = True
@@ -231,7 +231,7 @@ class RaftShell:
         return self.raft.is_leader and self.raft.epoch == epoch
 
     def _has_begun_to_lead(self, ready: Ready) -> bool:
-        """Whether an entry of its own epoch has been applied, and so everything before it."""
+        """Whether an entry of this leader's epoch has been applied, and so everything before it."""
         return bool(
             self.raft.is_leader and ready.committed and ready.committed[-1].epoch == self.raft.epoch
         )
@@ -268,13 +268,13 @@ class RaftShell:
         if answer.cancelled():
             return
         node_id, number = envelope.receiver, envelope.correlation_id
-        error = answer.exception()  # looked at in any case, so that asyncio does not complain
+        error = answer.exception()  # always retrieved, so that asyncio does not warn
         if self.is_stopped:
             return
         if isinstance(error, PeerTimedOut):
             self.step(lambda raft, now_ms: raft.unanswered(number, now_ms))
         elif isinstance(error, PeerUnavailable):
-            if is_fetch:  # there is always one under way to the leader
+            if is_fetch:  # one fetch is always in flight to the leader
                 self.step(lambda raft, now_ms: raft.disconnected(node_id, now_ms))
         else:
             try:
@@ -305,7 +305,7 @@ class RaftShell:
             self.step(lambda raft, now_ms: raft.persisted(sequence, now_ms))
 
     def _arm(self) -> None:
-        """See that `tick` comes in time; a timer that goes off early only looks again."""
+        """Schedule `tick` in time; a timer that fires early only checks again."""
         if self.is_stopped:
             return
         deadline_ms = self.raft.next_deadline_ms()
@@ -319,7 +319,7 @@ class RaftShell:
 
     def _tick(self) -> None:
         if not self._has_heard_first and self.steady_ms() >= self._timer_ms + NOTICED_MS:
-            # Timers come before sockets: whoever is missed may have sent something meanwhile.
+            # Timers run before sockets: a message of a silent node may already have arrived.
             self._has_heard_first = True
             self._timer = self._loop.call_at(self._loop.time() + _HEAR_FIRST_S, self._tick)
             return
@@ -329,7 +329,7 @@ class RaftShell:
         if not self.is_stopped:
             self._on_tick()
 
-    # -- the end -----------------------------------------------------------------------------------
+    # -- stop --------------------------------------------------------------------------------------
 
     def _failed(self, error: Exception) -> None:
         if not self.is_stopped:
@@ -349,7 +349,7 @@ class RaftShell:
             answer.cancel()
 
     async def stop(self) -> None:
-        """Hand leadership over, if there is somebody to have it, and let the disk finish."""
+        """Hand leadership over, if another node can lead, and let pending writes finish."""
         if not self.is_stopped:
             self.step(lambda raft, now_ms: raft.resign(now_ms))
             if self._ends:
@@ -359,7 +359,7 @@ class RaftShell:
         await self._writer.stop()
 
     async def _announced(self) -> None:
-        """Until the others have heard that this node leads no more, or do not answer."""
+        """Wait until the other nodes know that this node no longer leads, or do not answer."""
         done: Future[None] = self._loop.create_future()
 
         def finish() -> None:

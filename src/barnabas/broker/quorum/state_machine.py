@@ -1,4 +1,4 @@
-"""What the log is for: a state that committed records change, and its snapshots."""
+"""The state that committed records change, and its snapshots."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ class Callbacks:
 
 
 class StateMachine:
-    """Gives it what is committed, and knows when the next snapshot is due.
+    """Applies what is committed, and decides when the next snapshot is due.
 
-    That is when the log since the last one has become long, and longer than that one: so all
-    snapshots together cost no more than a share of what the records themselves did.
+    That is when the log since the last snapshot is long, and longer than that snapshot: so all
+    snapshots together cost at most a fraction of what the records cost.
     """
 
     def __init__(self, callbacks: Callbacks, snapshot_records: int) -> None:
@@ -39,7 +39,7 @@ class StateMachine:
         self._bytes_since = 0
         self._last_snapshot_records = 0
         self.end_offset = 0
-        """Behind what has been applied."""
+        """The offset behind what has been applied."""
 
     def restore(self, snapshot: Snapshot) -> None:
         """Raises `StorageError`."""

@@ -9,11 +9,11 @@ Every write is synced before it counts, many entries with one sync, and writes h
 order. So after a crash there is a prefix of them, and perhaps a torn entry behind it. Anything else
 that is wrong is damage: the broker refuses to start, as half of what was agreed is worse than none.
 
-A full disk is no damage: a write that there is no room for leaves nothing behind and can be tried
-again. A failed sync can not: nobody knows what is on the disk then, and a second attempt may get a
-wrong yes.
+A full disk is not damage: a write without room leaves nothing behind and can be retried. A failed
+sync can't be retried: what is on the disk is then unknown, and a second attempt may wrongly
+succeed.
 
-One thread at a time calls it, whichever; only `open` and `write` touch the disk.
+Any thread may call it, but only one at a time; only `open` and `write` touch the disk.
 """
 
 import logging
@@ -64,7 +64,7 @@ _FULL = frozenset({ENOSPC, EDQUOT, EFBIG})
 
 
 class NoRoom(StorageError):  # noqa: N818 - reads as the fact it states
-    """The disk is full. What was to be written can be tried again."""
+    """The disk is full. The write can be retried."""
 
 
 class QuorumStorage:
@@ -99,7 +99,7 @@ class QuorumStorage:
             return Recovered(self._election(max(epochs, default=0)), snapshot, entries)
 
     def _open_log(self, start_offset: int) -> Log:
-        """Everything in it counts as durable from now on, so it is made so."""
+        """Sync the log, as everything in it counts as durable from now on."""
         synced = self._synced = SyncedOffset(self._disk, self._directory)
         if synced.is_new:
             refuse_damage(self._disk, self._directory)
@@ -108,7 +108,7 @@ class QuorumStorage:
         log = Log.open(self._disk, self._directory, self._config, self._clock.now_ms())
         self._log = log
         if log.log_end_offset < start_offset:
-            # A crash came between the snapshot of a leader and the new beginning of the log.
+            # A crash came between storing a leader's snapshot and restarting the log behind it.
             log.truncate_fully_and_start_at(start_offset)
         log.flusher.flush()
         for directory in (self._directory, self._directory.rpartition("/")[0]):
@@ -117,7 +117,7 @@ class QuorumStorage:
         return log
 
     def _latest_snapshot(self) -> Snapshot | None:
-        """The bootstrap checkpoint is none: it stands for no entries."""
+        """The bootstrap checkpoint does not count: it covers no entries."""
         found = [snapshot_id for snapshot_id in self._checkpoints() if snapshot_id != BOOTSTRAP]
         if not found:
             return None
@@ -125,7 +125,7 @@ class QuorumStorage:
         return Snapshot(max(found), voters_in_checkpoint(content), content)
 
     def bootstrap_voters(self) -> VoterSet | None:
-        """Who voted when the cluster began, if this replica was there and no snapshot knows more.
+        """The voters when the cluster began, if this replica was one and no snapshot is newer.
 
         Raises `StorageError`.
         """
@@ -184,9 +184,9 @@ class QuorumStorage:
                 "elections can have reached; restore it from a backup"
             )
         if election.epoch > MAX_EPOCH:
-            # A forged message has raised it, before such epochs were refused. Nobody was elected
-            # in it, or the log would have its entries. Where elections really are is not known;
-            # they are not that far beyond the log's last one.
+            # A forged message has raised it, before such epochs were refused. No leader was elected
+            # in it, or the log would have its entries. The real epoch is unknown, but not that far
+            # beyond the log's last one.
             believed = ElectionState(last_epoch + _FORGED_EPOCH_MARGIN)
             logger.error(
                 "%s says epoch %d, which no elections can have reached: this replica goes on with "
@@ -206,7 +206,7 @@ class QuorumStorage:
     # -- changes -----------------------------------------------------------------------------------
 
     def begin_cluster(self, voters: VoterSet) -> None:
-        """Remember who votes in a cluster that begins; nobody: this replica joins another's.
+        """Store the voters of a new cluster; an empty set: this replica joins an existing one.
 
         From then on there is always a `quorum-state`.
         """
@@ -223,9 +223,10 @@ class QuorumStorage:
                 self._disk.sync_directory(self._directory)
 
     def write(self, writes: list[Write]) -> None:
-        """Make all of them durable, in their order, and take each from the list when it is.
+        """Make all writes durable, in order, and remove each from the list when it is.
 
-        Raises `NoRoom`, and the rest may be tried again; other `StorageError`, and then no more.
+        Raises `NoRoom`: the rest may be retried. Raises any other `StorageError`: it must not be
+        retried.
         """
         assert self._log is not None
         with storage_errors(f"can not write to {self._directory}"):
@@ -252,7 +253,7 @@ class QuorumStorage:
                 self._store(log, snapshot)
 
     def _append(self, log: Log, entries: list[Entry], writes: list[Write]) -> None:
-        """Append them, with which `writes` begins, and take them from there."""
+        """Append the entries, which `writes` begins with, and remove them from it."""
         if not entries:
             return
         if log.log_end_offset != entries[0].base_offset:
@@ -263,7 +264,7 @@ class QuorumStorage:
         batches: list[tuple[int, BatchHeader]] = []
         for entry in entries:
             batch = encode_entry(entry)
-            # Never into two segments at once: a torn entry can only be the very last one.
+            # Never write to two segments at once: only the very last entry may be torn.
             if batches and len(buffer) + len(batch) > self._config.segment_bytes:
                 self._append_together(log, buffer, batches)
                 del writes[: len(batches)]
@@ -280,12 +281,12 @@ class QuorumStorage:
         with _room_wanted():
             log.appender.append_as_follower(memoryview(buffer), batches, self._clock.now_ms())
         log.flusher.flush()
-        with suppress(OSError):  # an old value is as good
+        with suppress(OSError):  # an old value is safe
             self._synced.set(log.log_end_offset)
 
     def _truncate(self, log: Log, end_offset: int) -> None:
         assert self._synced is not None
-        # Should power fail in between, neither may miss, nor vouch for, what is cut.
+        # After a power loss in between, no file may expect or confirm what was truncated.
         self._synced.forget()
         self._disk.unlink(f"{self._directory}/{STATE_FILE}")
         self._disk.sync_directory(self._directory)
@@ -314,7 +315,7 @@ class QuorumStorage:
             self._log.close()
 
     def abandon(self) -> None:
-        """Let go of the files, as a crash would."""
+        """Close the files without a sync, as a crash would."""
         if self._synced is not None:
             self._synced.close()
         if self._log is not None:
@@ -323,7 +324,7 @@ class QuorumStorage:
 
 @contextmanager
 def _room_wanted() -> Iterator[None]:
-    """Tell a full disk from one that fails."""
+    """Distinguish a full disk from a failing one."""
     try:
         yield
     except (OSError, StorageError) as error:

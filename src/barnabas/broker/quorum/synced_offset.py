@@ -3,10 +3,10 @@
     offset   int64
     crc      uint32, CRC-32C of the offset
 
-It is written after each sync, and not synced itself: if it is old, or torn and worth 0, less is
-known to be there, and more is taken for what a crash has torn. But it must never be too great: it
-is forgotten, and that is synced, before the log is cut. A log without the file is of a time when
-each batch was synced by itself.
+It is written after each sync, and not synced itself: if it is old, or torn and so 0, less of the
+log is known to be synced, and more may be taken for a torn end. But it must never be too large: it
+is reset, and that is synced, before the log is truncated. A log without the file is from a version
+that synced each batch separately.
 """
 
 import struct
@@ -23,14 +23,14 @@ _CRC = struct.Struct(">I")
 
 class SyncedOffset:
     def __init__(self, disk: Disk, directory: str) -> None:
-        """Read the file, or make it. OSError if the disk refuses."""
+        """Read the file, or create it. Raises OSError if the disk fails."""
         path = f"{directory}/{SYNCED_FILE}"
         self.is_new = not disk.exists(path)
         self._file = disk.open(path, create=True)
         self.value = _decode(self._file.read(_OFFSET.size + _CRC.size, 0))
 
     def forget(self) -> None:
-        """For sure: the log is going to be cut."""
+        """Reset the offset durably: the log is about to be truncated."""
         self.set(0)
         self._file.sync()
 

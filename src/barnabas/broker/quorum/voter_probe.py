@@ -1,4 +1,4 @@
-"""Who of the voters answers, and as whom: why there is no controller, in words for people."""
+"""Asks the voters who they are, and explains why there is no controller."""
 
 from asyncio import Future, gather
 from collections.abc import Collection, Iterable, Mapping
@@ -20,22 +20,22 @@ _ASK_TIMEOUT_MS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a voter says of itself."""
+    """What a voter reports of itself."""
 
     key: ReplicaKey
     cluster_id: str
-    """Empty if it is in none."""
+    """Empty if it is in no cluster."""
     voters: Collection[ReplicaKey] = ()
-    """Who votes, as far as it knows."""
+    """The voters that it knows."""
 
 
 @dataclass(frozen=True, slots=True)
 class VoterProbe:
     me: Answer
     addresses: Mapping[int, str]
-    """Of all other voters."""
+    """The addresses of all other voters."""
     answers: Mapping[int, Answer]
-    """Of those that answer, by the id under which they were asked."""
+    """The answers of voters that responded, by the id under which they were asked."""
 
     @property
     def is_among_strangers(self) -> bool:
@@ -51,7 +51,7 @@ class VoterProbe:
         ]
 
     def __str__(self) -> str:
-        """What stands in the way of a controller."""
+        """What prevents the election of a controller."""
         strangers = self._strangers
         silent = sorted(self.addresses.keys() - self.answers.keys())
         obstacles = []
@@ -82,7 +82,8 @@ class VoterProbe:
         return "; ".join(obstacles) or "all voters answer, and are about to elect a controller"
 
     def _without_their_disks(self, strangers: Collection[int]) -> list[int]:
-        """Those that answer with another directory than that which votes, if they are too many."""
+        """Voters that answer with a new directory id, if they are so many that there is no
+        majority."""
         own = [self.me, *(a for node_id, a in self.answers.items() if node_id not in strangers)]
         voters = max((set(answer.voters) for answer in own), key=len)
         keys = {answer.key for answer in own}
@@ -96,7 +97,7 @@ class VoterProbe:
 
 
 async def probe_voters(me: Answer, node_ids: Iterable[int], peers: Peers) -> VoterProbe:
-    """Ask all of these nodes but this one."""
+    """Ask all of these nodes except this one."""
     others = sorted(set(node_ids) - {me.key.node_id})
     answers = await gather(*(_ask(node_id, peers) for node_id in others))
     return VoterProbe(

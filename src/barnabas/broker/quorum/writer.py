@@ -1,9 +1,9 @@
-"""The way of writes to the disk: off the loop, in order, one job at a time.
+"""Writes to the disk: off the event loop, in order, one job at a time.
 
-What is to be written while a job runs becomes the next job, so one sync serves many entries.
+Writes that arrive while a job runs become the next job, so one sync serves many entries.
 
-When the disk is full, everything waits, and is tried again until there is room. Meanwhile this
-replica neither votes nor confirms anything; it goes on as one whose disk is very slow.
+When the disk is full, everything waits, and is retried until there is room. Meanwhile this replica
+neither votes nor acknowledges anything; it behaves like one with a very slow disk.
 """
 
 import logging
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 _RETRY_S = 0.5
 _REMIND_AFTER = 120
-"""Attempts, which are a minute, after which the log says again that there is no room."""
+"""The number of attempts, about a minute, after which the full disk is logged again."""
 
 
 class Writer:
@@ -31,7 +31,7 @@ class Writer:
         on_durable: Callable[[int], None],
         on_failure: Callable[[StorageError], None],
     ) -> None:
-        """`on_durable` gets the sequence of the last write that is durable."""
+        """`on_durable` gets the sequence number of the last durable write."""
         self._loop = loop
         self._executor = executor
         self._storage = storage
@@ -43,7 +43,7 @@ class Writer:
         self._attempts = 0
         self._is_stopped = False
         self.no_room: str | None = None
-        """What the disk said when it had no room, until it has."""
+        """The error of the full disk, until it has room again."""
 
     def add(self, writes: list[Write]) -> None:
         self._waiting += writes
@@ -92,7 +92,7 @@ class Writer:
         self.no_room = None
 
     async def stop(self) -> None:
-        """Begin nothing more, and wait for what is under way."""
+        """Start no further job, and wait for the running one."""
         self._is_stopped = True
         if self._retry is not None:
             self._retry.cancel()

@@ -1,8 +1,8 @@
 """Raft's messages as Kafka's, both ways: one file per API, and here the way in.
 
-A Kafka message speaks of many topics and partitions; here it is always one. What can not be taken
-for that is no message of a replica: `None`. An answer with an error for the whole request says
-nothing about Raft, and is `None` too.
+A Kafka message has many topics and partitions; here it is always one. Anything else is not a
+message of a replica, and gives `None`. So does a response with an error for the whole request,
+which says nothing about Raft.
 """
 
 from typing import Any
@@ -50,7 +50,7 @@ def encode_request(message: raft.Request, cluster_id: str) -> Request[Any]:
 
 
 def decode_request(request: RaftRequest) -> tuple[int, raft.Request] | None:
-    """Who asks, and what."""
+    """The sender, and its request."""
     match request:
         case VoteRequest():
             return vote.decode_request(request)

@@ -30,7 +30,7 @@ def decode_leader(leader_id: int) -> int | None:
 
 
 def decode_error(error_code: int) -> ErrorCode:
-    """A code from the future is as good as an unknown error."""
+    """An unknown code counts as an unknown server error."""
     try:
         return ErrorCode(error_code)
     except ValueError:
