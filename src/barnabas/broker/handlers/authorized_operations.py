@@ -1,4 +1,4 @@
-"""What a client may do, as the bit fields that answers carry. Everybody may do everything."""
+"""What a client may do, as the bit fields that answers carry. All clients may do everything."""
 
 _READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE, _CLUSTER_ACTION = range(3, 10)
 _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE = range(10, 13)

@@ -1,4 +1,4 @@
-"""DescribeTransactions, version 0: how transactions stand that this node looks after."""
+"""DescribeTransactions, version 0: the state of transactions that this node coordinates."""
 
 from typing import Protocol
 

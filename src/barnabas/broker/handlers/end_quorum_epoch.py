@@ -1,4 +1,4 @@
-"""EndQuorumEpoch, versions 0-1: the leader of the quorum says that it leads no more."""
+"""EndQuorumEpoch, versions 0-1: the leader of the quorum announces its resignation."""
 
 from asyncio import Future
 from typing import Protocol

@@ -139,7 +139,7 @@ def _refused(topics: list[CreatableTopic], error: int, message: str) -> CreateTo
 
 
 def _created(request: Request[Any], response: CreateTopicsResponse) -> list[str]:
-    """Topics that whoever asked for them may look for here at once."""
+    """Topics that the client may use on this node at once."""
     if isinstance(request, CreateTopicsRequest) and request.validate_only:
         return []
     return [topic.name for topic in response.topics if not topic.error_code]

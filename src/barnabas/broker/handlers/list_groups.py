@@ -1,7 +1,8 @@
 """ListGroups, versions 0-5, with filters by state (version 4 on) and by type (version 5 on).
 
 A node lists the groups it coordinates; clients ask every node. When some of them can't be told,
-because they are being loaded or are damaged, the error says so, beside those that can.
+because they are being loaded or are damaged, the error says so, next to the groups that can be
+listed.
 """
 
 from typing import Protocol

@@ -6,8 +6,8 @@ earliest on its way there (there is none, so the answer is -1). The latest is th
 committed, or from the oldest open transaction on if only committed records are asked for (isolation
 level 1); a new leader that does not know that yet says so.
 
-The replica id -2 asks whatever replica is here, whoever leads. The latest is then where its log
-ends, with the epoch of the last record.
+The replica id -2 asks the replica on this node, whether it leads or not. The latest is then where
+its log ends, with the epoch of the last record.
 """
 
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""ListTransactions, versions 0-2: the transactions that this node looks after."""
+"""ListTransactions, versions 0-2: the transactions that this node coordinates."""
 
 from typing import Protocol
 

@@ -98,7 +98,7 @@ def _refusal(request: ProduceRequest, context: RequestContext) -> ErrorCode | No
     if request.acks not in (ACKS_ALL, 0, 1):
         return ErrorCode.INVALID_REQUIRED_ACKS
     if request.transactional_id is not None and request.acks == 0:
-        return ErrorCode.INVALID_REQUIRED_ACKS  # nobody would hear that a batch is not part of it
+        return ErrorCode.INVALID_REQUIRED_ACKS  # the client would not learn of a refused batch
     return None
 
 
@@ -274,7 +274,7 @@ class _Production:
     def _answer(self, answered: "Future[ProduceResponse | None]") -> None:
         for partition, answer, leader_epoch in self._waiting:
             if partition.leader_epoch != leader_epoch or not partition.is_leader:
-                # While the others were verified somebody else may have led, without this batch.
+                # While the others were verified, another node may have led, without this batch.
                 answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
                 answer.base_offset = -1
         try:

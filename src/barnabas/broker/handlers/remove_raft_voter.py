@@ -1,4 +1,4 @@
-"""RemoveRaftVoter, version 0: let a replica vote no more."""
+"""RemoveRaftVoter, version 0: remove a voter."""
 
 from asyncio import Future
 from typing import Protocol

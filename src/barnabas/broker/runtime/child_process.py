@@ -1,13 +1,13 @@
-"""Work that takes long and would hold up the event loop, in a process of its own.
+"""Runs long work in a child process, so that it does not stall the event loop.
 
-Threads of one process take turns in running Python, so work in a thread delays every request. A
+Threads of one process share the interpreter lock, so work in a thread delays every request. A
 `ChildProcess` is an executor like a pool of threads, to be used with `loop.run_in_executor`:
 functions, arguments and results go through pipes, pickled. The process (`log/compaction/child.py`)
-runs at the lowest priority. It is started when it is first needed, ends when nothing was asked of
-it for a while, and dies with its parent, however that may end.
+runs at the lowest priority. It is started when it is first needed, exits when idle for a while, and
+ends with its parent, however that ends.
 
-A function that raises ends the process, and whoever waits for it gets ChildProcessError: what is
-expected to go wrong belongs in the result.
+A function that raises ends the process, and its caller gets ChildProcessError: expected failures
+belong in the result.
 """
 
 import pickle
@@ -23,17 +23,17 @@ T = TypeVar("T")
 
 
 class ChildProcess(Executor):
-    """One process, which does one thing at a time."""
+    """One process, which runs one function at a time."""
 
     def __init__(self, idle_s: float = 30.0) -> None:
         self._idle_s = idle_s
         self._thread = ThreadPoolExecutor(1, "child process")
-        """Waits for the answers."""
+        """The thread that waits for the answers."""
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = Event()
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> "Future[T]":
-        """`fn` and its arguments must be such as can be pickled."""
+        """`fn` and its arguments must be picklable."""
         return self._thread.submit(self._ask, pickle.dumps((fn, args, kwargs)))
 
     def _ask(self, request: bytes) -> Any:
@@ -41,7 +41,7 @@ class ChildProcess(Executor):
             process = self._process
             if process is None:
                 process = self._process = _start(self._idle_s)
-                if self._closed.is_set():  # in this very moment: then nobody else ends it
+                if self._closed.is_set():  # closed just now: nothing else would end the process
                     process.kill()
             assert process.stdin is not None
             assert process.stdout is not None
@@ -52,12 +52,12 @@ class ChildProcess(Executor):
             except (BrokenPipeError, EOFError):
                 self._process = None
                 code = _end(process)
-            if code != 0:  # else it was idle, and went just before it was asked
+            if code != 0:  # otherwise it was idle, and exited just before the request
                 raise ChildProcessError(f"the worker process ended with exit code {code}")
         raise ChildProcessError("this node stops")
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Work under way is not waited for."""
+        """Does not wait for running work."""
         del cancel_futures
         self._closed.set()
         process = self._process
@@ -74,10 +74,10 @@ def _start(idle_s: float) -> "subprocess.Popen[bytes]":
 
 
 def _end(process: "subprocess.Popen[bytes]") -> int:
-    """Its exit code. It has closed its pipes, or was killed."""
+    """The exit code of a process that has closed its pipes, or was killed."""
     assert process.stdin is not None
     assert process.stdout is not None
-    with suppress(BrokenPipeError):  # what it was asked may still be in the buffer
+    with suppress(BrokenPipeError):  # the request may still be in the buffer
         process.stdin.close()
     process.stdout.close()
     return process.wait()

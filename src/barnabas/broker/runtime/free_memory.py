@@ -1,8 +1,8 @@
-"""Gives memory back to the system that the C library keeps for itself.
+"""Returns free memory, which the C library keeps, to the operating system.
 
-What is freed in the middle of its heap stays resident for ever, so a broker that once held half a
-gigabyte for others would hold it until its end. Where the C library can say how much that is, and
-give it back (glibc), it is asked to; elsewhere nothing happens.
+Memory that is freed in the middle of the heap stays resident, so a broker that once held half a
+gigabyte for clients would keep it until it exits. glibc can report and return that memory, and is
+asked to; with other C libraries nothing happens.
 """
 
 import ctypes
@@ -34,7 +34,7 @@ class _MallInfo2(ctypes.Structure):
 
 
 class FreeMemory:
-    """What the C library has free. Call `give_back` now and then."""
+    """The free memory of the C library. Call `give_back` periodically."""
 
     def __init__(self) -> None:
         self._trim: Any = None
@@ -49,6 +49,6 @@ class FreeMemory:
         self._info = info
 
     def give_back(self) -> None:
-        """Give back what is free, if it is much."""
+        """Return free memory to the system, if there is much."""
         if self._info is not None and self._info().fordblks > _WORTHWHILE_BYTES:
             self._trim(0)

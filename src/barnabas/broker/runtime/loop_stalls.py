@@ -1,8 +1,8 @@
-"""How long this node's event loop has stood still: on a machine with too much to do, while the
-process was suspended, or in a computation that took too long.
+"""How long this node's event loop has been stalled: on an overloaded machine, while the process was
+suspended, or in a computation that took too long.
 
-Silence of others meanwhile proves nothing, as what they have sent may wait unread. So whoever
-counts silence leaves out what is noted here.
+Silence of other nodes during a stall proves nothing, as their messages may wait unread. So session
+timeouts subtract the time counted here.
 """
 
 from asyncio import AbstractEventLoop, TimerHandle
@@ -11,7 +11,7 @@ from barnabas.broker.runtime.clock import Clock
 
 _LOOK_EVERY_MS = 100
 NOTICED_MS = 50
-"""A timer that is so late was not just in a queue behind others."""
+"""A timer that is this late was not just queued behind others."""
 
 
 class LoopStalls:
@@ -32,7 +32,7 @@ class LoopStalls:
             self._timer = None
 
     def total_ms(self) -> int:
-        """How long in all, up to now: also for who is called right after it has stood still."""
+        """The total up to now; correct also for a caller that runs right after a stall."""
         late_ms = self._clock.steady_ms() - self._due_ms
         if self._timer is not None and late_ms >= NOTICED_MS:
             self._total_ms += late_ms

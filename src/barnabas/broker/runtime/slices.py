@@ -1,9 +1,9 @@
-"""Long answers are made a slice at a time, and everybody else is served in between.
+"""Builds long responses in slices, so that other requests are served in between.
 
-A handler that may have much to say is a generator: it yields between slices and returns the
-response. Most never yield, as what they are asked for fits into one slice; they are answered on the
-spot. What is made after the first slice is also encoded at once, else all of it would be encoded in
-one go at the end.
+A handler with a potentially long response is a generator: it yields between slices and returns the
+response. Most never yield, as their response fits into one slice; they are answered at once. Parts
+built after the first slice are encoded at once, otherwise all of them would be encoded in one go at
+the end.
 """
 
 from asyncio import sleep
@@ -18,14 +18,14 @@ PartT = TypeVar("PartT", bound=Struct)
 ResultT = TypeVar("ResultT")
 
 Slices = Generator[None, None, ResultT]
-"""Something that is made in slices."""
+"""A result that is built in slices."""
 
 SLICE = 1000
-"""How much is done at a time: so many elements that cost a few microseconds each."""
+"""The size of a slice: this many elements that cost a few microseconds each."""
 
 
 class EncodedPart(Struct):
-    """A part of a response that is encoded already."""
+    """A part of a response that is already encoded."""
 
     __slots__ = ("encoded",)
 
@@ -38,13 +38,13 @@ class EncodedPart(Struct):
 
 
 class Slicer:
-    """Makes the parts of one response of one version."""
+    """Builds the parts of one response of one version."""
 
     def __init__(self, version: int) -> None:
         self._version = version
         self._left = SLICE
         self._is_long = False
-        """Whether the first slice is full: what comes now is encoded at once."""
+        """Whether the first slice is full: further parts are encoded at once."""
 
     def each(
         self, items: Iterable[ItemT], make: Callable[[ItemT], PartT], weight: int = 1
@@ -58,7 +58,7 @@ class Slicer:
         return parts
 
     def is_due(self, weight: int = 1) -> bool:
-        """Whether it is time to yield, after having done something."""
+        """Whether it is time to yield, after some work."""
         self._left -= weight
         if self._left > 0:
             return False
@@ -76,7 +76,7 @@ class Slicer:
 
 
 async def awaited(slices: Slices[ResultT]) -> ResultT:
-    """Have the slices made in turns of the event loop."""
+    """Build the slices in turns of the event loop."""
     while True:
         try:
             next(slices)

@@ -1,7 +1,7 @@
-"""Standard output and error of a server, where the disk below them may be full or the reader gone.
+"""Standard output and error of a server, whose disk may be full or whose reader may be gone.
 
-Neither is a reason to stop serving or to stop badly. Python keeps what it could not write, tries
-again when the process ends, and turns a clean stop into exit code 120 if that fails too.
+Neither is a reason to stop serving or to exit with an error. Python keeps unwritten output, retries
+when the process ends, and turns a clean stop into exit code 120 if that fails too.
 """
 
 import contextlib
@@ -18,12 +18,12 @@ def announce(line: str) -> None:
 def discard_unwritten() -> None:
     """Drop what can't be written, so that the exit code says how the server ended."""
     for stream in (sys.stdout, sys.stderr):
-        if stream is None:  # closed by whoever started us
+        if stream is None:  # closed by the parent process
             continue
         try:
             stream.flush()
         except OSError:
-            # The buffer can't be emptied otherwise: it goes to where everything can be written.
+            # The buffer can't be emptied in any other way: redirect the stream to the null device.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, stream.fileno())
             os.close(nowhere)
