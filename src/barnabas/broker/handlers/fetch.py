@@ -8,8 +8,9 @@ A consumer reads what is committed. From version 11 on it may do so at a followe
 sends one that names its rack to an in-sync follower on that rack. Followers read up to the end of
 the leader's log; their offsets, and from version 12 on their epochs, say how far they are.
 
-A node that is cut off from the controller says so to consumers that have read all it has: others
-may go on without it, and a client that is told nothing would not look for them for minutes.
+A node that is cut off from the controller returns an error to consumers that have read everything
+it has: other nodes may lead by now, and without an error a client would not refresh its metadata
+for minutes.
 """
 
 from asyncio import AbstractEventLoop, sleep
@@ -51,7 +52,7 @@ _BY_ID = 13
 _READ_COMMITTED = 1
 _LEADER_SELECTOR = "LeaderSelector"
 _SLICE = 250
-"""Partitions that are looked at in one go, at some ten microseconds each."""
+"""Partitions that are read in one slice, at some ten microseconds each."""
 
 ItemT = TypeVar("ItemT")
 
@@ -108,7 +109,7 @@ async def _in_slices(
     *,
     everything: bool,
 ) -> FetchResponse:
-    """A fetch of very many partitions, between whose slices others are served."""
+    """A fetch of very many partitions, in slices; other requests are served in between."""
     try:
         taken = 0
         for topic in request.topics:
@@ -164,7 +165,7 @@ def _replica_id(request: FetchRequest) -> int:
 def _session(
     node: Needs, request: FetchRequest, replica_id: int
 ) -> tuple[FetchSession, bool] | ErrorCode:
-    """The session to use, and whether all its partitions have to be told of."""
+    """The session to use, and whether the response has to list all its partitions."""
     sessions = node.fetch_sessions
     if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
         if request.session_id:
@@ -253,7 +254,7 @@ def _answer(
 
 
 def _room(node: Needs, session: FetchSession, request: FetchRequest) -> tuple[int, bool]:
-    """How much an answer may hold, and whether one batch may be larger than that."""
+    """The maximum size of a response, and whether one batch may exceed it."""
     unread = node.connections.unread
     max_bytes = min(request.max_bytes, unread.room())
     if session.replica_id == NO_REPLICA_ID:
@@ -282,7 +283,8 @@ def _respond(
     if failed:
         _tell_leaders(node, response, context)
     if cut_off:
-        # What is committed can be read here still. Who has read it all should look for the leader.
+        # Committed records can still be read here. A consumer that has read them all should find
+        # the leader.
         for _, data in answers:
             if not data.records and data.error_code == ErrorCode.NONE:
                 data.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -292,7 +294,7 @@ def _respond(
 
 
 def _tell_leaders(node: Needs, response: FetchResponse, context: RequestContext) -> None:
-    """Say who leads the partitions that are not led here, and where to find them."""
+    """Add the leaders, and their addresses, of partitions that are not led here."""
     leaders = set()
     for topic in response.responses:
         for data in topic.partitions:

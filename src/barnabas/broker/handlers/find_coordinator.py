@@ -1,6 +1,6 @@
 """FindCoordinator, versions 0-6: the leader of the partition that keeps a group or a transaction.
 
-Any node answers, from what it knows of the cluster. The first one asked has the topic created.
+Any node answers, from what it knows of the cluster. The first node asked creates the topic.
 """
 
 from asyncio import AbstractEventLoop
@@ -23,7 +23,7 @@ from barnabas.wire.messages.find_coordinator import (
 )
 
 _TOPICS = {0: CONSUMER_OFFSETS, 1: TRANSACTION_STATE}
-"""Where what a key of each type names is kept."""
+"""The internal topic for each key type."""
 _SEVERAL_KEYS = 4
 
 
@@ -88,7 +88,7 @@ async def _check(
 
 def _coordinator(node: Needs, name: str, key: str, context: RequestContext) -> Coordinator:
     topic = node.image.topics.get(name)
-    if topic is None:  # it is being created, and this node has not heard of it yet
+    if topic is None:  # it is being created, and this node does not know it yet
         return _refused(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, "there is no such topic yet")
     partition = topic.partitions[partition_of(key, len(topic.partitions))]
     endpoint = node.cluster.endpoint_of(partition.leader, context.connection)

@@ -1,7 +1,8 @@
 """What the controller decides: topics, settings, brokers, in-sync sets, leaders, producer ids.
 
-Any node takes such a request and sends it on to the controller. One that comes from a node is not
-sent on again: two nodes that each take the other for the controller would pass it back and forth.
+Any node accepts such a request and forwards it to the controller. A request from a node is not
+forwarded again: two nodes that each consider the other the controller would forward it back and
+forth.
 
 - CreateTopics, versions 2-7 (many topics: a few at a time); DeleteTopics, versions 1-6;
 - CreatePartitions, versions 0-3;
@@ -70,7 +71,7 @@ async def handle(node: Needs, request: Request[Any], context: RequestContext) ->
     if isinstance(request, BrokerRegistrationRequest) and node.controller.hears_another(
         request.broker_id, request.incarnation_id
     ):
-        # A copy of its data, most likely: the lock of a directory tells nothing of a copy.
+        # A copy of its data, most likely: a directory's lock does not detect a copy.
         return api.refuse(request, ErrorCode.DUPLICATE_BROKER_REGISTRATION, "")
     try:
         if context.connection.peer is not None:
@@ -96,7 +97,7 @@ async def handle(node: Needs, request: Request[Any], context: RequestContext) ->
 
 
 def _in_newest_shape(request: Request[Any]) -> Request[Any]:
-    """The request as the newest version has it, in which it is sent on."""
+    """The request in the newest version, in which it is forwarded."""
     if isinstance(request, DeleteTopicsRequest) and not request.topics:
         topics = [DeleteTopicState(name) for name in request.topic_names]
         return DeleteTopicsRequest(topics, timeout_ms=request.timeout_ms)
@@ -106,7 +107,7 @@ def _in_newest_shape(request: Request[Any]) -> Request[Any]:
 async def _create_by_and_by(
     node: Needs, request: CreateTopicsRequest, timeout_ms: int
 ) -> CreateTopicsResponse:
-    """Have many topics created a few at a time: each few are one decision, made in one go."""
+    """Create many topics, a few at a time: each group is one decision, which must stay short."""
     count = partitions_asked_for(request, node.config.topic_creation.num_partitions)
     if count > MAX_PARTITIONS_PER_REQUEST:
         refusal = too_many_partitions(count)

@@ -117,7 +117,7 @@ def _distinct(asked: Sequence[MetadataRequestTopic]) -> list[MetadataRequestTopi
 
 
 def _missing(node: Needs, request: MetadataRequest) -> list[str]:
-    """Topics that are asked for by name, are not there, and are to be created."""
+    """Topics that are requested by name, do not exist, and are to be created."""
     if not request.allow_auto_topic_creation or not node.config.topic_creation.is_automatic:
         return []
     return [

@@ -1,13 +1,13 @@
 """Produce, versions 3-13 (0-2 are advertised for clients that look for them, and refused).
 
 A batch is stored as it came, unless `compression.type` says otherwise: then a thread compresses it
-first (`recompression`). acks=0 gets no answer, and the connection is closed when something
-was refused, as there is no other way to say so; acks=1 is answered after the append; acks=all
-once the records are committed, and refused when fewer replicas than `min.insync.replicas` are in
-sync. Clients do not write to internal topics.
+first (`recompression`). acks=0 gets no answer, and the connection is closed when something was
+refused, as there is no other way to report it; acks=1 is answered after the append; acks=all once
+the records are committed, and refused when fewer replicas than `min.insync.replicas` are in sync.
+Clients do not write to internal topics.
 
-Before the first batch of a transaction is stored in a partition, its coordinator is asked whether
-that may be (`transaction_verification`); meanwhile other requests go on.
+Before the first batch of a transaction is stored in a partition, the leader verifies it with the
+coordinator (`transaction_verification`); other requests are handled meanwhile.
 """
 
 from asyncio import AbstractEventLoop, Future
@@ -103,7 +103,7 @@ def _refusal(request: ProduceRequest, context: RequestContext) -> ErrorCode | No
 
 
 def _partitions(node: Needs, topic: TopicProduceData) -> tuple[Replicas, ErrorCode]:
-    """The topic's partitions, and what to say of one that it does not have."""
+    """The topic's partitions, and the error for one that it does not have."""
     if topic.name in INTERNAL_TOPICS:
         return [], ErrorCode.INVALID_TOPIC_EXCEPTION
     if topic.name:
@@ -128,7 +128,7 @@ class _Production:
         self._time_ms = node.clock.now_ms()
         self._waiting: Waiting = []
         self._waiting_batches = 0
-        """Which wait to be compressed, or to be part of a transaction."""
+        """Batches that wait for compression or for transaction verification."""
         self._answered: Future[ProduceResponse | None] | None = None
 
     def store(
@@ -137,7 +137,7 @@ class _Production:
         data: PartitionProduceData,
         answer: PartitionProduceResponse,
     ) -> None:
-        """Store a batch, at once or when it is compressed and its transaction has the partition."""
+        """Store a batch, at once or when it is compressed and its transaction is verified."""
         if partition is None:
             answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
             return
@@ -260,7 +260,7 @@ class _Production:
         answer: PartitionProduceResponse,
         error: ErrorCode,
     ) -> None:
-        """A batch can't be stored now, and will come again."""
+        """Refuse a batch that can't be stored now; the producer will retry it."""
         answer.error_code = error
         partition.appender.hold_back(data.records, error, self._time_ms)
 
@@ -290,7 +290,7 @@ class _Production:
     def _finish(
         self, answered: "Future[ProduceResponse | None]", response: ProduceResponse | None
     ) -> None:
-        if not answered.done():  # else the client has gone
+        if not answered.done():  # otherwise the client has disconnected
             answered.set_result(response)
 
     def _stored(self) -> "ProduceResponse | Future[ProduceResponse] | None":
@@ -322,11 +322,11 @@ def _header(data: PartitionProduceData) -> BatchHeader | None:
 
 
 def _for_client(error: ErrorCode, version: int) -> ErrorCode:
-    """What a client of this version makes the right thing of."""
+    """The error code that a client of this version handles correctly."""
     if error is ErrorCode.CONCURRENT_TRANSACTIONS and version >= _ADDS_FROM:
         return error
     if error in UNAVAILABLE:
-        return ErrorCode.NOT_ENOUGH_REPLICAS  # which every client tries again
+        return ErrorCode.NOT_ENOUGH_REPLICAS  # every client retries this
     if error is ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH  # as when the log sees it, in every version
     if error is ErrorCode.TRANSACTION_ABORTABLE and version < _ABORTABLE_FROM:
@@ -335,7 +335,7 @@ def _for_client(error: ErrorCode, version: int) -> ErrorCode:
 
 
 def _tell_leaders(node: Needs, response: ProduceResponse, context: RequestContext) -> None:
-    """Say who leads the partitions that are not led here, and where to find them."""
+    """Add the leaders, and their addresses, of partitions that are not led here."""
     leaders = set()
     for topic in response.responses:
         for answer in topic.partition_responses:

@@ -176,7 +176,7 @@ def _answer_later(
 
     def done(error: ErrorCode) -> None:
         if answered.done():
-            return  # the client has gone
+            return  # the client has disconnected
         if error is ErrorCode.NONE:
             answered.set_result([answer])
         else:

@@ -1,8 +1,8 @@
 """What handlers of transactions share: reaching the shard of a transactional id.
 
-A transaction is ended when that is decided, but the next one can begin only when all of its
-partitions know. A client that is told so tries again after 20 ms or more, so rather than tell it,
-it is kept waiting for the few milliseconds that it takes.
+A transaction has ended once that is decided, but the next one can begin only when all its markers
+are written. A client that gets an error for that retries after 20 ms or more, so the request waits
+instead for the few milliseconds that it takes.
 """
 
 from asyncio import AbstractEventLoop, Future, shield, wait_for
@@ -35,7 +35,7 @@ async def decided_by_coordinator(
     decide: Callable[[TransactionShard, object, int], TransactionDecision],
     error_of: Callable[[ResponseT], int],
 ) -> ResponseT:
-    """Have the transaction's shard decide, given a token and the time, and answer when it does.
+    """Let the transaction's shard decide, given a token and the time; returns its response.
 
     `failed` makes the response for when the transaction can't be served here.
     """

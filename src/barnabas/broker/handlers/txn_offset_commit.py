@@ -3,8 +3,8 @@
 The offsets are written for the producer, into the partition of `__consumer_offsets` that keeps the
 group. That becomes part of the transaction here from version 5 on; before, the client has made it
 so (AddOffsetsToTxn), and the transaction's coordinator is asked whether it did. While that one
-can't be asked, the client is told to come back here (COORDINATOR_LOAD_IN_PROGRESS): this node is
-the right one for the group, and all clients know that answer.
+can't be asked, the client gets an error that makes it retry here (COORDINATOR_LOAD_IN_PROGRESS):
+this node is the right one for the group, and all clients know that answer.
 """
 
 from asyncio import AbstractEventLoop, Future
@@ -73,7 +73,7 @@ def handle(
 
 
 def _told(error: ErrorCode, version: int) -> ErrorCode:
-    """What a client of that version makes sense of."""
+    """The error code that a client of that version understands."""
     if error in UNAVAILABLE:
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     if error is ErrorCode.NOT_LEADER_OR_FOLLOWER:

@@ -2,7 +2,8 @@
 
 A node has one listener here, for clients, brokers and controllers. Listeners of controllers are
 left out, other names are replaced by their protocol. A listener that is to be encrypted or to
-authenticate its clients is refused, also if it is one of controllers: somebody relies on that.
+authenticate its clients is refused, also if it is one of controllers: the operator relies on that
+setting.
 """
 
 from collections.abc import Mapping
