@@ -136,10 +136,10 @@ def _change(
     if cluster_id is not None and cluster_id != quorum.cluster_id:
         return answer(ErrorCode.INCONSISTENT_CLUSTER_ID, f"this is cluster {quorum.cluster_id}")
     if not shell.raft.is_leader:
-        nobody = answer(ErrorCode.NOT_LEADER_OR_FOLLOWER, "no leader is known")
+        no_leader = answer(ErrorCode.NOT_LEADER_OR_FOLLOWER, "no leader is known")
         if shell.raft.leader_id is None or not may_forward:
-            return nobody
-        return _forward(quorum, shell.raft.leader_id, request, nobody)
+            return no_leader
+        return _forward(quorum, shell.raft.leader_id, request, no_leader)
 
     async def change() -> ResponseT:
         error = await change_voters(shell, attempt, timeout_ms)
