@@ -200,6 +200,7 @@ class Node:
             on_offline=self.lost_replicas.offline,
             is_cut_off=lambda: self.lifecycle.is_cut_off,
             is_suspect=lambda: not self.lifecycle.is_disk_known,
+            is_directory_new=lambda: self.lifecycle.is_directory_new,
             threads=environment.threads,
         )
         self._replica_logs = ReplicaLogs(loop, self.node_id, self.peers, self.partitions)
@@ -384,7 +385,7 @@ class Node:
         me = self.image.brokers.get(self.node_id)
         if me is not None and me.incarnation_id == self._incarnation_id:
             if self.follower.is_held:
-                self.partitions.say_what_is_lost()
+                self.partitions.report_missing_replicas()
             self.follower.release()
         self.lifecycle.wake()
 

@@ -16,6 +16,13 @@ def test_a_new_disk_vouches_for_nothing(tmp_path: Path) -> None:
     assert trust(tmp_path, "boot").read() == (UNKNOWN_EPOCH, False)
 
 
+def test_a_directory_is_new_until_the_first_registration(tmp_path: Path) -> None:
+    disk = trust(tmp_path, "boot")
+    assert disk.is_directory_new
+    disk.registered(7, is_sure=False)
+    assert not disk.is_directory_new
+
+
 def test_a_killed_process_has_lost_nothing(tmp_path: Path) -> None:
     trust(tmp_path, "boot").registered(7)
     assert trust(tmp_path, "boot").read() == (7, True)

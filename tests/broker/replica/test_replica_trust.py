@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from barnabas.broker.replica.replica_doubt import ReplicaDoubt
-from barnabas.broker.replica.replica_trust import POWER_LOST, accept_alone, examine
+from barnabas.broker.replica.replica_trust import NEW_DIRECTORY, POWER_LOST, accept_alone, examine
 from barnabas.log import FLUSH_MARK, Log, LogConfig
 from tests.log.batches import put, readable
 from tests.log.memory_disk import MemoryDisk
@@ -64,6 +64,18 @@ def test_after_a_loss_of_power_only_flushed_logs_are_believed() -> None:
     log = opened(disk, power_lost=True, config=FLUSHED)
     assert examine(log, COUNT, was_there=True, power_lost=True) == ReplicaDoubt()
     assert examine(log, COUNT + 1, was_there=True, power_lost=True).reason
+
+
+def test_a_replica_of_a_new_data_directory_says_so() -> None:
+    """It is trusted as little as after a power loss; only the reason differs."""
+    empty = opened(MemoryDisk(), power_lost=True)
+    found = examine(empty, 0, was_there=False, power_lost=True, is_directory_new=True)
+    assert found == ReplicaDoubt(NEW_DIRECTORY, 0, lacks_end=True)
+    disk = MemoryDisk()
+    filled(disk, vouched=False)
+    kept = opened(disk, power_lost=True)
+    found = examine(kept, COUNT, was_there=True, power_lost=True, is_directory_new=True)
+    assert found == ReplicaDoubt(POWER_LOST, 0, lacks_end=True), "only broker.state is gone"
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -100,6 +100,8 @@ class BrokerLifecycle:
         self._heard_of_ms = clock.steady_ms()
         self._lost_ms: int | None = None
         """When the connection to the controller broke; reset once the reason is known."""
+        self.is_directory_new = False
+        """Whether this node started without any data."""
         self._previous_epoch = UNKNOWN_EPOCH
         self.is_sure = False
         """Whether the disk still has everything it had when this node last used it, or the
@@ -143,6 +145,7 @@ class BrokerLifecycle:
 
     def start(self) -> None:
         """Start to register. Raises `StorageError`."""
+        self.is_directory_new = self._trust.is_directory_new
         self._previous_epoch, self.is_sure = self._trust.read()
         self._task = self._loop.create_task(self._run())
         self._task.add_done_callback(self._ended)

@@ -26,6 +26,12 @@ class DiskTrust:
     def _path(self) -> str:
         return f"{self.directory}/{_FILE}"
 
+    @property
+    def is_directory_new(self) -> bool:
+        """Whether no node has registered with this data directory. Raises `StorageError`."""
+        with storage_errors(f"can not read {self._path}"):
+            return not self.disk.exists(self._path)
+
     def read(self) -> tuple[int, bool]:
         """The epoch of the last registration, and whether nothing written since can be lost.
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from barnabas.broker.control.controller_calls import ControllerCalls, ControllerUnavailable
 from barnabas.broker.replica.partition import Partition
+from barnabas.broker.replica.replica_trust import NEW_DIRECTORY
 from barnabas.controller.lost_replicas import LOST_DIRECTORY, OFFLINE_DIRECTORY
 from barnabas.log import StorageError
 from barnabas.wire.errors import ErrorCode
@@ -81,7 +82,8 @@ class LostReplicas:
     def doubt(self, partition: Partition) -> None:
         """A replica may lack acknowledged records: `PartitionHost.on_doubt`."""
         name = f"{partition.topic}-{partition.index}"
-        logger.error("%s: %s", name, partition.doubt.reason)
+        if partition.doubt.reason != NEW_DIRECTORY:  # `Partitions` reports these, once for all
+            logger.error("%s: %s", name, partition.doubt.reason)
         self._report((partition.topic_id, partition.index), _Report(name, partition))
 
     def offline(self, topic: str, topic_id: bytes, index: int) -> None:

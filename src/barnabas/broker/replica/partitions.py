@@ -68,13 +68,15 @@ class Partitions:
         on_offline: Callable[[str, bytes, int], None] = ignore_offline,
         is_cut_off: Callable[[], bool] = never,
         is_suspect: Callable[[], bool] = never,
+        is_directory_new: Callable[[], bool] = never,
         threads: Callable[[int, str], Executor] = ThreadPoolExecutor,
     ) -> None:
         """`on_append` is called after each append to a partition that has to be flushed,
         `on_follower_ready` when a leader sees that the in-sync set should change, `on_doubt` when a
         replica may lack acknowledged records, and `on_offline` when its disk fails. While
         `is_cut_off`, other nodes may lead partitions that this node believes it leads. The disk
-        `is_suspect` if it may have lost something since this node last used it."""
+        `is_suspect` if it may have lost something since this node last used it, and
+        `is_directory_new` if this node started without any data."""
         self._config = config
         self.image = image
         """The image that `apply` and `reconfigure` use; replaced when a snapshot is loaded."""
@@ -87,6 +89,7 @@ class Partitions:
         self._clock = clock
         self._node_id = node_id
         self._is_suspect = is_suspect
+        self._is_directory_new = is_directory_new
         self._suspects: set[tuple[bytes, int]] = set()
         """Replicas that could not be opened yet when the disk was suspect."""
         self.high_watermarks = HighWatermarkCheckpoint(disk, data.path)
@@ -150,12 +153,20 @@ class Partitions:
 
     # -- in step with the image --------------------------------------------------------------------
 
-    def say_what_is_lost(self) -> None:
-        """Log, at startup, partitions without another replica whose directory is gone."""
+    def report_missing_replicas(self) -> None:
+        """Log, at startup, which replicas of this node have no directory.
+
+        Those without another replica are lost, and named. If the data directory is new, all others
+        are fetched, and counted.
+        """
         found = set(self._data.partitions())
+        fetched = 0
         for topic in self.image.topics.values():
             for image in topic.partitions:
-                if image.replicas != [self._node_id] or (topic.name, image.index) in found:
+                if (topic.name, image.index) in found:
+                    continue
+                if image.replicas != [self._node_id]:
+                    fetched += self._node_id in image.replicas
                     continue
                 known = self.high_watermarks.acknowledged(topic.name, topic.topic_id, image.index)
                 if not known:
@@ -164,6 +175,9 @@ class Partitions:
                         topic.name,
                         image.index,
                     )
+        if fetched and self._is_directory_new():
+            replicas = "1 replica is" if fetched == 1 else f"{fetched} replicas are"
+            logger.warning("the data directory is new; %s fetched from other nodes", replicas)
 
     def apply(self, topic: TopicImage, indexes: Iterable[int]) -> None:
         """Bring the replicas of these partitions of a topic in step with the image.
@@ -275,7 +289,13 @@ class Partitions:
                 name, log, acknowledged, now_ms, was_there=was_there, power_lost=power_lost
             )
         else:
-            doubt = examine(log, acknowledged, was_there=was_there, power_lost=power_lost)
+            doubt = examine(
+                log,
+                acknowledged,
+                was_there=was_there,
+                power_lost=power_lost,
+                is_directory_new=self._is_directory_new(),
+            )
         log.configure(log_config)  # the settings may have changed since it was written
         partition = Partition(topic.name, index, topic.topic_id, log, limits, self._host)
         partition.doubt = doubt

@@ -18,13 +18,22 @@ from barnabas.log import Log
 logger = logging.getLogger(__name__)
 
 POWER_LOST = "the machine lost power, and what was acknowledged may not have been on the disk"
+NEW_DIRECTORY = "its data directory is new"
 
 
-def examine(log: Log, acknowledged: int, *, was_there: bool, power_lost: bool) -> ReplicaDoubt:
+def examine(
+    log: Log,
+    acknowledged: int,
+    *,
+    was_there: bool,
+    power_lost: bool,
+    is_directory_new: bool = False,
+) -> ReplicaDoubt:
     """Check a log that was just opened.
 
     It had acknowledged the records below `acknowledged`. `was_there`: its directory existed.
-    `power_lost`: the machine may have lost unsynced writes.
+    `power_lost`: the machine may have lost unsynced writes, or the data directory is new: a new
+    one is trusted as little, and only the reason differs.
     """
     suspect_from: int | None = None
     lacks_end = False
@@ -40,7 +49,7 @@ def examine(log: Log, acknowledged: int, *, was_there: bool, power_lost: bool) -
         suspect_from = end if suspect_from is None else suspect_from
         lacks_end = True
     if power_lost and not log.is_flush_marked:
-        doubts.append(POWER_LOST)
+        doubts.append(NEW_DIRECTORY if is_directory_new and not was_there else POWER_LOST)
         flushed = log.flushed_offset
         suspect_from = flushed if suspect_from is None else min(suspect_from, flushed)
         lacks_end = True
