@@ -34,12 +34,12 @@ def test_two_of_the_same_time_are_told_apart() -> None:
     second = entry(disk, "t-0", NOW)
     assert second == f"{first}-2"
     assert entry(disk, "t-1", NOW) == first.replace("t-0", "t-1")
-    assert expired_entries(disk, "data", before_ms=NOW) == []
-    assert set(expired_entries(disk, "data", before_ms=NOW + 1)) >= {first, second}
+    assert expired_entries(disk, "data", now_ms=NOW, retention_ms=0) == []
+    assert set(expired_entries(disk, "data", now_ms=NOW + 1, retention_ms=0)) >= {first, second}
 
 
 def test_nothing_was_set_aside() -> None:
-    assert expired_entries(MemoryDisk(), "data", before_ms=NOW) == []
+    assert expired_entries(MemoryDisk(), "data", now_ms=NOW, retention_ms=0) == []
 
 
 def test_old_entries_are_removed_and_so_is_an_empty_partition() -> None:
@@ -48,8 +48,15 @@ def test_old_entries_are_removed_and_so_is_an_empty_partition() -> None:
     new = entry(disk, "t-0", NOW)
     alone = entry(disk, "t-1", NOW - DAY_MS)
     parent = "data/set-aside/t-1"
-    assert expired_entries(disk, "data", before_ms=NOW) == [old, alone, parent]
+    found = expired_entries(disk, "data", now_ms=NOW + DAY_MS, retention_ms=DAY_MS)
+    assert found == [old, alone, parent]
     assert disk.exists(new)
+
+
+def expired_by_size(disk: MemoryDisk, now_ms: int, max_bytes: int) -> list[str]:
+    return expired_entries(
+        disk, "data", now_ms=now_ms, retention_ms=30 * DAY_MS, max_bytes=max_bytes
+    )
 
 
 def test_the_oldest_entries_beyond_the_total_size_are_removed() -> None:
@@ -57,17 +64,51 @@ def test_the_oldest_entries_beyond_the_total_size_are_removed() -> None:
     oldest = entry(disk, "t-1", NOW, size=60)
     older = entry(disk, "t-0", NOW + 1, size=60)
     newest = entry(disk, "t-1", NOW + 2, size=60)
-    assert expired_entries(disk, "data", before_ms=0, max_bytes=180) == []
-    assert expired_entries(disk, "data", before_ms=0, max_bytes=179) == [oldest]
-    assert expired_entries(disk, "data", before_ms=0, max_bytes=60) == [oldest, older]
-    assert expired_entries(disk, "data", before_ms=0, max_bytes=0) == [oldest, older, newest]
-    assert expired_entries(disk, "data", before_ms=0, max_bytes=-1) == []
+    later = NOW + 2 * DAY_MS
+    assert expired_by_size(disk, later, 180) == []
+    assert expired_by_size(disk, later, 179) == [oldest]
+    assert expired_by_size(disk, later, 60) == [oldest, older]
+    assert expired_by_size(disk, later, 0) == [oldest, older, newest]
+    assert expired_by_size(disk, later, -1) == []
+
+
+def test_an_entry_is_kept_for_a_day_whatever_its_size() -> None:
+    disk = MemoryDisk()
+    old = entry(disk, "t-0", NOW, size=60)
+    large = entry(disk, "t-0", NOW + DAY_MS, size=1000)
+    assert expired_by_size(disk, NOW + DAY_MS, 100) == []
+    assert expired_by_size(disk, NOW + DAY_MS + 1, 100) == [old]
+    assert expired_by_size(disk, NOW + 2 * DAY_MS, 100) == [old]
+    assert expired_by_size(disk, NOW + 2 * DAY_MS + 1, 100) == [old, large]
 
 
 def test_other_directories_are_left_alone() -> None:
     disk = MemoryDisk()
-    disk.make_directory("data/set-aside/t-0/notes of an operator")
-    assert expired_entries(disk, "data", before_ms=NOW, max_bytes=0) == []
+    for path in ("t-0/notes of an operator", "backup", "backup-2.1", "notes/2024", "1.5"):
+        disk.make_directory(f"data/set-aside/{path}")
+    disk.make_directory("data/set-aside/t-1")
+    disk.replace_file("data/set-aside/t-1/notes", b"look at this")
+    assert expired_entries(disk, "data", now_ms=NOW, retention_ms=0, max_bytes=0) == []
+
+
+def test_a_partition_with_other_files_is_kept() -> None:
+    disk = MemoryDisk()
+    old = entry(disk, "t-0", NOW - 1)
+    disk.replace_file("data/set-aside/t-0/notes", b"look at this")
+    assert expired_entries(disk, "data", now_ms=NOW, retention_ms=0) == [old]
+
+
+def test_entries_of_the_earlier_layout_expire_by_the_time_in_their_name() -> None:
+    disk = MemoryDisk()
+    paths = [f"data/set-aside/a.b-1.{NOW + number}" for number in range(2)]
+    for path in paths:
+        disk.make_directory(path)
+        disk.replace_file(f"{path}/00000000000000000000.log", bytes(60))
+    first, second = paths
+    assert expired_entries(disk, "data", now_ms=NOW + DAY_MS, retention_ms=DAY_MS) == []
+    assert expired_entries(disk, "data", now_ms=NOW + 1, retention_ms=0) == [first]
+    assert expired_entries(disk, "data", now_ms=NOW + 2, retention_ms=0) == [first, second]
+    assert expired_by_size(disk, NOW + 2 * DAY_MS, 60) == [first]
 
 
 def test_damaged_bytes_are_set_aside_when_a_log_is_opened() -> None:

@@ -103,11 +103,13 @@ def _remove_set_aside(node: Node) -> None:
     retention_ms = node.config.upkeep.set_aside_retention_ms
     retention_bytes = node.config.upkeep.set_aside_retention_bytes
     try:
-        job = node.data.expired_set_aside(node.clock.now_ms() - retention_ms, retention_bytes)
+        job = node.data.expired_set_aside(node.clock.now_ms(), retention_ms, retention_bytes)
     except OSError as error:
         logger.error("can't list the directory set-aside: %s", error)
         return
     if job is not None:
+        for directory in job.directories:
+            logger.info("removing %s: beyond log.set.aside.retention.ms or .bytes", directory)
         node.partitions.run_later(job)
 
 

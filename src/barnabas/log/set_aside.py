@@ -8,9 +8,12 @@
                  damaged      bytes that are no valid batch: <first lost offset>.bytes
                  unreadable   batches that can't be decoded: <first offset>-<last offset>.batch
 
+Earlier versions wrote set-aside/<topic>-<partition>.<milliseconds>/<files>: these are entries too.
+
 The broker removes entries by age and by total size; see `expired_entries`.
 """
 
+import re
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple
@@ -19,6 +22,9 @@ from barnabas.log.storage import Disk
 
 SET_ASIDE = "set-aside"
 _TIME_FORMAT = "%Y%m%dT%H%M%S"
+_PARTITION = re.compile(r".+-\d+")
+_EARLIER_LAYOUT = re.compile(r".+-\d+\.(\d{13})")
+_KEPT_WHATEVER_THE_SIZE_MS = 24 * 3600 * 1000
 
 
 class SetAsideReason(StrEnum):
@@ -49,32 +55,47 @@ def sync_set_aside(disk: Disk, path: str) -> None:
 
 
 def expired_entries(
-    disk: Disk, data_path: str, *, before_ms: int, max_bytes: int = -1
+    disk: Disk, data_path: str, *, now_ms: int, retention_ms: int, max_bytes: int = -1
 ) -> list[str]:
-    """The directories to remove: entries from before a time, and the oldest beyond a total size.
+    """The directories to remove: entries beyond the retention time, and the oldest beyond a total
+    size.
 
-    A negative `max_bytes` is no limit. Directories of partitions without any entry left are
-    removed as well. Raises OSError.
+    A negative `max_bytes` is no limit. By size, no entry is removed in its first day: a person has
+    to have time to see it. A partition's directory is removed once it is empty. Everything
+    else is left alone. Raises OSError.
     """
     parent = f"{data_path}/{SET_ASIDE}"
     if not disk.exists(parent):
         return []
+    before_ms = now_ms - retention_ms
     expired: list[str] = []
     entries: list[_Entry] = []
-    for partition in disk.list_directories(parent):
-        path = f"{parent}/{partition}"
-        found = [(_time_ms(name), name) for name in disk.list_directories(path)]
-        old = [f"{path}/{name}" for time_ms, name in found if 0 <= time_ms < before_ms]
-        expired += [*old, path] if len(old) == len(found) else old
-        entries += [
-            _Entry(time_ms, f"{path}/{name}", sum(disk.list_files(f"{path}/{name}").values()))
-            for time_ms, name in found
-            if time_ms >= before_ms
-        ]
+
+    def judge(time_ms: int, path: str) -> None:
+        if time_ms < before_ms:
+            expired.append(path)
+        else:
+            entries.append(_Entry(time_ms, path, sum(disk.list_files(path).values())))
+
+    for name in disk.list_directories(parent):
+        path = f"{parent}/{name}"
+        if earlier := _EARLIER_LAYOUT.fullmatch(name):
+            judge(int(earlier[1]), path)
+        elif _PARTITION.fullmatch(name):
+            others = len(disk.list_files(path))
+            kept = len(entries)
+            for child in disk.list_directories(path):
+                time_ms = _time_ms(child)
+                if time_ms >= 0:
+                    judge(time_ms, f"{path}/{child}")
+                else:
+                    others += 1
+            if not others and len(entries) == kept:
+                expired.append(path)
     if max_bytes >= 0:
         surplus = sum(entry.size for entry in entries) - max_bytes
         for entry in sorted(entries):
-            if surplus <= 0:
+            if surplus <= 0 or entry.time_ms >= now_ms - _KEPT_WHATEVER_THE_SIZE_MS:
                 break
             expired.append(entry.path)
             surplus -= entry.size
@@ -88,7 +109,7 @@ class _Entry(NamedTuple):
 
 
 def _time_ms(name: str) -> int:
-    """The time in the name of an entry; -1 if it is another directory, which is left alone."""
+    """The time in the name of an entry; -1 if it is another directory."""
     time, _, milliseconds = name.partition("Z-")[0].partition(".")
     try:
         seconds = datetime.strptime(time, _TIME_FORMAT).replace(tzinfo=UTC).timestamp()

@@ -1,10 +1,15 @@
 """What comes round by itself: retention, compaction, checkpoints."""
 
+import logging
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from barnabas.broker.upkeep import _remove_set_aside
+from barnabas.log import DataDirectory
 from barnabas.records.encode import encode_batch
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
@@ -37,6 +42,7 @@ from tests.broker.verbs import (
     stored,
     values_of,
 )
+from tests.log.memory_disk import MemoryDisk
 from tests.support.broker import BrokerProcess
 from tests.support.wait import wait_until
 
@@ -219,3 +225,31 @@ def test_committed_offsets_survive_compaction(node: BrokerProcess, topic: str, k
         assert committed(client, f"{topic}-often") == (199, "at 199")
         for number in range(20):
             assert committed(client, f"{topic}-once-{number}") == (number, f"at {number}")
+
+
+# -- set-aside -------------------------------------------------------------------------------------
+
+
+def test_what_is_removed_from_set_aside_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    disk = MemoryDisk()
+    data = DataDirectory.open(
+        disk, "data", node_id=1, new_cluster_id="c", new_directory_id=bytes(16)
+    )
+    week_ms = 7 * 24 * 3600 * 1000
+    old = data.set_aside_path("t", 0, 10 * week_ms)
+    new = data.set_aside_path("t", 0, 11 * week_ms)
+    for path in (old, new):
+        disk.make_directory(path)
+    node: Any = SimpleNamespace(
+        data=data,
+        clock=SimpleNamespace(now_ms=lambda: 11 * week_ms + 1),
+        config=SimpleNamespace(
+            upkeep=SimpleNamespace(set_aside_retention_ms=week_ms, set_aside_retention_bytes=-1)
+        ),
+        partitions=SimpleNamespace(run_later=lambda job: job.run()),
+    )
+    _remove_set_aside(node)
+    assert (disk.exists(old), disk.exists(new)) == (False, True)
+    (logged,) = caplog.records
+    assert f"removing {old}:" in logged.getMessage()

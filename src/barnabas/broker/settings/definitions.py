@@ -357,8 +357,8 @@ _OWN = (
         "log.set.aside.retention.bytes",
         _LONG,
         "10737418240",
-        "Maximum size of the directory set-aside; above it, the oldest entries are removed; -1 "
-        "means no limit",
+        "Maximum size of the directory set-aside; above it, the oldest entries are removed once "
+        "they are a day old; -1 means no limit",
         low=-1,
         dynamic=True,
     ),

@@ -119,12 +119,16 @@ class DataDirectory:
         path = self.partition_path(topic, partition)
         return set_aside_path(self._disk, path, now_ms, SetAsideReason.TRUNCATED)
 
-    def expired_set_aside(self, before_ms: int, max_bytes: int = -1) -> DeleteJob | None:
-        """The job that removes what was set aside before a time, or beyond a total size.
+    def expired_set_aside(
+        self, now_ms: int, retention_ms: int, max_bytes: int = -1
+    ) -> DeleteJob | None:
+        """The job that removes what was set aside too long ago, or exceeds a total size.
 
         Raises OSError.
         """
-        expired = expired_entries(self._disk, self.path, before_ms=before_ms, max_bytes=max_bytes)
+        expired = expired_entries(
+            self._disk, self.path, now_ms=now_ms, retention_ms=retention_ms, max_bytes=max_bytes
+        )
         return DeleteJob(self._disk, [], directories=expired) if expired else None
 
     def _rename(self, path: str, suffix: str) -> str:

@@ -28,7 +28,7 @@ class SegmentInfo(NamedTuple):
 class DeleteJob:
     """Unlinks files, and removes directories with the files in them."""
 
-    __slots__ = ("_directories", "_disk", "error", "paths", "segments")
+    __slots__ = ("_disk", "directories", "error", "paths", "segments")
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class DeleteJob:
         directories: list[str] | None = None,
     ) -> None:
         self._disk = disk
-        self._directories = directories or []
+        self.directories = directories or []
         self.paths = paths
         self.segments = segments or []
         self.error: OSError | None = None
@@ -46,7 +46,7 @@ class DeleteJob:
     def run(self) -> None:
         """On any thread. Never raises, but sets `error`; the next start removes the rest."""
         try:
-            for directory in self._directories:
+            for directory in self.directories:
                 for name in self._disk.list_files(directory):
                     self._disk.unlink(f"{directory}/{name}")
                 self._disk.remove_directory(directory)
