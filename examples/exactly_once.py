@@ -3,8 +3,8 @@
     barnabas server &
     python examples/exactly_once.py [BOOTSTRAP]
 
-The invoices, and how far the orders were read, are committed together or not at all. So whoever
-starts this anew, after a `kill -9` too, goes on where the last transaction ended.
+The invoices, and how far the orders were read, are committed together or not at all. So
+a restart, also after `kill -9`, continues where the last transaction ended.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from barnabas import Consumer, Message, Producer
 
 ORDERS = 500
-WORKER = "billing-1"  # names a place in the work: it stays the same when the process starts anew
+WORKER = "billing-1"  # names a place in the work: it stays the same when the process restarts
 
 
 def order(bootstrap: str) -> None:
