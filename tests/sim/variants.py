@@ -17,7 +17,13 @@ from barnabas.broker.net.peer_authorization import PeerAuthorization
 from barnabas.broker.quorum.writer import Writer
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.replica_doubt import ReplicaDoubt
-from barnabas.controller import liveness, lost_replicas, partition_changes, registrations
+from barnabas.controller import (
+    leader_election,
+    liveness,
+    lost_replicas,
+    partition_changes,
+    registrations,
+)
 from barnabas.log import fetch_validation
 from barnabas.log.directory import data_directory
 from barnabas.log.log import Log
@@ -62,7 +68,7 @@ def _outsider_in_sync(image: MetadataImage, partition: PartitionImage) -> Partit
     return replace(partition, leader=leader, isr=[*{leader, *partition.isr}])
 
 
-original_led = partition_changes._led
+original_led = leader_election.elect_leader
 
 
 def _controller_shrinks(image: MetadataImage, partition: PartitionImage) -> PartitionImage:
@@ -224,10 +230,10 @@ VARIANTS: dict[str, Variant] = {
         [patch.object(election, "may_vote", election.is_complete)], "elections", 5
     ),
     "elect from outside the in-sync set": Variant(
-        [patch.object(partition_changes, "_led", _outsider_in_sync)], "kills"
+        [patch.object(partition_changes, "elect_leader", _outsider_in_sync)], "kills"
     ),
     "take replicas out of the set for a leader that may be dead": Variant(
-        [patch.object(partition_changes, "_led", _controller_shrinks)], "power"
+        [patch.object(partition_changes, "elect_leader", _controller_shrinks)], "power"
     ),
     "trust a disk that lost its tail": Variant([patch.object(DiskTrust, "read", _trust)], "power"),
     "leave a replica in sync that has lost something": Variant(

@@ -2,7 +2,8 @@
 
 Every change of a partition goes through `change_partition`, so these hold after each of them:
 
-- A leader is in the in-sync set and not fenced; without one the leader is -1.
+- A leader is in the in-sync set and not fenced; without one the leader is -1
+  (`leader_election`).
 - An election does not change the in-sync set: each member has all committed records. Only the
   leader removes members, because a leader that sends a request is alive. If the controller removed
   them, the set might shrink to a broker that is dead too, without the controller knowing; and if
@@ -20,13 +21,13 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from barnabas.controller.draft import Draft
+from barnabas.controller.leader_election import elect_leader, elect_uncleanly
 from barnabas.controller.replica_ends import ReplicaEnds
 from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
 from barnabas.metadata.partition_image import (
     NO_LEADER,
     NO_LEADER_CHANGE,
     NO_RECOVERY_CHANGE,
-    RECOVERING,
 )
 from barnabas.wire.messages.metadata_records import PartitionChangeRecord
 
@@ -46,41 +47,16 @@ def change_partition(
     election is allowed, among the replicas that have answered.
     """
     before = topic.partitions[wanted.index]
-    after = _moved(draft.image, _led(draft.image, wanted))
+    after = _moved(draft.image, elect_leader(draft.image, wanted))
     after = _with_eligible(draft, topic, before, after, lost)
     if after.leader == NO_LEADER:
         if ends is not None:
-            after = _led_uncleanly(draft, topic, after, ends)
+            after = elect_uncleanly(draft, topic, after, ends)
         elif draft.unclean(topic.name):
             draft.to_recover.append((topic.topic_id, after.index))
     change = _difference(topic.topic_id, before, after, has_lost=bool(lost))
     if change is not None:
         draft.write(change)
-
-
-def _led(image: MetadataImage, partition: PartitionImage) -> PartitionImage:
-    leader = _leader(image, partition)
-    if leader == partition.leader:
-        return partition
-    isr = partition.isr
-    return partition.led_by(leader, isr if leader in isr or leader == NO_LEADER else [leader])
-
-
-def _leader(image: MetadataImage, partition: PartitionImage) -> int:
-    """The preferred one if it may lead, otherwise the first replica that may."""
-    isr = partition.isr
-    order = (partition.leader, *partition.replicas)
-    for candidate in order:
-        if candidate in isr and image.is_active(candidate):
-            return candidate
-    # A broker in controlled shutdown still serves, which is better than no leader.
-    for candidate in order:
-        if candidate in isr and candidate in image.brokers and not image.brokers[candidate].fenced:
-            return candidate
-    for candidate in partition.replicas:
-        if candidate in partition.elr and image.is_active(candidate):
-            return candidate
-    return NO_LEADER
 
 
 def _with_eligible(
@@ -100,30 +76,6 @@ def _with_eligible(
     return after if elr == after.elr else replace(after, elr=elr)
 
 
-def _led_uncleanly(
-    draft: Draft, topic: TopicImage, partition: PartitionImage, ends: ReplicaEnds
-) -> PartitionImage:
-    """Led by the replica with the longest log: the newest epoch, and the largest offset in it."""
-    found = ends.get((topic.topic_id, partition.index), {})
-    there = [r for r in partition.replicas if r in found and draft.image.is_active(r)]
-    if not there:
-        return partition
-    leader = max(there, key=lambda replica: (found[replica], replica in partition.last_known_elr))
-    had = ", ".join(f"broker {r} {found[r]}" for r in partition.replicas if r in found)
-    draft.warnings.append(
-        f"unclean election: broker {leader} leads {topic.name}-{partition.index} from outside the "
-        f"in-sync set {partition.isr}; acknowledged records may be lost. Replica logs: {had}"
-    )
-    return replace(
-        partition,
-        leader=leader,
-        isr=[leader],
-        leader_recovery_state=RECOVERING,
-        elr=[],
-        last_known_elr=[],
-    )
-
-
 def _moved(image: MetadataImage, partition: PartitionImage) -> PartitionImage:
     """The partition with its reassignment completed, if it can be."""
     if not partition.is_moving or partition.leader == NO_LEADER:
@@ -132,7 +84,7 @@ def _moved(image: MetadataImage, partition: PartitionImage) -> PartitionImage:
     isr = [member for member in partition.isr if member in target]
     if not set(partition.adding_replicas) <= set(isr) or not any(map(image.is_active, isr)):
         return partition
-    return _led(
+    return elect_leader(
         image,
         replace(partition, replicas=target, isr=isr, adding_replicas=[], removing_replicas=[]),
     )
