@@ -11,8 +11,8 @@ import pytest
 
 import barnabas
 from barnabas.broker.node import Node
-from barnabas.broker.settings import components as settings_of_components
-from barnabas.broker.settings.components import read_settings
+from barnabas.broker.settings import component_settings
+from barnabas.broker.settings.component_settings import read_settings
 from barnabas.broker.settings.config import BrokerConfig, ConfigError
 from barnabas.broker.settings.definitions import BROKER_CONFIGS
 from barnabas.broker.settings.topic_settings import (
@@ -91,7 +91,7 @@ def test_every_setting_of_a_topic_has_a_value(name: str) -> None:
 
 
 def components() -> list[type[Any]]:
-    return [each for each in vars(settings_of_components).values() if is_dataclass(each)]
+    return [each for each in vars(component_settings).values() if is_dataclass(each)]
 
 
 def read_by_the_controller() -> set[str]:

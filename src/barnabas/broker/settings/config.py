@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from barnabas.broker.settings.components import (
+from barnabas.broker.settings.component_settings import (
     CleanerSettings,
     ConnectionSettings,
     FetchSettings,
