@@ -177,8 +177,13 @@ class ClusterClient:
 
     async def leader(self, partition: TopicPartition) -> int:
         """The node that leads a partition, by the metadata at hand."""
-        topic = await self.topic(partition.topic)
-        if not 0 <= partition.partition < len(topic.partitions):
+        await self.topic(partition.topic)
+        return self.known_leader(partition)
+
+    def known_leader(self, partition: TopicPartition) -> int:
+        """The node that leads a partition, without a request. Raises `BrokerError`."""
+        topic = self.known_topic(partition.topic)
+        if topic is None or not 0 <= partition.partition < len(topic.partitions):
             raise broker_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"partition {partition}")
         leader = topic.partitions[partition.partition].leader
         if leader == NO_LEADER:

@@ -9,9 +9,7 @@ from collections import defaultdict
 from collections.abc import Coroutine
 from contextlib import suppress
 
-from barnabas.client.connect.broker_errors import broker_error
 from barnabas.client.connect.cluster_client import ClusterClient
-from barnabas.client.connect.cluster_metadata import NO_LEADER, TopicPartition
 from barnabas.client.connect.connection_pool import Channel
 from barnabas.client.producer.accumulator import Accumulator
 from barnabas.client.producer.batch_completion import BatchCompletion, still_in_flight
@@ -19,7 +17,6 @@ from barnabas.client.producer.partition_queue import PartitionQueue, requests_of
 from barnabas.client.producer.topic_routes import TopicRoutes
 from barnabas.errors import BarnabasError, ProducerBroken
 from barnabas.records.compression import Compression
-from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 _METADATA_MAX_AGE_S = 300.0
@@ -97,7 +94,7 @@ class Sender:
         astray: list[tuple[PartitionQueue, BarnabasError]] = []
         for queue in ready:
             try:
-                by_leader[self._leader(queue.partition)].append(queue)
+                by_leader[self._cluster.known_leader(queue.partition)].append(queue)
             except BarnabasError as error:
                 astray.append((queue, error))
         for node_id, queues in by_leader.items():
@@ -105,16 +102,6 @@ class Sender:
                 self._start(self._request(node_id, group))
         if astray:
             self._start(self._completion.fail(astray))
-
-    def _leader(self, partition: TopicPartition) -> int:
-        """The node that leads a partition, without asking anybody: the next attempt will know."""
-        topic = self._cluster.known_topic(partition.topic)
-        if topic is None or partition.partition >= len(topic.partitions):
-            raise broker_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"partition {partition}")
-        leader = topic.partitions[partition.partition].leader
-        if leader == NO_LEADER:
-            raise broker_error(ErrorCode.LEADER_NOT_AVAILABLE, f"partition {partition}")
-        return leader
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
