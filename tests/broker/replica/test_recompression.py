@@ -11,12 +11,18 @@ from confluent_kafka import Consumer, Producer
 
 from barnabas.broker.handlers.produce import handle as handle_produce
 from barnabas.broker.replica import recompression as recompression_module
+from barnabas.broker.replica.append_limits import AppendLimits
+from barnabas.broker.replica.partition import Partition
+from barnabas.broker.replica.partition_host import PartitionHost
 from barnabas.broker.replica.recompression import (
     COMPRESSION_FAILED,
     TOO_MANY_WAIT,
     NotCompressed,
     Recompression,
 )
+from barnabas.broker.runtime.clock import Clock
+from barnabas.log import Log, LogConfig
+from barnabas.metadata.image import PartitionImage
 from barnabas.records.batch import Buffer, parse_header
 from barnabas.records.compression import Compression
 from barnabas.records.recompress import CompressionTarget, recompressed
@@ -34,6 +40,7 @@ from tests.broker.verbs import (
     produced,
     stored,
 )
+from tests.log.memory_disk import MemoryDisk
 from tests.support.broker import BrokerProcess, wait_until
 
 NAMES = {"uncompressed": Compression.NONE} | {str(codec): codec for codec in list(Compression)[1:]}
@@ -123,48 +130,115 @@ def gzip_partition() -> Any:
     return type("Led", (), {"limits": limits, "name": "t-0", "is_leader": True})()
 
 
-def test_what_waits_is_limited() -> None:
-    jobs: deque[Any] = deque()
+class ManualThreads:
+    """An event loop whose executor runs a job when the test says so."""
 
-    class Loop:
-        def run_in_executor(self, _: Any, work: Any) -> Any:
-            callbacks: list[Any] = []
-            job = SimpleNamespace(
-                done=lambda: job.made is not None,
-                cancelled=lambda: False,
-                exception=lambda: None,
-                result=lambda: job.made,
-                add_done_callback=callbacks.append,
-                made=None,
-                work=work,
-                callbacks=callbacks,
-            )
-            jobs.append(job)
-            return job
+    def __init__(self) -> None:
+        self.jobs: deque[Any] = deque()
 
-    def finish(job: Any) -> None:
+    def run_in_executor(self, _: Any, work: Any) -> Any:
+        callbacks: list[Any] = []
+        job = SimpleNamespace(
+            done=lambda: job.made is not None,
+            cancelled=lambda: False,
+            exception=lambda: None,
+            result=lambda: job.made,
+            add_done_callback=callbacks.append,
+            made=None,
+            work=work,
+            callbacks=callbacks,
+        )
+        self.jobs.append(job)
+        return job
+
+    def finish(self, job: Any) -> None:
         job.made = job.work()
         for callback in job.callbacks:
             callback(job)
 
-    partition = gzip_partition()
+
+def test_what_waits_is_limited() -> None:
+    partition, other = gzip_partition(), gzip_partition()
     seen: list[Buffer | NotCompressed] = []
     plain, done = batch(b"x" * 100), batch(b"y", compression=Compression.GZIP)
-    loop: Any = Loop()
-    recompression = Recompression(loop, None, len(plain) * 2 + len(done))  # type: ignore[arg-type]
+    threads: Any = ManualThreads()
+    recompression = Recompression(threads, None, len(plain) * 2 + len(done))  # type: ignore[arg-type]
     recompression.when_compressed(partition, done, seen.append)
     assert seen == [done], "nothing to do"
+    seen.clear()
     for each in (plain, plain, done):
         recompression.when_compressed(partition, each, seen.append)
-    assert seen == [done]
+    assert not seen
     recompression.when_compressed(partition, done, seen.append)
-    assert seen == [done, TOO_MANY_WAIT]
-    finish(jobs[1])
-    assert len(seen) == 2, "the first is not done"
-    finish(jobs[0])
-    stored = [each for each in seen[2:] if not isinstance(each, NotCompressed)]
+    assert not seen, "the refusal waits for the batches before it"
+    recompression.when_compressed(other, plain, seen.append)
+    assert seen == [TOO_MANY_WAIT], "nothing of this partition waits"
+    seen.clear()
+    threads.finish(threads.jobs[1])
+    assert not seen, "the first is not done"
+    threads.finish(threads.jobs[0])
+    stored = [each for each in seen[:3] if not isinstance(each, NotCompressed)]
     assert [parse_header(each).compression for each in stored] == [1, 1, 1]
+    assert seen[3:] == [TOO_MANY_WAIT]
     assert not recompression.queues
+    recompression.when_compressed(other, plain, seen.append)
+    recompression.when_compressed(other, plain, seen.append)
+    assert len(seen) == 4, "there is room again"
+
+
+def test_nothing_overtakes_a_batch_that_is_refused_because_too_many_wait() -> None:
+    """Some clients make of OUT_OF_ORDER_SEQUENCE_NUMBER a new epoch for all their partitions."""
+    loop = asyncio.new_event_loop()
+    host = PartitionHost(1, loop, Clock(), 1000, lambda _: 1, lambda _: None, lambda _: None)
+    limits = AppendLimits(
+        1 << 20,
+        1 << 20,
+        2**63 - 1,
+        2**63 - 1,
+        needs_keys=False,
+        compression=CompressionTarget(Compression.GZIP),
+    )
+    log = Log.open(MemoryDisk(), "data/t-0", LogConfig(), 0)
+    partition = Partition("t", 0, bytes(16), log, limits, host)
+    partition.apply(PartitionImage(0, [1], [1], 1, 1, 1))
+    sent = [
+        bytearray(batch(b"%d" % number, producer_id=9, producer_epoch=0, base_sequence=number))
+        for number in range(4)
+    ]
+    threads: Any = ManualThreads()
+    node: Any = SimpleNamespace(
+        loop=loop,
+        clock=SimpleNamespace(now_ms=lambda: 0),
+        recompression=Recompression(threads, None, len(sent[0]) * 2),  # type: ignore[arg-type]
+        partitions=SimpleNamespace(by_name={"t": [partition]}, by_id={}),
+    )
+    context: Any = SimpleNamespace(version=9)
+    outcomes: list[Any] = []
+
+    def receive(records: bytearray) -> None:
+        frame = bytearray(records)
+        request = produce_request("t", frame, acks=1)  # type: ignore[arg-type]
+        outcomes.append(handle_produce(node, request, context))
+        frame[:] = bytes(len(frame))  # the next request is read into it
+
+    for records in sent[:3]:
+        receive(records)
+    threads.finish(threads.jobs[0])
+    receive(sent[3])  # there is room again
+    threads.finish(threads.jobs[1])
+    threads.finish(threads.jobs[2])
+    responses = [
+        outcome.result() if isinstance(outcome, asyncio.Future) else outcome for outcome in outcomes
+    ]
+    errors = [
+        answer.error_code
+        for response in responses
+        for topic in response.responses
+        for answer in topic.partition_responses
+    ]
+    refused = ErrorCode.REQUEST_TIMED_OUT
+    assert errors == [ErrorCode.NONE, ErrorCode.NONE, refused, refused]
+    loop.close()
 
 
 def failing_recompression(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,8 +149,12 @@ class _Production:
             self._enlist(partition, data, answer)
             return
         self._waiting_batches += 1
+        records = data.records
+        if records is not None:
+            # The frame may be gone when the batch is refused; a refusal needs the header only.
+            data.records = bytes(records[:HEADER_SIZE])
         recompression.when_compressed(
-            partition, data.records, partial(self._compressed, partition, data, answer)
+            partition, records, partial(self._compressed, partition, data, answer)
         )
 
     def _compressed(

@@ -2,8 +2,9 @@
 
 Batches of one partition are passed on in order of arrival, including those that need no
 recompression: producers number their batches, and a connection is ordered. Waiting batches are
-copies; their total size is limited. A batch whose compression fails unexpectedly is refused, and
-those behind it go on.
+copies; their total size is limited. A batch beyond that is refused, in its turn as well: only then
+the producer's later batches can be held back. A batch whose compression fails unexpectedly is
+refused, and those behind it go on.
 """
 
 import logging
@@ -55,6 +56,8 @@ class _Waiting:
     done: Done
     job: Future[Buffer] | None
     """The thread's future; None if the batch only waits for those before it."""
+    refusal: NotCompressed | None = None
+    """Why the batch, which is empty here, is refused in its turn."""
 
 
 class Recompression:
@@ -73,8 +76,8 @@ class Recompression:
         directly."""
 
     def when_compressed(self, partition: Partition, batch: Buffer | None, done: Done) -> None:
-        """Call `done` with the batch as it is to be stored; at once if it needs no
-        recompression."""
+        """Call `done` with the batch as it is to be stored, or why it can't be; at once if it needs
+        no recompression and no batch before it waits."""
         target = partition.limits.compression
         batch = batch or b""
         is_met = target is None or target.is_met(batch)
@@ -83,7 +86,10 @@ class Recompression:
             done(batch)
             return
         if self._waiting_bytes + len(batch) > self._max_waiting_bytes:
-            done(TOO_MANY_WAIT)
+            if queue is None:
+                done(TOO_MANY_WAIT)
+            else:
+                queue.append(_Waiting(b"", done, None, TOO_MANY_WAIT))
             return
         copy = bytearray(batch)  # the request's buffer is reused by then
         waiting = _Waiting(copy, done, None)
@@ -111,7 +117,7 @@ class Recompression:
                 del self.queues[partition]
             self._waiting_bytes -= len(first.batch)
             if first.job is None:
-                first.done(first.batch)
+                first.done(first.refusal or first.batch)
             elif not first.job.cancelled():
                 first.done(self._outcome(partition, first.job))
 
