@@ -7,6 +7,7 @@ import sys
 import textwrap
 import threading
 import time
+from contextlib import suppress
 from itertools import islice
 from random import Random
 from typing import Any
@@ -214,6 +215,60 @@ def test_a_transaction_takes_the_offsets_along(servers: str, topic_with: Fill) -
         copied = [int(message.value) for message in islice(consumer, 30)]
         assert sorted(copied) == list(range(30))
         assert consumer.poll(0.2) == []
+
+
+def test_what_was_rolled_back_after_a_start_at_the_end_is_read_again(
+    servers: str, topic_with: Fill
+) -> None:
+    source, sink = topic_with(3), topic_with(0)
+    options: Any = {"group": source, "start": "latest", "commit": "manual"}
+    with (
+        barnabas.Consumer(servers, source, **options) as consumer,
+        barnabas.Producer(servers, transactional_id=source) as producer,
+    ):
+        assert consumer.poll(0.3) == []
+        fill(servers, source, range(3, 6))
+        for _ in range(2):
+            with suppress(KeyError), producer.transaction(consumer):
+                assert [int(each.value) for each in consumer.poll(30)] == [3, 4, 5]
+                producer.send(sink, b"never")
+                raise KeyError
+        with producer.transaction(consumer):
+            assert [int(each.value) for each in consumer.poll(30)] == [3, 4, 5]
+    assert committed(servers, source, source) == {0: 6}
+
+
+def test_a_rebalance_before_anything_was_read_aborts_no_transaction(
+    servers: str, topic_with: Fill
+) -> None:
+    source, sink = topic_with(2, partitions=2), topic_with(0)
+    options: Any = {"group": source, "start": "latest", "commit": "manual"}
+    stop = threading.Event()
+
+    def second_member() -> None:
+        with barnabas.Consumer(servers, source, **options) as second:
+            while not stop.is_set():
+                second.poll(0.05)
+
+    with (
+        barnabas.Consumer(servers, source, **options) as consumer,
+        barnabas.Producer(servers, transactional_id=source) as producer,
+    ):
+        assert consumer.poll(0.3) == []
+        assert len(consumer.assignment) == 2
+        thread = threading.Thread(target=second_member)
+        thread.start()
+        try:
+            wait_until(lambda: consumer.poll(0.05) == [] and len(consumer.assignment) == 1)
+            fill(servers, source, range(2, 6), partitions=2)
+            with producer.transaction(consumer):
+                messages = consumer.poll(30)
+                producer.send(sink, messages[0].value)
+        finally:
+            stop.set()
+            thread.join()
+        (partition,) = {message.partition for message in messages}
+        assert committed(servers, source, source) == {partition: messages[-1].offset + 1}
 
 
 def test_a_transaction_needs_a_consumer_that_does_not_commit_itself(

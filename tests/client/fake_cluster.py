@@ -32,6 +32,7 @@ from barnabas.wire.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from barnabas.wire.primitives import ZERO_UUID
 from tests.client.virtual_time import now
 
 LATENCY_S = 0.001
@@ -61,6 +62,7 @@ class FakeCluster:
         self.logs = {TopicPartition("t", int(name[1:])): log for name, log in logs.items()}
         self.leaders = dict.fromkeys(self.logs, 1)
         self.epoch = 0
+        self.topic_id = ZERO_UUID
         self.down: set[int] = set()
         self.delay_s: defaultdict[type[Any], float] = defaultdict(float)
         self.errors: defaultdict[type[Any], deque[int]] = defaultdict(deque)
@@ -116,7 +118,10 @@ class FakeCluster:
         return MetadataResponse(
             brokers=[MetadataResponseBroker(n, f"broker-{n}", PORT) for n in (1, 2)],
             controller_id=1,
-            topics=[MetadataResponseTopic(name=name, partitions=partitions) for name in names],
+            topics=[
+                MetadataResponseTopic(name=name, topic_id=self.topic_id, partitions=partitions)
+                for name in names
+            ],
         )
 
     async def _fetch(self, node_id: int, request: FetchRequest) -> FetchResponse:

@@ -12,9 +12,10 @@ from barnabas.client.consumer.committer import Committer
 from barnabas.client.consumer.completed_fetch import FetchState
 from barnabas.client.consumer.delivery_queue import DeliveryQueue
 from barnabas.client.consumer.fetcher import Fetcher
-from barnabas.client.consumer.partition_progress import PartitionProgress
+from barnabas.client.consumer.partition_progress import NOTHING_COMMITTED, PartitionProgress
 from barnabas.client.group.committed_offsets import GroupMembership
 from barnabas.errors import BrokerError
+from barnabas.records.message import Message
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.offset_commit import (
@@ -42,15 +43,16 @@ class Group:
         self.notified = 0
         self._fake = fake
         fake.handlers[OffsetCommitRequest] = self._commit
-        fetcher = Fetcher(cluster, self._notify)
+        fetcher = self.fetcher = Fetcher(cluster, self._notify)
         self.progress = {each: PartitionProgress(0) for each in (T0, T1)}
         fetcher.states = {each: FetchState(each, made) for each, made in self.progress.items()}
         mode = CommitMode.MANUAL if interval_ms is None else CommitMode.AUTO
+        self.queue = DeliveryQueue(fetcher, mode)
         self.committer = Committer(
             cluster,
             "g",
             fetcher,
-            DeliveryQueue(fetcher, mode),
+            self.queue,
             interval_ms,
             self.fenced.append,
             self._notify,
@@ -187,6 +189,51 @@ def test_what_a_transaction_takes_is_in_the_name_of_who_read_it() -> None:
         group.committer.forget()
         assert group.committer.take().offsets == {}
         assert group.stored == {}
+
+    with_group(work, interval_ms=None)
+
+
+def start_at_the_end(group: Group) -> None:
+    for state in group.fetcher.states.values():
+        state.progress = group.progress[state.partition] = PartitionProgress(5, NOTHING_COMMITTED)
+
+
+def test_a_start_that_nothing_was_read_from_is_for_the_next_generation_to_commit() -> None:
+    """In the name of the old one it would be refused, for nothing."""
+
+    async def work(_: FakeCluster, group: Group) -> None:
+        start_at_the_end(group)
+        group.progress[T1].skip_to(6)  # the marker of a transaction, which is not delivered
+        group.committer.before_rebalance()
+        following = group.committer.membership = GroupMembership("member-1", 8)
+        taken = group.committer.take()
+        assert (taken.offsets, taken.membership) == ({T0: 5, T1: 6}, following)
+
+    with_group(work, interval_ms=None)
+
+
+def test_a_start_that_was_read_from_is_for_the_member_that_read_it_to_commit() -> None:
+    async def work(_: FakeCluster, group: Group) -> None:
+        start_at_the_end(group)
+        group.done(T1, 7)
+        group.committer.before_rebalance()
+        group.committer.membership = GroupMembership("member-1", 8)
+        taken = group.committer.take()
+        assert (taken.offsets, taken.membership) == ({T0: 5, T1: 7}, MEMBERSHIP)
+
+    with_group(work, interval_ms=None)
+
+
+def test_the_message_at_work_on_was_read_by_the_old_generation() -> None:
+    async def work(_: FakeCluster, group: Group) -> None:
+        start_at_the_end(group)
+        group.queue.at_work_on = lambda progress: (  # type: ignore[method-assign]
+            Message("t", 0, 5, 0, None, b"", ()) if progress is group.progress[T0] else None
+        )
+        group.committer.before_rebalance()
+        group.committer.membership = GroupMembership("member-1", 8)
+        taken = group.committer.take()
+        assert (taken.offsets, taken.membership) == ({T0: 6, T1: 5}, MEMBERSHIP)
 
     with_group(work, interval_ms=None)
 

@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from barnabas.client.connect.background_tasks import BackgroundTasks
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
@@ -13,7 +15,7 @@ from barnabas.client.consumer.fetcher import Fetcher
 from barnabas.client.consumer.new_topics import NewTopics
 from barnabas.client.consumer.rebalancer import PartitionChange, Rebalancer
 from barnabas.client.group.committed_offsets import NOBODY, GroupMembership
-from barnabas.client.offsets.list_offsets import EARLIEST
+from barnabas.client.offsets.list_offsets import EARLIEST, LATEST
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.offset_commit import OffsetCommitRequest
@@ -57,8 +59,11 @@ class FakeMember:
 class Consumer:
     """A rebalancer with a real fetcher, committer and delivery queue."""
 
-    def __init__(self, fake: FakeCluster, cluster: ClusterClient, member: FakeMember) -> None:
+    def __init__(
+        self, fake: FakeCluster, cluster: ClusterClient, member: FakeMember, start: int
+    ) -> None:
         self.member = member
+        self.cluster = cluster
         self.committed: dict[int, int] = {0: 4}
         self.tasks = BackgroundTasks(lambda: None)
         group = Group(fake, cluster)
@@ -77,7 +82,7 @@ class Consumer:
             self.committer,
             self.tasks,
             lambda: None,
-            start=EARLIEST,
+            start=start,
             topics=NewTopics(cluster, ["t"]),
         )
 
@@ -88,6 +93,16 @@ class Consumer:
             for index in topic.partition_indexes
         ]
         return OffsetFetchResponse(topics=[OffsetFetchResponseTopic("t", answers)])
+
+    async def rewind(self) -> None:
+        self.rebalancer.rewind()
+        while self.rebalancer.is_busy:
+            if await self.rebalancer.wait_for_messages(self) is not None:
+                self.rebalancer.event_handled()
+            await asyncio.sleep(0.01)
+
+    def position(self, partition: TopicPartition) -> int:
+        return self.fetcher.states[partition].progress.position
 
     async def event(self) -> tuple[PartitionChange, list[TopicPartition]]:
         """What the application is told next; it has not handled it yet."""
@@ -107,12 +122,12 @@ class Consumer:
         progress.finish(behind)
 
 
-def with_consumer(work: Any, *assignments: list[TopicPartition]) -> None:
+def with_consumer(work: Any, *assignments: list[TopicPartition], start: int = EARLIEST) -> None:
     async def main() -> None:
         fake = FakeCluster(p0=FakeLog(), p1=FakeLog(2, 2), p2=FakeLog())
         fake.logs[T0].end = 100
         async with fake.client() as cluster:
-            consumer = Consumer(fake, cluster, FakeMember(*assignments))
+            consumer = Consumer(fake, cluster, FakeMember(*assignments), start)
             await work(fake, consumer)
             await consumer.tasks.close()
             await consumer.fetcher.close()
@@ -225,3 +240,68 @@ def test_a_rewind_reads_again_from_the_committed_offset() -> None:
         assert fake.times(FetchRequest)
 
     with_consumer(work, [T0])
+
+
+@pytest.mark.parametrize("start", [LATEST, 12345])
+def test_a_rewind_where_nothing_is_committed_goes_back_to_the_start(start: int) -> None:
+    """Not to what is the end by now: what was rolled back lies before it."""
+
+    async def work(fake: FakeCluster, consumer: Consumer) -> None:
+        await consumer.handled_event()
+        fake.logs[T1].end = 9
+        consumer.done(T1, 9)
+        await consumer.rewind()
+        assert consumer.position(T1) == 2
+        assert consumer.committer.committable_offsets() == ({T1: 2} if start == LATEST else {})
+        consumer.committed[1] = 7
+        await consumer.rewind()
+        assert consumer.position(T1) == 7
+
+    with_consumer(work, [T1], start=start)
+
+
+def test_a_member_that_was_replaced_still_knows_where_it_started() -> None:
+    """It joins again and starts at the end of then, before the old transaction is refused."""
+
+    async def work(fake: FakeCluster, consumer: Consumer) -> None:
+        await consumer.handled_event()
+        fake.logs[T1].end = 9
+        consumer.done(T1, 9)
+        consumer.committer.membership = GroupMembership("member-0", 1)  # no longer in the group
+        consumer.member.rejoin_needed.set()
+        assert await consumer.handled_event() == (REVOKED, [T1])
+        assert await consumer.handled_event() == (ASSIGNED, [T1])
+        assert consumer.position(T1) == 9
+        await consumer.rewind()
+        assert consumer.position(T1) == 2
+
+    with_consumer(work, [T1], [T1], start=LATEST)
+
+
+def test_the_start_of_a_topic_is_not_that_of_the_next_topic_of_its_name() -> None:
+    async def work(fake: FakeCluster, consumer: Consumer) -> None:
+        fake.topic_id = bytes(15) + b"1"
+        await consumer.handled_event()
+        fake.logs[T1].end = 9
+        fake.topic_id = bytes(15) + b"2"
+        await consumer.cluster.refresh(["t"])
+        await consumer.rewind()
+        assert consumer.position(T1) == 9
+        fake.logs[T1].end = 20
+        await consumer.rewind()
+        assert consumer.position(T1) == 9
+
+    with_consumer(work, [T1], start=LATEST)
+
+
+def test_a_start_at_the_beginning_of_the_log_is_looked_up_again() -> None:
+    """Retention may have deleted the first records: that is no loss of data."""
+
+    async def work(fake: FakeCluster, consumer: Consumer) -> None:
+        await consumer.handled_event()
+        assert consumer.position(T1) == 2
+        fake.logs[T1].first, fake.logs[T1].end = 4, 9
+        await consumer.rewind()
+        assert consumer.position(T1) == 4
+
+    with_consumer(work, [T1])

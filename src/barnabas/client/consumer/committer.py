@@ -165,18 +165,28 @@ class Committer:
         return CommittableOffsets(offsets, membership)
 
     def before_rebalance(self) -> None:
-        """Keep in mind what was read in the old name, and is for a transaction to commit."""
+        """Keep in mind what was read in the old name, and is for a transaction to commit.
+
+        A start that nothing was delivered from is left to the next generation: in the name of this
+        one it would be refused, and with it a transaction that has read nothing of this one.
+        """
         if self._interval_ms is None:
             if not self._deferred:
                 self._deferred_by = self.membership
-            self._defer()
+            self._defer(self._is_delivered)
+
+    def _is_delivered(self, progress: PartitionProgress) -> bool:
+        at_work = self._delivery_queue.at_work_on(progress) is not None
+        return at_work or not progress.is_unread_start
 
     def forget(self) -> None:
         """Nothing that was read so far will be committed."""
         self._defer()
         self._deferred = {}
 
-    def _defer(self) -> None:
+    def _defer(self, is_chosen: Callable[[PartitionProgress], bool] = lambda _: True) -> None:
         for name, claim in self.committable_offsets().items():
-            self._deferred[name] = claim
-            self._fetcher.states[name].progress.committed = claim
+            progress = self._fetcher.states[name].progress
+            if is_chosen(progress):
+                self._deferred[name] = claim
+                progress.committed = claim

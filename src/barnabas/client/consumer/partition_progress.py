@@ -39,12 +39,14 @@ class PartitionProgress:
         "reach",
         "revoked",
         "spans",
+        "start",
         "topic_id",
         "topic_uncertain",
     )
 
     def __init__(self, position: int, committed: int | None = None) -> None:
         """`committed`: what the group has; by default `position`, so that it is not committed."""
+        self.start = position
         self.reach = (position, position)
         self.finished = position
         self.spans: deque[Sequence[int]] = deque()
@@ -66,6 +68,11 @@ class PartitionProgress:
     def position(self) -> int:
         """The offset that is read next."""
         return self.reach[1]
+
+    @property
+    def is_unread_start(self) -> bool:
+        """Whether the group has committed nothing here, and no record was delivered either."""
+        return self.committed == NOTHING_COMMITTED and self.reach[0] == self.start
 
     def deliver(self, behind: int, next_offset: int) -> None:
         """Records up to `behind` are the application's now; `next_offset` comes after them."""

@@ -21,11 +21,11 @@ from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.consumer.committer import Committer
 from barnabas.client.consumer.delivery_queue import DeliveryQueue
 from barnabas.client.consumer.fetcher import Fetcher
-from barnabas.client.consumer.new_topics import NewTopics, retry_until_known
-from barnabas.client.consumer.partition_progress import NOTHING_COMMITTED, PartitionProgress
+from barnabas.client.consumer.new_topics import NewTopics
+from barnabas.client.consumer.partition_progress import PartitionProgress
+from barnabas.client.consumer.start_offsets import StartOffsets
 from barnabas.client.group.committed_offsets import fetch_committed
 from barnabas.client.group.group_member import GroupMember
-from barnabas.client.offsets.list_offsets import LATEST
 from barnabas.errors import BarnabasError
 
 _PATIENCE = 0.8  # of the rebalance timeout
@@ -71,8 +71,7 @@ class Rebalancer:
         self._committer = committer
         self._tasks = tasks
         self._notify = notify
-        self._start = start
-        self._topics = topics
+        self._starts = StartOffsets(cluster, topics, start, fetcher.isolation)
         self._events: deque[RebalanceEvent] = deque()
         self._partitions: list[TopicPartition] = []
         self._astray = False  # whether the place to read them from has to be looked up
@@ -94,7 +93,7 @@ class Rebalancer:
         return self.member.rejoin_needed.is_set() or self._astray
 
     def rewind(self) -> None:
-        """Read on from where the group has committed."""
+        """Read on from where the group has committed, or from the start if it has not."""
         self._astray = self._rewinding = True
         self._delivery_queue.interrupt()
         self._notify()
@@ -194,7 +193,9 @@ class Rebalancer:
             self._astray = True
         held = {name: each.progress for name, each in self._fetcher.states.items()}
         kept = {} if rewinding else self._kept(held)
-        fresh = await self._places([each for each in self._partitions if each not in kept])
+        fresh = await self._places(
+            [each for each in self._partitions if each not in kept], rewinding=rewinding
+        )
         for progress in kept.values():
             self._delivery_queue.drop(progress)
         is_new = self._committer.membership != self.member.membership
@@ -231,24 +232,16 @@ class Rebalancer:
         self._events.append(RebalanceEvent(PartitionChange.ASSIGNED, list(gained)))
 
     async def _places(
-        self, partitions: Sequence[TopicPartition]
+        self, partitions: Sequence[TopicPartition], *, rewinding: bool
     ) -> dict[TopicPartition, PartitionProgress]:
-        """Where to read from: what is committed, or the start.
-
-        A start at the end of the log is committed, even if nothing is delivered: what is written
-        while this member is away would be skipped by the next start.
-        """
+        """Where to read from: what is committed, or the start."""
         if not partitions:
             return {}
         group_id = self.member.group_id
         committed = await fetch_committed(self._cluster, group_id, partitions, stable=True)
+        self._starts.forget(committed)
         fresh = [each for each in partitions if each not in committed]
-        isolation = self._fetcher.isolation
-        found = await retry_until_known(
-            self._cluster.environment, lambda: self._topics.places(fresh, self._start, isolation)
-        )
-        unknown = NOTHING_COMMITTED if self._start == LATEST else None
         return {
             **{name: PartitionProgress(offset) for name, offset in committed.items()},
-            **{name: PartitionProgress(offset, unknown) for name, offset in found.items()},
+            **await self._starts.look_up(fresh, rewinding=rewinding),
         }
