@@ -16,6 +16,7 @@ Key = tuple[str | bytes, int]
 """Topic name, or from version 13 on topic id, and partition index."""
 
 NO_REPLICA = -1
+NOT_TOLD = (-1, -1)
 
 
 class Entry:
@@ -53,7 +54,8 @@ class Entry:
         It is sent once. A reader that fetches here again can't reach that replica, and is served
         here: otherwise it would be redirected endlessly, without making progress.
         """
-        self.told = (-1, -1)  # high watermark and log start offset of the last answer
+        self.told = NOT_TOLD
+        """High watermark and log start offset of the last answer."""
         self.found(found)
 
     def found(self, found: Partition | ErrorCode) -> None:

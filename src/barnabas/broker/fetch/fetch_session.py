@@ -28,6 +28,7 @@ class FetchSession:
         self.replica_id = replica_id
         """The follower that the session belongs to."""
         self.epoch = 0
+        """The epoch that the next request has to have; it changes with each request."""
         self.committed_only = False
         """The isolation level of the last request, and so of all entries."""
         self.entries: dict[Key, Entry] = {}
@@ -42,6 +43,16 @@ class FetchSession:
             for entry in self.entries.values():
                 entry.committed_only = committed_only
                 self._news[entry] = None
+
+    def supersede(self, next_epoch: int) -> None:
+        """A newer request has arrived: end the wait of the one before it.
+
+        The earlier request then has nothing to tell. What it read now would be read from the
+        positions of the newer one, and a follower ignores it in an answer to the earlier one.
+        """
+        self.epoch = next_epoch
+        if self._wait is not None:
+            self._wait.finish()
 
     def add(self, entry: Entry, asked: FetchPartition) -> None:
         """Add a partition, or update the reader's position in it."""

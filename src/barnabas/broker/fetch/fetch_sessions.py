@@ -70,7 +70,7 @@ class FetchSessions:
             return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         if epoch != session.epoch:
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH
-        session.epoch = 1 if epoch == _MAX_EPOCH else epoch + 1
+        session.supersede(1 if epoch == _MAX_EPOCH else epoch + 1)
         if replica_id == NO_REPLICA_ID:
             self._sessions.move_to_end(session_id)
         return session

@@ -5,7 +5,7 @@ the epoch of the follower's last record shows that its log has diverged from the
 response says where, and nothing is acknowledged.
 """
 
-from barnabas.broker.fetch.fetch_entry import Entry, Key
+from barnabas.broker.fetch.fetch_entry import NOT_TOLD, Entry, Key
 from barnabas.broker.replica.partition import Partition
 from barnabas.replication import EpochEnd, OutOfRange, divergence
 from barnabas.wire.errors import ErrorCode
@@ -28,6 +28,8 @@ class ReplicaEntry(Entry):
 
     def update(self, asked: FetchPartition) -> None:
         super().update(asked)
+        # It may have dropped an answer that was under way when it sent this, with the bounds in it.
+        self.told = NOT_TOLD
         self._diverging = None
         # A follower that may not be served yet gets this error until it fetches again. Only then
         # are the two logs compared; without that its offset could seem to be out of range.

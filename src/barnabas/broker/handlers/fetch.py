@@ -89,9 +89,14 @@ def handle(node: Needs, request: FetchRequest, context: RequestContext) -> Outco
     wait = session.wait(node.loop, max(0, request.min_bytes), request.max_wait_ms)
     if not session.session_id:
         wait.add_done_callback(lambda _: session.close())
-    return DelayedResponse(
-        wait, lambda: _answer(node, session, request, context, everything=everything)
-    )
+    epoch = session.epoch
+
+    def respond() -> FetchResponse:
+        if session.epoch != epoch:
+            return FetchResponse(session_id=session.session_id)  # see `FetchSession.supersede`
+        return _answer(node, session, request, context, everything=everything)
+
+    return DelayedResponse(wait, respond)
 
 
 def _is_large(session: FetchSession, request: FetchRequest) -> bool:
@@ -110,22 +115,14 @@ async def _in_slices(
     everything: bool,
 ) -> FetchResponse:
     """A fetch of very many partitions, in slices; other requests are served in between."""
+    epoch = session.epoch
     try:
-        taken = 0
-        for topic in request.topics:
-            for few in _batched(topic.partitions, _SLICE):
-                part = FetchTopic(topic.topic, topic.topic_id, few)
-                _take_in(node, session, request, part, context.version)
-                taken += len(few)
-                if taken >= _SLICE:
-                    taken = 0
-                    await sleep(0)
-        _forget(session, request, context.version)
-        if session.session_id and session.replica_id == NO_REPLICA_ID:
-            node.fetch_sessions.make_room(session)
+        await _update_in_slices(node, session, request, context.version)
         min_bytes = max(0, request.min_bytes)
         if request.max_wait_ms > 0 and not session.is_satisfied(min_bytes):
             await session.wait(node.loop, min_bytes, request.max_wait_ms)
+            if session.epoch != epoch:
+                return FetchResponse(session_id=session.session_id)
         answers = []
         max_bytes, min_one = _room(node, session, request)
         cut_off = session.replica_id == NO_REPLICA_ID and node.lifecycle.is_cut_off
@@ -182,6 +179,23 @@ def _update(node: Needs, session: FetchSession, request: FetchRequest, version: 
     for topic in request.topics:
         _take_in(node, session, request, topic, version)
     _forget(session, request, version)
+
+
+async def _update_in_slices(
+    node: Needs, session: FetchSession, request: FetchRequest, version: int
+) -> None:
+    taken = 0
+    for topic in request.topics:
+        for few in _batched(topic.partitions, _SLICE):
+            part = FetchTopic(topic.topic, topic.topic_id, few)
+            _take_in(node, session, request, part, version)
+            taken += len(few)
+            if taken >= _SLICE:
+                taken = 0
+                await sleep(0)
+    _forget(session, request, version)
+    if session.session_id and session.replica_id == NO_REPLICA_ID:
+        node.fetch_sessions.make_room(session)
 
 
 def _take_in(
