@@ -131,7 +131,7 @@ class Model:
     def advance(self, node: Node) -> None:
         assert node.leading is not None
         end = len(node.records)
-        committed = node.leading.committed_offset(end, end, self.now_ms)
+        committed = node.leading.high_watermark(end, end, self.now_ms)
         node.high_watermark = max(node.high_watermark, committed)
         self.check_committed(node)
 

@@ -19,33 +19,33 @@ def fetch(state: LeaderState, node_id: int, offset: int, end: int, now_ms: int =
 
 def test_committed_is_what_all_in_sync_have() -> None:
     state = leading(1, 2, 3)
-    assert state.committed_offset(10, 10, 0) == -1, "nobody has been heard yet"
+    assert state.high_watermark(10, 10, 0) == -1, "nobody has been heard yet"
     fetch(state, 2, 10, 10)
     fetch(state, 3, 4, 10)
-    assert state.committed_offset(10, 10, 0) == 4
+    assert state.high_watermark(10, 10, 0) == 4
     fetch(state, 3, 9, 10)
-    assert state.committed_offset(10, 10, 0) == 9
+    assert state.high_watermark(10, 10, 0) == 9
 
 
 def test_who_is_not_in_sync_is_not_waited_for() -> None:
     state = leading(1, 2)
     fetch(state, 2, 10, 10)
-    assert state.committed_offset(10, 10, 0) == 10
+    assert state.high_watermark(10, 10, 0) == 10
     fetch(state, 3, 4, 10)
-    assert state.committed_offset(10, 10, 0) == 10
+    assert state.high_watermark(10, 10, 0) == 10
 
 
 def test_what_the_leader_has_not_flushed_is_not_committed() -> None:
     state = leading(1, 2)
     fetch(state, 2, 10, 10)
-    assert state.committed_offset(6, 10, 0) == 6
+    assert state.high_watermark(6, 10, 0) == 6
 
 
 def test_alone() -> None:
     state = LeaderState(1, 5, 0, LAG_MS, EPOCHS.get)
     state.assigned([1], [1], 7, 0)
     assert state.is_alone
-    assert state.committed_offset(10, 10, 0) == 10
+    assert state.high_watermark(10, 10, 0) == 10
     assert state.propose(10, 10, 10**9) is None
 
 
@@ -68,9 +68,9 @@ def test_a_follower_that_falls_behind_leaves() -> None:
     assert change is not None
     assert change.isr == (IsrMember(1, 11), IsrMember(2, 12))
     assert (change.leader_epoch, change.partition_epoch) == (5, 7)
-    assert state.committed_offset(11, 11, 9000) == 10, "it counts until that is agreed"
+    assert state.high_watermark(11, 11, 9000) == 10, "it counts until that is agreed"
     state.assigned([1, 2, 3], [1, 2], 8, 9000)
-    assert state.committed_offset(11, 11, 9000) == 11
+    assert state.high_watermark(11, 11, 9000) == 11
 
 
 def test_under_load_a_follower_is_never_quite_at_the_end() -> None:
@@ -104,7 +104,7 @@ def test_a_follower_joins_with_all_that_is_committed_and_led_in_this_epoch() -> 
     change = state.propose(8, 20, 0)
     assert change is not None
     assert [member.node_id for member in change.isr] == [1, 2, 3]
-    assert state.committed_offset(20, 20, 0) == 8, "it may be in the set by now"
+    assert state.high_watermark(20, 20, 0) == 8, "it may be in the set by now"
     assert state.propose(8, 20, 10**9) is None, "one change at a time"
 
 
@@ -148,8 +148,8 @@ def test_who_is_about_to_join_is_waited_for() -> None:
     """Else a follower would never have all that is committed while there is traffic."""
     state = leading(1)
     fetch(state, 2, 95, 95, now_ms=100)
-    assert state.committed_offset(100, 100, now_ms=200) == 95
-    assert state.committed_offset(100, 100, now_ms=101 + LAG_MS) == 100, "but not for ever"
+    assert state.high_watermark(100, 100, now_ms=200) == 95
+    assert state.high_watermark(100, 100, now_ms=101 + LAG_MS) == 100, "but not for ever"
 
 
 def test_strangers_are_not_heard() -> None:
@@ -176,9 +176,9 @@ def test_a_leader_elected_uncleanly_has_recovered_when_all_have_followed_it() ->
 def test_nothing_is_committed_that_an_eligible_leader_lacks() -> None:
     state = LeaderState(1, 5, 0, LAG_MS, EPOCHS.get)
     state.assigned([1, 2, 3], [1], 7, 0, has_eligible=True)
-    assert state.committed_offset(20, 20, 0) == 0
+    assert state.high_watermark(20, 20, 0) == 0
     state.assigned([1, 2, 3], [1], 8, 0)
-    assert state.committed_offset(20, 20, 0) == 20
+    assert state.high_watermark(20, 20, 0) == 20
 
 
 def test_replicas_that_can_serve_a_consumer() -> None:

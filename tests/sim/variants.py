@@ -254,14 +254,14 @@ VARIANTS: dict[str, Variant] = {
         [patch.object(liveness, "change_partition", _lost_or_not)], "disks"
     ),
     "commit what a majority has": Variant(
-        [patch.object(LeaderState, "committed_offset", _majority)], "kills"
+        [patch.object(LeaderState, "high_watermark", _majority)], "kills"
     ),
     "commit what the leader has": Variant(
-        [patch.object(LeaderState, "committed_offset", _leader_alone)], "kills"
+        [patch.object(LeaderState, "high_watermark", _leader_alone)], "kills"
     ),
     "commit without those about to join": Variant(
         [
-            patch.object(LeaderState, "committed_offset", _agreed_only),
+            patch.object(LeaderState, "high_watermark", _agreed_only),
             patch.object(run, "draw_profile", _slow_moves),
         ],
         "moves",

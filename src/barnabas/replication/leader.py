@@ -156,8 +156,8 @@ class LeaderState:
         """Whether an append alone commits nothing."""
         return len(self._maximal_isr) > 1
 
-    def committed_offset(self, own_end_offset: int, log_end_offset: int, now_ms: int) -> int:
-        """Everything below is committed, and perhaps more: the caller keeps the largest.
+    def high_watermark(self, own_end_offset: int, log_end_offset: int, now_ms: int) -> int:
+        """Every record below is committed, perhaps more: the caller keeps the largest so far.
 
         `own_end_offset` is how far the leader itself has what it has, by its own standards. A
         follower that is about to join is waited for too: under load it would else never reach what

@@ -61,6 +61,6 @@ class FollowerProgress:
         return self._times_sent
 
     def is_caught_up(self, leader_end_offset: int, now_ms: int, max_lag_ms: int) -> bool:
-        """Who has everything is, without a word: a quiet partition needs no traffic."""
+        """A follower at the leader's end is caught up even without fetching."""
         at_end = self.log_end_offset >= leader_end_offset
         return at_end or now_ms - self.caught_up_ms <= max_lag_ms

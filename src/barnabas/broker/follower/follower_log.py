@@ -28,7 +28,7 @@ def take_over_bounds(
 ) -> DeleteJob | None:
     """Adopt the leader's high watermark and log start; returns the files to delete."""
     log = partition.log
-    partition.advance(
+    partition.advance_high_watermark(
         follower_high_watermark(partition.high_watermark, high_watermark, log.log_end_offset)
     )
     start = min(log_start_offset, log.log_end_offset)

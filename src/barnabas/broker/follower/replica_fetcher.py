@@ -1,4 +1,4 @@
-"""Follows one leader: fetches its records and applies them to the local logs.
+"""Fetches from one leader and appends to the local logs.
 
 One request is in flight. A second is sent when there is something to add while the leader delays
 its answer to the first: the leader then answers the first at once. A partition that fails is left

@@ -216,7 +216,7 @@ class LeaderAppender:
         if partition.flush_required:
             partition.host.on_append(partition)
         elif leading.is_alone:
-            partition.advance(log.log_end_offset)
+            partition.advance_high_watermark(log.log_end_offset)
         elif not leading.waits_for_followers:
             partition.maybe_advance_high_watermark()
         return info

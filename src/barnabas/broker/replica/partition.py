@@ -304,7 +304,9 @@ class Partition:
         if not leading.fetched(node_id, broker_epoch, offset, log_start_offset, log_end, now_ms):
             return False
         if offset > self.high_watermark:
-            self.advance(leading.committed_offset(self._own_end_offset, log_end, now_ms))
+            self.advance_high_watermark(
+                leading.high_watermark(self._own_end_offset, log_end, now_ms)
+            )
         if leading.can_join(node_id, self.high_watermark, log_end, now_ms):
             self.host.on_follower_ready(self)
         return True
@@ -323,8 +325,8 @@ class Partition:
         expired."""
         if self.leading is not None:
             now_ms = self.host.clock.steady_ms()
-            self.advance(
-                self.leading.committed_offset(self._own_end_offset, self.log.log_end_offset, now_ms)
+            self.advance_high_watermark(
+                self.leading.high_watermark(self._own_end_offset, self.log.log_end_offset, now_ms)
             )
 
     def delete_records_before(self, offset: int) -> DeleteJob | None:
@@ -400,7 +402,7 @@ class Partition:
             if not future.done():
                 future.set_result(None)
 
-    def advance(self, offset: int) -> None:
+    def advance_high_watermark(self, offset: int) -> None:
         """Everything below `offset` is committed."""
         if offset <= self.high_watermark:
             return
