@@ -1,6 +1,7 @@
 """The coordinators of groups and transactions, in the partitions of their topics led here.
 
-coordinator                                         which shards this node leads, and loading them
+coordinator                                         which shards this node leads
+shard_loader                                        replays the logs of new shards
 leader_partition                                    a partition, as coordinators use it
 coordinator_shard                                   one shard: decide, append, wait, replay
 group_coordinator, group_coordinator_shard          consumer groups and committed offsets
