@@ -248,7 +248,7 @@ def test_a_group_at_work_is_not_moved_even_if_it_has_committed_nothing(
 
 
 def test_partitions_that_are_there_already(admin: Admin, topic: str) -> None:
-    with pytest.raises(BrokerError, match="it has 2 already, and the number is"):
+    with pytest.raises(BrokerError, match="has 2 partitions already; give the new total"):
         admin.add_partitions(topic, 2)
 
 

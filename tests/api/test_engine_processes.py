@@ -68,7 +68,7 @@ def test_a_client_that_was_forgotten_is_closed_at_exit_without_noise() -> None:
 def test_whoever_asks_is_warned_of_it() -> None:
     done = run("clock = Clock(Loud()); clock.age_s()", "-W", "default::ResourceWarning")
     assert done.stdout == "closed\n"
-    assert "this Clock was not closed before the program's end: use it in a `with`" in done.stderr
+    assert "this Clock was not closed before the program ended: use it in a `with`" in done.stderr
 
 
 def test_a_client_that_a_dead_function_held_is_closed_too() -> None:
@@ -254,7 +254,7 @@ def test_uvloop_is_used_if_it_is_there_and_not_missed_if_not() -> None:
     program = """
 with Clock(Loud()) as clock:
     clock.age_s()
-    print(type(clock._seat.loop).__module__, flush=True)
+    print(type(clock._registration.loop).__module__, flush=True)
 """
     assert run(program).stdout == "uvloop\nclosed\n"
     done = run("sys.modules['uvloop'] = None" + program)

@@ -202,6 +202,23 @@ def test_what_no_retry_changes_is_a_failure_at_once() -> None:
     run(main())
 
 
+def test_what_was_fetched_before_a_failure_is_delivered_first() -> None:
+    async def main() -> None:
+        fake = FakeCluster(p0=FakeLog(0, 10))
+        async with fetching(fake, {T0: 0}) as fetcher:
+            await asyncio.sleep(0.1)
+            fake.logs[T0].end = 20
+            fake.errors[FetchRequest].append(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            await asyncio.sleep(1)
+            assert fetcher.unavailable
+            assert fetcher.failure() is None
+            assert await read(fetcher, 10) == list(range(10))
+            assert isinstance(fetcher.failure(), NotAuthorized)
+            assert await read(fetcher, 10) == list(range(10, 20))
+
+    run(main())
+
+
 def test_closing_does_not_wait_for_a_fetch_that_is_under_way() -> None:
     async def main() -> None:
         fake = FakeCluster(p0=FakeLog(0, 0))

@@ -58,6 +58,11 @@ class FetchState:
         self.other_since: float | None = None
         """Since when brokers tell of another topic of this name."""
 
+    @property
+    def has_undelivered(self) -> bool:
+        """Whether the application has not had all that was fetched."""
+        return self.progress.position < self.offset
+
 
 class CompletedFetch(NamedTuple):
     """Whole batches of one partition as they came, from the one that holds `start` on."""

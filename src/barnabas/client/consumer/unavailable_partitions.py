@@ -92,7 +92,8 @@ class UnavailablePartitions:
     def failure(self, active: Sequence[FetchState]) -> BarnabasError | None:
         """The error to raise: one for good, or that nothing can be read for too long."""
         for name, each in self._unavailable.items():
-            if not each.error.retriable:
+            # The application gets the records before it first.
+            if not each.error.retriable and not each.state.has_undelivered:
                 del self._unavailable[name]
                 return each.error
         if not active or any(each.partition not in self._unavailable for each in active):
