@@ -56,6 +56,8 @@ logger = logging.getLogger(__name__)
 
 _TURNS_TO_ANSWER = 3
 """Turns of the event loop that a decided answer takes to its socket: encoding, order, writing."""
+_TURNS_TO_DELETE = 2
+"""Turns of the event loop until the deletion of a topic's files is given to the executor."""
 _DISCONNECT_MARGIN_MS = 50
 """A node considers itself fenced this much earlier than the controller does: it may have noticed
 the lost connection later."""
@@ -366,9 +368,11 @@ class Node:
 
     def _topic_removed(self, topic: TopicImage) -> Iterator[int]:
         self.topic_metadata.changed(topic.name)
-        yield from self.partitions.delete_topic(topic.name, topic.topic_id)
+        # This comes first: the partitions take a while, and meanwhile offsets may be committed for
+        # a new topic of that name.
         self.groups.topics_deleted({topic.name})
         self.transactions.topics_deleted({topic.name})
+        yield from self.partitions.delete_topic(topic.name, topic.topic_id)
 
     def _topic_reconfigured(self, name: str) -> None:
         self.partitions.reconfigure(name)
@@ -451,6 +455,8 @@ class Node:
         await self.quorum.close()
         self.peers.close()
         self.follower.close()
+        for _ in range(_TURNS_TO_DELETE):
+            await sleep(0)
         await self.flusher.close()
         for threads in (
             self.compactor,
