@@ -260,3 +260,22 @@ def test_whoever_waits_when_the_node_ends_does_not_wait_for_ever() -> None:
         assert len(followed.done) <= done + 1
 
     play(scenario)
+
+
+def test_removals_are_finished_when_the_node_ends() -> None:
+    """A directory that is not renamed would be kept as a stray by the next start."""
+
+    async def scenario() -> None:
+        followed = Followed()
+        followed.commit(*created("a", A, 1000), *created("b", B, 100))
+        await followed.follower.in_step()
+        followed.done.clear()
+        followed.commit(RemoveTopicRecord(A), *created("a", b"c" * 16), RemoveTopicRecord(B))
+        assert followed.removals == 50
+        followed.follower.close()
+        assert followed.removals == 999 + 99
+        assert followed.done == [("removed", "a"), ("removed", "b")], "nothing else is begun"
+        await asyncio.sleep(0)
+        assert followed.removals == 999 + 99
+
+    play(scenario)

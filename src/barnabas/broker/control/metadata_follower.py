@@ -53,6 +53,8 @@ class MetadataFollower:
         self._changed: dict[bytes, set[int] | None] = {}
         self._todo: deque[Callable[[], int]] = deque()
         """Pending steps; each returns how many partitions it handled."""
+        self._removals: deque[Iterator[int]] = deque()
+        """The removals of topics among them, in the same order."""
         self._scheduled: Handle | None = None
         self._is_working = False
         self._waiting: list[Future[None]] = []
@@ -149,16 +151,16 @@ class MetadataFollower:
         return 0
 
     def _removed(self, topic: TopicImage) -> None:
-        steps = self._followers.topic_removed(topic)
+        self._removals.append(self._followers.topic_removed(topic))
+        self._todo.append(self._remove)
 
-        def remove() -> int:
-            for done in steps:
-                # This comes first: the next record may create a new topic of that name.
-                self._todo.appendleft(remove)
-                return done
-            return 0
-
-        self._todo.append(remove)
+    def _remove(self) -> int:
+        for done in self._removals[0]:
+            # This comes first: the next record may create a new topic of that name.
+            self._todo.appendleft(self._remove)
+            return done
+        self._removals.popleft()
+        return 0
 
     def _configured(self, record: ConfigRecord) -> None:
         if record.resource_type == BROKER_RESOURCE:
@@ -213,9 +215,15 @@ class MetadataFollower:
             await future
 
     def close(self) -> None:
-        """Drop pending steps, and release everything that waits for them."""
+        """Finish removals, drop other pending steps, and release everything that waits for them.
+
+        The next start would not know that directories of a removed topic may be deleted.
+        """
         if self._scheduled is not None:
             self._scheduled.cancel()
         self._todo.clear()
         for future in self._waiting:
             future.cancel()
+        while self._removals:
+            for _ in self._removals.popleft():
+                pass
