@@ -126,6 +126,7 @@ async def _create_by_and_by(
             answer = _refused(few + left, ErrorCode.REQUEST_TIMED_OUT, str(error))
             left = []
         response.topics += answer.topics
+        response.throttle_time_ms = max(response.throttle_time_ms, answer.throttle_time_ms)
     return response
 
 
