@@ -1,11 +1,15 @@
 """A retried batch is known, whatever happened since the original."""
 
+from collections.abc import Iterable
+from heapq import nsmallest
+
 import pytest
 
 from barnabas.log import AppendInfo, Log, LogConfig
 from barnabas.log.producers import table as producer_table
 from barnabas.log.producers.snapshot import decode_producers, encode_producers
 from barnabas.log.producers.table import ProducerTable
+from barnabas.log.producers.transactions import EndMarker
 from barnabas.records.batch import BatchHeader
 from barnabas.wire.errors import ErrorCode
 from tests.log.batches import batch, put
@@ -281,3 +285,67 @@ def test_a_producer_in_a_transaction_is_not_forgotten(monkeypatch: pytest.Monkey
     table = log.producer_state.table
     assert table.ongoing_transaction(5) == 0
     assert len(list(table)) <= 10
+
+
+COMMIT = EndMarker(is_commit=True, coordinator_epoch=0)
+
+
+def begin(table: ProducerTable, producer_id: int, now: int = 0) -> None:
+    """The producer's first batch, of a transaction, is stored."""
+    _, batches = batch(
+        [(10, None, b"v")],
+        producer_id=producer_id,
+        producer_epoch=0,
+        base_sequence=0,
+        transactional=True,
+    )
+    table.update(batches[0][1], producer_id, -1, now)
+
+
+def test_a_table_full_of_transactions_is_not_searched_for_each_producer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(producer_table, "MAX_PRODUCERS", 100)
+    searches: list[int] = []
+
+    def counted(count: int, idle: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+        searches.append(count)
+        return nsmallest(count, idle)
+
+    monkeypatch.setattr(producer_table, "nsmallest", counted)
+    table = ProducerTable()
+    for producer_id in range(140):
+        begin(table, producer_id)
+    assert len(list(table)) == 140, "none can be forgotten"
+    assert len(searches) == 4, "once for each tenth"
+    for producer_id in range(140):
+        header = made(0, producer_id=producer_id)[1][0][1]
+        table.end(
+            header,
+            EndMarker(is_commit=True, coordinator_epoch=0),
+            200 + producer_id,
+            producer_id,
+            0,
+        )
+    for producer_id in range(200, 211):
+        table.update(made(0, producer_id=producer_id)[1][0][1], producer_id, -1, 300)
+    known = [producer_id for producer_id, _ in table]
+    assert len(known) <= 100, "all beyond the limit are forgotten, not just a tenth"
+    assert known[-11:] == list(range(200, 211))
+
+
+def test_the_limit_holds_again_after_producers_have_expired(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(producer_table, "MAX_PRODUCERS", 100)
+    table = ProducerTable()
+    for producer_id in range(200):
+        begin(table, producer_id)
+    for producer_id in range(200):
+        header = made(0, producer_id=producer_id)[1][0][1]
+        table.end(header, COMMIT, 200 + producer_id, 0, 0)
+    table.expire(now_ms=5000, expiration_ms=1000)
+    assert not list(table)
+    for producer_id in range(300, 420):
+        table.update(made(0, producer_id=producer_id)[1][0][1], producer_id, -1, 5000)
+    assert len(list(table)) <= 100

@@ -89,11 +89,14 @@ class _HeldBack(NamedTuple):
 class ProducerTable:
     """All producers of one partition."""
 
-    __slots__ = ("_held_back", "_producers", "transactions")
+    __slots__ = ("_evict_above", "_held_back", "_producers", "transactions")
 
     def __init__(self) -> None:
         self._producers: dict[int, ProducerEntry] = {}
         self._held_back: dict[int, _HeldBack] = {}
+        self._evict_above = MAX_PRODUCERS
+        """How many producers there may be before some are forgotten; more than `MAX_PRODUCERS`
+        while most have an ongoing transaction, as a search takes long."""
         self.transactions = Transactions()
 
     def __iter__(self) -> Iterator[tuple[int, ProducerEntry]]:
@@ -280,7 +283,7 @@ class ProducerTable:
         if entry is None:
             entry = self._producers[header.producer_id] = ProducerEntry(header.producer_epoch)
             self._held_back.pop(header.producer_id, None)
-            if len(self._producers) > MAX_PRODUCERS:
+            if len(self._producers) > self._evict_above:
                 self._evict(header.producer_id)
         elif entry.epoch != header.producer_epoch:
             entry.epoch = header.producer_epoch
@@ -288,14 +291,18 @@ class ProducerTable:
         return entry
 
     def _evict(self, newest: int) -> None:
-        """Forget a tenth of the producers: the longest idle ones without an ongoing transaction."""
+        """Forget the longest idle producers without an ongoing transaction, so that a tenth of
+        the places is free. If there are too few of them, wait for another tenth to come."""
         idle = (
             (entry.last_append_ms, producer_id)
             for producer_id, entry in self._producers.items()
             if entry.transaction_offset == NO_TRANSACTION and producer_id != newest
         )
-        for _, producer_id in nsmallest(MAX_PRODUCERS // 10, idle):
+        tenth = MAX_PRODUCERS // 10
+        surplus = len(self._producers) - 1 - (MAX_PRODUCERS - tenth)  # the newest does not count
+        for _, producer_id in nsmallest(surplus, idle):
             del self._producers[producer_id]
+        self._evict_above = max(MAX_PRODUCERS, len(self._producers) + tenth)
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
         """Forget producers that were idle for `expiration_ms` and have no ongoing transaction."""
@@ -306,6 +313,7 @@ class ProducerTable:
             if entry.last_append_ms < idle_since and entry.transaction_offset == NO_TRANSACTION
         ]:
             del self._producers[producer_id]
+        self._evict_above = MAX_PRODUCERS
         for producer_id in [
             number for number, held in self._held_back.items() if held.refused_ms < idle_since
         ]:
