@@ -13,7 +13,7 @@ import pytest
 
 import barnabas
 from barnabas import Sent
-from barnabas.client.producer import batch_completion
+from barnabas.client.producer import batch_retries
 from barnabas.errors import (
     BrokerUnreachable,
     ClientClosed,
@@ -209,7 +209,7 @@ def test_a_topic_that_is_deleted_is_made_anew(face: Face) -> None:
 def test_a_topic_that_is_gone_is_not_waited_for_long(
     face: Face, bootstrap: str, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_completion, "_GONE_S", 0.5)
+    monkeypatch.setattr(batch_retries, "_GONE_S", 0.5)
 
     async def main() -> None:
         async with face(bootstrap, auto_create=False) as producer:

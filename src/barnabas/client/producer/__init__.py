@@ -15,6 +15,7 @@ accumulator            all partition queues, bounded by send_buffer
 wakeup                 wakes the sender from any thread
 sender                 the loop that sends ready batches to their leaders
 batch_completion       what a response means for a batch: delivered, retried, split, failed
+batch_retries          whether and when a failed batch is sent again
 batch_result           how a batch ended, and who waits for it
 sent_record            what `send` returns
 unreported_failures    failures that `flush` and `close` have to raise

@@ -1,32 +1,26 @@
-"""What becomes of batches: delivered, tried again, cut, or given up.
+"""What a response means for batches: delivered, retried, split, or failed.
 
-What fails and may pass is tried again, with fresh metadata, until its time is over. What a broker
-finds too large is cut in halves, down to single records.
-
-Brokers hear of a new topic one after the other, so that there is none counts only when they say so
-for a while. A topic that was deleted meanwhile is created again for what is left, if the producer
-may do that.
+`batch_retries` decides on retries. A batch that the broker finds too large is split into halves,
+down to single records.
 """
 
-from collections.abc import Collection, Iterable
-from contextlib import suppress
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from barnabas.client.connect.broker_errors import broker_error, is_busy
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
-from barnabas.client.connect.environment import BUSY, RETRY
 from barnabas.client.producer.accumulator import Accumulator
+from barnabas.client.producer.batch_retries import BatchRetries
 from barnabas.client.producer.partition_queue import PartitionQueue
 from barnabas.client.producer.pending_batch import PendingBatch
 from barnabas.client.producer.producer_identities import IdentitySource
 from barnabas.client.producer.topic_routes import TopicRoutes
 from barnabas.client.producer.unreported_failures import UnreportedFailures
-from barnabas.errors import BarnabasError, DeliveryTimedOut, UnknownTopic
+from barnabas.errors import BarnabasError, DeliveryTimedOut
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.produce import ProduceResponse
 
-_GONE_S = 5.0
 _TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 
 
@@ -65,12 +59,11 @@ class BatchCompletion:
         self.identities = identities
         self.count = DeliveryCount()
         self.unreported = UnreportedFailures()
+        self.retries = BatchRetries(cluster, routes, auto_create=auto_create)
         self._discarding: BarnabasError | None = None
         self._cluster = cluster
         self._environment = cluster.environment
         self._accumulator = accumulator
-        self._routes = routes
-        self._auto_create = auto_create
 
     async def settle(self, queues: list[PartitionQueue], response: ProduceResponse) -> None:
         """A broker has answered about the first batches of these queues."""
@@ -115,7 +108,7 @@ class BatchCompletion:
         again: list[PartitionQueue] = []
         for queue in still_in_flight(errors):
             batch, error = queue.first, errors[queue]
-            if not self._is_gone(queue, error) and self.identities.may_retry(queue, error):
+            if self.retries.may_retry(queue, error, self.identities):
                 batch.attempts += 1
                 batch.last_error = error
                 again.append(queue)
@@ -126,59 +119,20 @@ class BatchCompletion:
         if again:
             await self._put_off(again, all(is_busy(errors[queue]) for queue in again))
 
-    def _is_gone(self, queue: PartitionQueue, error: BarnabasError) -> bool:
-        """Whether it has been said for long enough that there is no such partition."""
-        if not isinstance(error, UnknownTopic):
-            queue.gone_since = None
-            return False
-        now = self._environment.monotonic()
-        queue.gone_since = queue.gone_since or now
-        return now - queue.gone_since >= _GONE_S
-
     async def _put_off(self, queues: list[PartitionQueue], busy: bool) -> None:
         """Let these wait a little; nobody takes them meanwhile, they count as under way."""
-        fatal: BarnabasError | None = None
-        try:
-            if not busy:
-                await self._cluster.refresh_leaders({queue.partition.topic for queue in queues})
-                await self._make_anew(
-                    {queue.partition.topic for queue in queues if queue.gone_since}
-                )
-        except BarnabasError as error:
-            fatal = error
-        self.learn({queue.partition.topic for queue in queues})
+        topics = {queue.partition.topic for queue in queues}
+        fatal = None if busy else await self.retries.refresh(queues)
+        self.retries.learn(topics)
         for queue in still_in_flight(queues):
             queue.in_flight = None
-            if self._is_known(queue.partition):
-                queue.gone_since = None
+            self.retries.note_known(queue)
             final = fatal or self._discarding
             if final is not None:
                 self._give_up(queue, final)
                 continue
-            queue.retry_at = self._environment.monotonic() + (BUSY if busy else RETRY).pause(
-                queue.first.attempts, self._environment.random
-            )
+            queue.retry_at = self.retries.retry_at(queue.first, busy=busy)
         self._accumulator.wake()
-
-    def _is_known(self, partition: TopicPartition) -> bool:
-        topic = self._cluster.known_topic(partition.topic)
-        return topic is not None and partition.partition < len(topic.partitions)
-
-    async def _make_anew(self, topics: Collection[str]) -> None:
-        """Have brokers make what is gone, if they do such things."""
-        gone = [name for name in topics if self._cluster.known_topic(name) is None]
-        if gone and self._auto_create:
-            with suppress(BarnabasError):  # the next attempt says it
-                await self._cluster.refresh(gone, auto_create=True)
-
-    def learn(self, topics: Collection[str]) -> None:
-        """Let senders know what is known of topics by now; who sends to what is gone hears that."""
-        for name in topics:
-            known = self._cluster.known_topic(name)
-            if known is None:
-                self._routes.forget(name)
-            else:
-                self._routes.learn(known)
 
     def expire(self, now: float) -> None:
         """Give up what has waited for too long."""

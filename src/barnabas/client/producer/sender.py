@@ -87,7 +87,7 @@ class Sender:
         names = set(self._routes)
         with suppress(BarnabasError):
             await self._cluster.refresh(names)
-            self._completion.learn(names)
+            self._completion.retries.learn(names)
 
     def _dispatch(self, ready: list[PartitionQueue]) -> None:
         by_leader: defaultdict[int, list[PartitionQueue]] = defaultdict(list)
