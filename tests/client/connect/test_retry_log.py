@@ -2,17 +2,13 @@
 
 import pytest
 
-from barnabas.client.connect import retry_log
 from barnabas.client.connect.retry_log import RetryLog
 from barnabas.errors import ConnectionLost
 
 
-def test_what_lasts_is_mentioned_now_and_then(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_lasts_is_mentioned_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
     now = 1_000.0
-    monkeypatch.setattr(retry_log, "monotonic", lambda: now)
-    log, error = RetryLog(), ConnectionLost("broker 3 hung up")
+    log, error = RetryLog(lambda: now), ConnectionLost("broker 3 hung up")
     for failing_s in (0.1, 1.0, 2.9, 3.1, 4.0, 20.0, 34.0, 35.0):
         now = 1_000 + failing_s
         log(error, failing_s)
