@@ -108,6 +108,16 @@ def test_a_doubt_stays_until_what_is_suspect_is_cut_off() -> None:
     assert partition.log.log_end_offset == 1
 
 
+def test_who_waits_for_a_flush_looks_again_when_the_log_is_cut() -> None:
+    disk, partition = replica()
+    disk.capacity = 1 << 30
+    waits = [partition.next_flush()]
+    partition.truncate_to(1, keep=False)
+    waits.append(partition.next_flush())
+    partition.start_at(7, keep=False)
+    assert all(wait.done() and not wait.cancelled() for wait in waits)
+
+
 def test_a_hole_is_filled_by_another_although_this_replica_has_led_with_it() -> None:
     disk, partition = replica()
     disk.capacity = 1 << 30

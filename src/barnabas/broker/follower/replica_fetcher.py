@@ -240,7 +240,11 @@ class ReplicaFetcher:
         for followed in to_flush:
             partition = followed.partition
             end = partition.log.log_end_offset
-            while partition.log.flushed_offset < end and followed.is_following:
+            # The log may be cut meanwhile.
+            while (
+                partition.log.flushed_offset < min(end, partition.log.log_end_offset)
+                and followed.is_following
+            ):
                 flushed = partition.next_flush()
                 self._host.flush(partition)
                 # The future itself is not awaited: a fetcher that is cancelled would cancel it too,

@@ -258,6 +258,7 @@ class Partition:
         finally:  # the disk may have failed half-way
             self.high_watermark = min(self.high_watermark, log.log_end_offset)
             self.host.moved(self)
+            self._end_flush_waits()  # what they wait for may be gone
         if directory:
             logger.warning(
                 "%s ends at %d now, not at %d; what was cut off is in %s",
@@ -274,6 +275,7 @@ class Partition:
         self.log.truncate_fully_and_start_at(offset, set_aside=directory)
         self.high_watermark = offset
         self.host.moved(self)
+        self._end_flush_waits()
         if directory:
             logger.warning(
                 "%s starts again at %d; its former records are in %s",
@@ -397,6 +399,9 @@ class Partition:
     def flushed(self) -> None:
         """More of the log has been flushed."""
         self.maybe_advance_high_watermark()
+        self._end_flush_waits()
+
+    def _end_flush_waits(self) -> None:
         flushes, self._flushes = self._flushes, []
         for future in flushes:
             if not future.done():
