@@ -29,7 +29,7 @@ from barnabas.records.message import Message
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_GOODBYE_S = 5.0  # for whoever is interrupted or cancelled
+_GOODBYE_S = 5.0  # for closing after an interrupt or a cancellation
 
 Callback = Callable[[list[TopicPartition]], Awaitable[None] | None]
 

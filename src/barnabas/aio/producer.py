@@ -22,7 +22,7 @@ from barnabas.records.record import Header
 if TYPE_CHECKING:
     from barnabas.aio.consumer import Consumer
 
-_GOODBYE_S = 5.0  # for whoever is interrupted or cancelled
+_GOODBYE_S = 5.0  # for closing after an interrupt or a cancellation
 
 
 class Producer(Client):
@@ -209,7 +209,7 @@ class Producer(Client):
     async def __aenter__(self) -> Self:
         try:
             await self._wait(self._core.start())
-        except BaseException as error:  # nobody else will close what could not be entered
+        except BaseException as error:  # `__aexit__` is not called after a failed `__aenter__`
             await self.__aexit__(type(error), error, error.__traceback__)
             raise
         return self

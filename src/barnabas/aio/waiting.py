@@ -57,7 +57,7 @@ class Client:
         loop, done = asyncio.get_running_loop(), asyncio.Event()
 
         def wake(_: object) -> None:
-            with suppress(RuntimeError):  # that loop has ended, and nobody waits there
+            with suppress(RuntimeError):  # that loop has ended, with its waiters
                 loop.call_soon_threadsafe(done.set)
 
         closed.add_done_callback(wake)

@@ -11,7 +11,7 @@ computes or blocks never holds up heartbeats, fetches or sends, in an asyncio pr
 Each client has a `Registration`. A core is created in the application's thread, without a running
 loop; from then on only submitted coroutines touch it, unless it says otherwise.
 
-A client that nobody closes: when it is garbage collected, it is closed in the background; when the
+A client that is not closed: when it is garbage collected, it is closed in the background; when the
 interpreter exits, there are `EXIT_TIMEOUT_S` for closing it, so a producer still sends what it has.
 Both give a ResourceWarning, and what fails at exit is raised there, where Python prints it.
 
@@ -38,7 +38,7 @@ _STOP_TIMEOUT_S = 5.0
 
 T = TypeVar("T")
 Closed: TypeAlias = "Future[BaseException | None]"
-"""Holds what went wrong in closing; as a result, because nobody may be there to be told."""
+"""Holds what went wrong in closing; as a result, because there may be no caller to raise it to."""
 
 
 class Core(Protocol):
@@ -108,7 +108,7 @@ class Registration:
             raise error if isinstance(error, BarnabasError) else self._closed_error() from None
         self._waiting.add(future)
         future.add_done_callback(self._waiting.discard)
-        if self._closed is not None:  # since the check, so perhaps nobody looks after it any more
+        if self._closed is not None:  # since the check, so perhaps the loop no longer runs it
             future.cancel()
         return future
 
@@ -249,7 +249,7 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 
 
 def _close_all() -> None:
-    """At exit: give those clients a chance that nobody closed, and end the thread."""
+    """At exit: close the clients that are still open, and end the thread."""
     global _exiting  # noqa: PLW0603 - there is one for each process
     with _lock:
         _exiting = True
@@ -267,7 +267,7 @@ def _close_all() -> None:
             )
     known = [
         registration.close() for registration in registrations if registration.hurried
-    ]  # whoever did that was told
+    ]  # their callers got the error
     closing = [registration.close() for registration in registrations if not registration.hurried]
     late = wait(known + closing, EXIT_TIMEOUT_S).not_done
     for registration in registrations:

@@ -31,7 +31,7 @@ from barnabas.sync.streams import Stream
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_GOODBYE_S = 5.0  # for whoever is interrupted or cancelled
+_GOODBYE_S = 5.0  # for closing after an interrupt or a cancellation
 
 Callback = Callable[[list[TopicPartition]], object]
 

@@ -24,7 +24,7 @@ from barnabas.sync.waiting import Client
 if TYPE_CHECKING:
     from barnabas.sync.consumer import Consumer
 
-_GOODBYE_S = 5.0  # for whoever is interrupted or cancelled
+_GOODBYE_S = 5.0  # for closing after an interrupt or a cancellation
 
 
 class Producer(Client):
@@ -209,7 +209,7 @@ class Producer(Client):
     def __enter__(self) -> Self:
         try:
             self._wait(self._core.start())
-        except BaseException as error:  # nobody else will close what could not be entered
+        except BaseException as error:  # `__exit__` is not called after a failed `__enter__`
             self.__exit__(type(error), error, error.__traceback__)
             raise
         return self

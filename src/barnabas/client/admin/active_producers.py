@@ -1,8 +1,8 @@
-"""Producers as the leaders of partitions know them, and transactions that nobody will end.
+"""Producers as the leaders of partitions know them, and hanging transactions.
 
 A transaction hangs in a partition when its coordinator no longer knows that it has to be ended
-there: it was forgotten, or a late write began it anew. Readers of committed records wait in front
-of it for ever, until somebody writes the marker by hand.
+there: it was forgotten, or a late write began it again. Readers of committed records wait in front
+of it until an operator aborts it.
 """
 
 from collections import defaultdict
@@ -94,7 +94,7 @@ async def find_hanging(
     ]
     if not hanging:
         return []
-    # What was ended between the two questions hangs no more.
+    # What was ended between the two questions no longer hangs.
     again = await describe_producers(cluster, {each.partition for each in hanging})
     still_open = {(*each[:2], each.transaction_start_offset) for each in again}
     return [each for each in hanging if (*each[:2], each.transaction_start_offset) in still_open]

@@ -8,7 +8,7 @@ from barnabas.client.connect.cluster_metadata import NO_LEADER, TopicMetadata, T
 
 @dataclass(frozen=True, slots=True)
 class PartitionDescription:
-    """A partition: who has it. `leader` is None while nobody leads it; `isr` are in sync."""
+    """A partition: who has it. `leader` is None while it has no leader; `isr` are in sync."""
 
     partition: int
     leader: int | None

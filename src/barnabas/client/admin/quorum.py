@@ -23,7 +23,7 @@ _LISTENER = "PLAINTEXT"
 
 
 class QuorumReplica(NamedTuple):
-    """A copy of the metadata log: a node's, on one disk. Times are -1 when nobody knows them."""
+    """A copy of the metadata log: a node's, on one disk. Times are -1 if unknown."""
 
     node_id: int
     directory_id: bytes
@@ -73,7 +73,7 @@ class KnownVoters(NamedTuple):
     """What a broker that has no controller tells of those who vote: each a node and its disk."""
 
     voters: set[tuple[int, bytes]]
-    """Maybe nobody, if it knows none."""
+    """Empty if it knows none."""
     itself: tuple[int, bytes] | None
     """None if it does not tell."""
 

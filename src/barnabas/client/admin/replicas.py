@@ -27,7 +27,7 @@ class EligibleLeaders(NamedTuple):
     """Replicas outside of the in-sync set."""
 
     elr: list[int]
-    """They have all that is committed, and are elected when nobody in sync is there."""
+    """They have all that is committed, and are elected when no replica in sync is alive."""
     last_known: list[int]
     """They were the last, and came back without all that they had acknowledged."""
 
@@ -63,7 +63,7 @@ async def eligible_leaders(
 async def log_ends(
     cluster: ClusterClient, replicas: Mapping[TopicPartition, Sequence[int]]
 ) -> dict[TopicPartition, dict[int, LogEnd]]:
-    """How far the log of each replica goes, whoever leads; who does not answer is left out."""
+    """How far the log of each replica goes; replicas that do not answer are left out."""
     by_node: defaultdict[int, list[TopicPartition]] = defaultdict(list)
     for partition, nodes in replicas.items():
         for node_id in nodes:

@@ -1,4 +1,4 @@
-"""Whoever answers first: what every broker knows is asked of one after the other."""
+"""Requests that any broker can answer: brokers are asked in turn, the first answer counts."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -35,7 +35,7 @@ class AnyBroker:
     async def use(
         self, use: Callable[[BrokerConnection], Awaitable[T]], known: Sequence[Address]
     ) -> T:
-        """The first answer; whoever hesitates has the next broker asked beside it."""
+        """The first answer; if a broker is slow, the next one is asked at the same time."""
 
         async def ask(address: Address) -> T:
             return await use(await self._connections.to(address))

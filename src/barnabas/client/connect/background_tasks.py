@@ -1,4 +1,4 @@
-"""Tasks without a waiter. A failure of one is kept, and reported by whoever owns them."""
+"""Tasks without a waiter. A failure of one is kept, and reported by their owner."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

@@ -294,7 +294,9 @@ class BrokerConnection(asyncio.BufferedProtocol):
     def _deliver(self, frame: Buffer) -> bool:
         if not self._pending or self._pending[0].correlation_id != correlation_id_of(frame):
             self._fail(
-                ProtocolMismatch(f"the broker at {self.address} answered what nobody had asked")
+                ProtocolMismatch(
+                    f"the broker at {self.address} sent a response that matches no request"
+                )
             )
             return False
         answer = self._pending.popleft().answer

@@ -210,7 +210,7 @@ class ClusterClient:
         """Wait for an answer only as long as the broker leads one of the partitions it is about.
 
         A broker that hangs keeps its connections open. The others replace it long before a request
-        to it times out, and they say so when they are asked. If nobody does, `on_retry` is told.
+        to it times out, and they say so when they are asked. If none does, `on_retry` is called.
         """
         waiting = asyncio.ensure_future(answer)
         patience_s = patience_ms / 1000 + _LATE_S
@@ -348,7 +348,7 @@ class ClusterClient:
         """Make attempts until one succeeds, fails for good, or the time is over.
 
         Metadata of `topics` is refreshed before each further attempt and coordinators are looked
-        up anew. That something does not exist is taken as final here.
+        up again. That something does not exist is taken as final here.
         """
         started = self._monotonic()
         for number in count(1):

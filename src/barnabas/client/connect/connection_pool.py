@@ -1,8 +1,8 @@
 """The connections of a client: one for each broker and channel, opened when they are needed.
 
 Several may lead to one broker, one for each `Channel`. A broker answers in order, so a heartbeat
-behind a long-polling fetch, or a fetch behind a join, would wait for it. Whoever waits long, or for
-other brokers, has a channel of its own; everybody else shares one.
+behind a long-polling fetch, or a fetch behind a join, would wait for it. Requests that wait
+long, or for other brokers, have their own channel; all others share one.
 """
 
 import asyncio

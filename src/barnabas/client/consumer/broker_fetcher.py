@@ -2,7 +2,7 @@
 
 Each asks for all partitions that are read from it, so none waits behind another's long poll. One
 that is newly read, or read from elsewhere, would have to wait for the fetch that is under way: if
-that is a long poll, it is given up together with its connection, which would answer it first.
+that is a long poll, it is cancelled and its connection closed, which would answer it first.
 """
 
 import asyncio

@@ -127,7 +127,7 @@ class Committer:
                 raise
 
     def _is_fenced(self, error: BarnabasError) -> bool:
-        """Whether that is no more than what happens to members."""
+        """Whether the member was fenced, which is part of a rebalance."""
         is_member = self.membership != NOBODY
         return is_member and isinstance(error, BrokerError) and error.code in _FENCED
 

@@ -34,8 +34,8 @@ _TOPICS_S = 3.0  # for questions about topics that are not there
 class ConsumerCore(ConsumerCommits):
     """Reads topics, all of them or a group's share, or partitions that are assigned by hand.
 
-    `start` is the time (EARLIEST, LATEST or milliseconds) where a partition begins that nobody has
-    committed. `member` is the one of the group, if there are topics and a group.
+    `start` is the time (EARLIEST, LATEST or milliseconds) where a partition starts that has no
+    committed offset. `member` is the one of the group, if there are topics and a group.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class ConsumerCore(ConsumerCommits):
     async def leave(self) -> None:
         """Commit what is done, and leave the group."""
         self._is_closing = True
-        self.delivery_queue.interrupt()  # whoever reads in another thread gets no more
+        self.delivery_queue.interrupt()  # a thread that still reads gets nothing else
         deadline = self._monotonic() + self.close_timeout_s
         try:
             if self.committer is not None:
@@ -133,7 +133,7 @@ class ConsumerCore(ConsumerCommits):
     # -- waiting -------------------------------------------------------------------------------
 
     def notify(self) -> None:
-        """Something has happened: whoever waits looks again."""
+        """Something has happened: those that wait look again."""
         if self.fetcher.unavailable or (self.committer is not None and self.committer.failure):
             self.delivery_queue.interrupted = True
         notified, self._notified = self._notified, asyncio.Event()
@@ -158,7 +158,7 @@ class ConsumerCore(ConsumerCommits):
         deadline = None if timeout_ms is None else self._monotonic() + timeout_ms / 1000
         if await self._begin(deadline) is not None:
             return None
-        self.waiting += 1  # before it is looked, so that whoever brings something then knows
+        self.waiting += 1  # before the check, so that a notifier sees it
         try:
             is_ready = is_ready or (lambda: self.delivery_queue.is_ready)
             return await self._wait_for_messages(deadline, is_ready, who or self)
@@ -190,7 +190,7 @@ class ConsumerCore(ConsumerCommits):
             self.rebalancer.event_handled()
 
     async def join(self) -> None:
-        """Have partitions and positions, and tell nobody."""
+        """Have partitions and positions, without calling the application."""
         await self._begin_soon()
         rebalancer = self.rebalancer
         while rebalancer is not None and rebalancer.is_busy:

@@ -25,7 +25,7 @@ from barnabas.records.message import Message
 Decode = Callable[[bytes | None], Any]
 """Bytes of a key or value to what the application gets."""
 
-_ENOUGH = 10_000  # records in one list, if nobody says how many
+_ENOUGH = 10_000  # records in one list, if the caller gives no limit
 
 
 class DeliveryQueue:

@@ -1,7 +1,7 @@
 """One fetch from one broker.
 
-Topics go by their ids where they are known and the broker takes them. One that was deleted and made
-anew has another id, so its records are never taken for those of the old one.
+Topics go by their ids where they are known and the broker takes them. One that was deleted and
+created again has another id, so its records are never taken for those of the old one.
 """
 
 from collections import defaultdict

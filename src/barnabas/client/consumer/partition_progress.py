@@ -23,10 +23,10 @@ NOTHING_COMMITTED = -1
 class PartitionProgress:
     """Of one partition, from an assignment or a seek backwards on until the next one.
 
-    It only ever moves on: whoever reports something old changes nothing.
+    It only moves forward: an old report changes nothing.
 
     `reach` has two offsets: the one behind the last record that was handed out, and the one that is
-    read next. What lies between them is shown to nobody, such as markers of transactions.
+    read next. What lies between them is not delivered, such as transaction markers.
     """
 
     __slots__ = (
@@ -54,7 +54,7 @@ class PartitionProgress:
         self.committed = position if committed is None else committed
         """What the group knows, or is about to learn from a transaction."""
         self.revoked = False
-        """Whether the partition was given up, or is read again from further back."""
+        """Whether the partition was revoked, or is read again from further back."""
         self.floor = position
         """What lies before it, and was not handed out, shall not be."""
         self.topic_id: bytes | None = None

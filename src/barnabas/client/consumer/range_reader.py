@@ -36,7 +36,7 @@ from barnabas.wire.messages.fetch import AbortedTransaction, PartitionData
 from barnabas.wire.primitives import ZERO_UUID
 
 TUNING = FetchTuning(max_wait_ms=100, max_bytes=4 * 1024 * 1024, partition_max_bytes=1024 * 1024)
-"""Large answers, as nobody waits for single records here, but not so large that decoding waits for
+"""Large answers, as latency does not matter here, but not so large that decoding waits for
 the network: four times as much took longer, and more CPU."""
 
 TABLE_ROWS = 32_768
@@ -145,13 +145,13 @@ class RangeReader:
             self._isolation,
             self._topic_ids,
         )
-        # Whoever comes last in an answer that is full gets nothing, whatever there is.
+        # The last partitions of a full answer get nothing, even if they have records.
         silent = not any(data.records for _, data in answers)
         failed: BarnabasError | None = None
         fetched = []
         for partition, data in answers:
             wanted = self._left.get(partition)
-            if wanted is None:  # given up meanwhile: its topic is gone
+            if wanted is None:  # dropped meanwhile: its topic is gone
                 continue
             try:
                 came = await self._accept(wanted, data, silent)
@@ -233,8 +233,8 @@ class RangeReader:
             raise error
         if gone and waited_s > _TOPIC_PATIENCE_S:
             names = ", ".join(sorted(str(each.partition) for each in gone))
-            anew = any(found[each.partition.topic] is not None for each in gone)
-            why = "its topic was deleted and created again" if anew else str(error)
+            recreated = any(found[each.partition.topic] is not None for each in gone)
+            why = "its topic was deleted and created again" if recreated else str(error)
             self._lose(f"what was to be read of {names} is gone: {why}")
             for wanted in gone:
                 self._move(wanted, wanted.end)

@@ -5,8 +5,8 @@ what is done is committed, its callback runs, and only then is the group joined 
 application that does not come is not waited for until the others throw it out: shortly before that,
 the group is joined again without it.
 
-A partition that this member has in one generation and in the very next was nobody else's meanwhile:
-it is read on from where it stands, and its progress stays.
+A partition that this member has in two consecutive generations had no other owner in between: it is
+read on from its position, and its progress stays.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ class PartitionChange(Enum):
 
     ASSIGNED = "assigned"
     REVOKED = "revoked"
-    """They are given up in a moment: now is the time to finish."""
+    """They are revoked next: now is the time to finish."""
     LOST = "lost"
     """They were given to others already."""
 

@@ -78,7 +78,7 @@ class UnavailablePartitions:
         )
 
     async def refresh_leaders(self) -> None:
-        """Ask anew about those that are to be tried again."""
+        """Refresh the metadata of those that are to be retried."""
         now = self._environment.monotonic()
         due = [each for each in self._unavailable.values() if each.retry_at <= now]
         if not due:

@@ -1,7 +1,7 @@
 """Who gets which partitions: what the leader of a group decides.
 
-Both give every partition of a subscribed topic to exactly one of its subscribers, and give the same
-answer whoever computes it.
+Both give every partition of a subscribed topic to exactly one of its subscribers, and every
+member computes the same answer.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -23,7 +23,7 @@ _NOT_COMMITTED = -1
 
 
 class GroupMembership(NamedTuple):
-    """In whose name offsets are committed; the default is nobody, which an empty group allows."""
+    """The member that commits offsets; the default is no member, which an empty group allows."""
 
     member_id: str = ""
     generation_id: int = -1

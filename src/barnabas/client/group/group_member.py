@@ -94,7 +94,7 @@ class GroupMember:
         self._heartbeats: asyncio.Task[None] | None = None
         self._channel = Channel()
         self._is_join_abandoned = False
-        """Whether a join was given up that the coordinator may not have answered yet."""
+        """Whether a join was abandoned that the coordinator may not have answered yet."""
 
     @property
     def membership(self) -> GroupMembership:

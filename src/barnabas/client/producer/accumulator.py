@@ -282,7 +282,7 @@ class Accumulator:
         return taken
 
     def take_all(self) -> list[PendingBatch]:
-        """Take out everything, when nobody sends any more."""
+        """Take out all batches, when no thread sends any more."""
         for queue in self._busy.values():
             queue.in_flight = None
         return self.take_resting()

@@ -26,7 +26,7 @@ _TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 
 @dataclass(slots=True)
 class DeliveryCount:
-    """How many records arrived, how many were given up, and why the first of them was."""
+    """How many records arrived, how many failed, and the error of the first failure."""
 
     delivered: int = 0
     failed: int = 0
@@ -34,7 +34,7 @@ class DeliveryCount:
 
 
 def still_in_flight(queues: Iterable[PartitionQueue]) -> list[PartitionQueue]:
-    """Those whose batch was not given up meanwhile; the others are free for the next one."""
+    """Those whose batch has not failed meanwhile; the others are free for the next one."""
     under_way: list[PartitionQueue] = []
     for queue in queues:
         if queue.is_under_way:
@@ -120,7 +120,7 @@ class BatchCompletion:
             await self._put_off(again, all(is_busy(errors[queue]) for queue in again))
 
     async def _put_off(self, queues: list[PartitionQueue], busy: bool) -> None:
-        """Let these wait a little; nobody takes them meanwhile, they count as under way."""
+        """Let these wait a little; until then they count as in flight and are not sent."""
         topics = {queue.partition.topic for queue in queues}
         fatal = None if busy else await self.retries.refresh(queues)
         self.retries.learn(topics)
@@ -135,7 +135,7 @@ class BatchCompletion:
         self._accumulator.wake()
 
     def expire(self, now: float) -> None:
-        """Give up what has waited for too long."""
+        """Fail what has waited longer than the delivery timeout."""
         timeout_ms = self._accumulator.delivery_timeout_s * 1000
         while queues := self._accumulator.expired(now):
             for queue in queues:
@@ -155,9 +155,9 @@ class BatchCompletion:
             queue.gone_since = None  # who comes later may find it there
 
     async def discard(self, error: BarnabasError) -> bool:
-        """Give everything up, once its attempt under way has ended; says if some may have arrived.
+        """Fail all records, once the attempts in flight have ended; says if some may have arrived.
 
-        Whoever does this has seen to it that nothing is tried again.
+        The caller has made sure that nothing is retried.
         """
         self._discarding = error
         try:
@@ -171,7 +171,7 @@ class BatchCompletion:
         return any(batch.attempts > 0 for batch in resting)
 
     def abandon(self, error: BarnabasError) -> None:
-        """Give everything up, when nobody sends any more."""
+        """Fail all records, when no thread sends any more."""
         for batch in self._accumulator.take_all():
             self._failed(batch, error)
 

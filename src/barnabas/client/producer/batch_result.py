@@ -1,10 +1,10 @@
-"""How it ends for the records of one batch, and whoever waits for that, in any thread or loop.
+"""The result of one batch of records, and its waiters, in any thread or loop.
 
 A batch is settled as a whole, once: there is no future for each record. Only one that a broker
 finds too large is cut, and then its parts end each in their own way; it counts as settled when the
 last of them is.
 
-Waiting for a record makes its batch leave at once: lingering is for batches nobody waits for.
+Waiting for a record makes its batch leave at once: lingering is for batches without waiters.
 """
 
 import asyncio
@@ -123,7 +123,7 @@ class BatchResult:
         if event is not None:
             event.set()
         for loop, waiting in futures.items():
-            with suppress(RuntimeError):  # the loop is closed, and nobody waits there any more
+            with suppress(RuntimeError):  # the loop is closed, with its waiters
                 loop.call_soon_threadsafe(_release, waiting)
         if callbacks:
             here = asyncio.get_running_loop()

@@ -66,7 +66,7 @@ class PartitionQueue:
         self.next_sequence = (self.next_sequence + count) & _MAX_SEQUENCE
 
     def start_over(self) -> None:
-        """Give the identity up: whether the first batch arrived is unknown, or nobody believes it.
+        """Drop the identity: the first batch may have arrived, or brokers have forgotten it.
 
         What comes next would else have a gap before it that brokers refuse.
         """

@@ -26,7 +26,7 @@ class StickyPartitioner:
         return current
 
     def leave(self, partition: TopicPartition) -> None:
-        """Let the next record choose anew if it would go to this partition, whose batch is sent."""
+        """Let the next record choose again if it would go to this partition: its batch is sent."""
         if self._current.get(partition.topic) == partition.partition:
             self._left[partition.topic] = partition.partition
             self._current.pop(partition.topic, None)

@@ -45,7 +45,7 @@ class PlainRowPacker(Generic[ReceiptT_co]):
     Meant to be a base class: receipts then lead to the whole batch. `receipt_type` is a subclass of
     `Receipt` with empty slots.
 
-    `max_bytes`, which may be set anew at any time, bounds `size`: the bytes so far, the batch's
+    `max_bytes`, which may be changed at any time, bounds `size`: the bytes so far, the batch's
     header included, before compression. `max_records` bounds `record_count`, which is 0
     again once the records were taken.
     """

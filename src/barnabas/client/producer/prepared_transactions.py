@@ -1,7 +1,7 @@
 """Transactions that are written and not ended: somebody decides, and ends them in another place.
 
 A producer whose transactions have no timeout writes one and leaves it prepared
-(`Transaction.prepare`). Whoever decides writes down which it is, and ends it; when that was
+(`Transaction.prepare`). The deciding process writes down which it is, and ends it; when that was
 interrupted, it is ended again, by anybody who knows what was written down. Who does not know how to
 decide, because what was written down is elsewhere, takes it over first (`keep_transaction`).
 
@@ -38,7 +38,7 @@ NO_TIMEOUT_MS = 2**31 - 1
 
 
 class PreparedTransaction(NamedTuple):
-    """Names one transaction: whoever has the transactional id later has another epoch."""
+    """Names one transaction: a later owner of the transactional id has another epoch."""
 
     transactional_id: str
     producer_id: int

@@ -1,7 +1,7 @@
 """The ids under which a producer's batches are numbered, so that none is stored twice.
 
-All partitions share one. When a partition can no longer tell what comes next, because a batch was
-given up whose fate nobody knows, it begins anew under another id; the others keep theirs.
+All partitions share one. When a partition can no longer tell what comes next, because a batch
+failed that may have arrived, it starts again under another id; the others keep theirs.
 """
 
 import asyncio

@@ -10,10 +10,10 @@ brokers give no ids, it may be stored twice.
 With a transactional id, records are sent in transactions: see
 `barnabas.client.producer.transaction`.
 
-    row, routes            which partition a record goes to, and the batch that is open there
-    accumulator            queues of batches, bounded by a buffer
-    sending, settling      the loop: requests, answers, retries
-    settlement, sent       whoever waits
+    record_row, topic_routes    which partition a record goes to, and the batch that is open there
+    accumulator                 queues of batches, bounded by a buffer
+    sender, batch_completion    the loop: requests, answers, retries
+    batch_result, sent_record   what callers wait for
 """
 
 import asyncio
@@ -59,7 +59,7 @@ class RecordProducer:
     `batch_bytes` for each round trip. `max_request_bytes` is the brokers' socket.request.max.bytes:
     a record that needs more, uncompressed, is refused at once.
 
-    Entering it with a `transactional_id` takes that id over from whoever had it, and a transaction
+    Entering it with a `transactional_id` takes that id over from its last owner, and a transaction
     that is not ended within `transaction_timeout_ms` is rolled back by its coordinator. With None
     it is not: that is for transactions that are prepared, and ended when that is decided elsewhere.
     """
@@ -147,7 +147,7 @@ class RecordProducer:
 
     @property
     def count(self) -> DeliveryCount:
-        """How many records were delivered and given up so far."""
+        """How many records were delivered, and how many failed so far."""
         return self._completion.count
 
     @property
@@ -155,9 +155,9 @@ class RecordProducer:
         return self._transactional is not None
 
     def take_unreported(self) -> DeliveryFailed | None:
-        """The failures nobody has asked for until now, to be raised; they count as told then.
+        """The failures that were not reported yet, to be raised; they count as reported then.
 
-        In a transaction, its end tells.
+        In a transaction, its end reports them.
         """
         unreported = self._completion.unreported.take()
         return None if self.is_transactional else unreported
@@ -202,7 +202,7 @@ class RecordProducer:
                 await self._transactional.close()
 
     async def flush(self) -> None:
-        """Send everything now and wait until each record is delivered or given up."""
+        """Send everything now and wait until each record is delivered or has failed."""
         for batch in self._accumulator.close_all():
             await batch.result.future()
         if self._sender.broken is not None:
@@ -228,13 +228,13 @@ class RecordProducer:
         self._completion.identities = self._transaction = transaction
 
     def close_batches(self) -> None:
-        """Let whoever sends next ask if that is still allowed."""
+        """Close the open batches, so that the next send checks if it is still allowed."""
         self._accumulator.close_all()
 
     async def discard(self, error: BarnabasError) -> bool:
-        """Give everything up, once its attempt under way has ended; says if some may have arrived.
+        """Fail all records, once the attempts in flight have ended; says if some may have arrived.
 
-        Whoever does this has seen to it that nothing is tried again.
+        The caller has made sure that nothing is retried.
         """
         attempted = await self._completion.discard(error)
         if self._sender.broken is not None:

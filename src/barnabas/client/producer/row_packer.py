@@ -2,9 +2,9 @@
 
 Both classes are the compiled kernel's if there is one, which matters because `add` is what a
 producer does for every record. In C it takes no lock, since nothing runs between the look at the
-limits and the last byte; `plain_packer`, which describes them, has one for it.
+limits and the last byte; `plain_row_packer`, which describes them, has one for it.
 
-`add` declines, by returning None, whatever is not ordinary, and says no more: a batch that is
+`add` declines, by returning None, whatever is not ordinary, without the reason: a batch that is
 closed or full, a record of unusual types, a timestamp before 1970. The caller finds out which it
 was. So the common case is one call, and the rare ones stand in Python.
 

@@ -1,6 +1,6 @@
 """What `send` returns: a record on its way.
 
-It is made by the compiled kernel where there is one, so it is no more than the batch, the record's
+It is made by the compiled kernel where there is one, so it holds only the batch, the record's
 index in it and its timestamp.
 """
 

@@ -2,7 +2,7 @@
 
 Columns are key, value, headers, timestamp, topic and partition, each of which may be missing; the
 others that `poll_table` gives are looked over, so that what was read can be sent. Any other column
-is an error: it would not be sent, and nobody would notice.
+is an error: it would be dropped silently.
 
 Where `topic` sends the rows of a table that has a column topic somewhere else, the column partition
 goes with it: it speaks of that topic's partitions. Without a column topic it counts.

@@ -1,8 +1,8 @@
 """Topics as those see them who send: how many partitions, and where the open batches are.
 
-A record whose topic and partition have an open batch with room needs no more than the batch's
+A record whose topic and partition have an open batch with room needs only the batch's
 `add`. So a route keeps these, and what it keeps may be out of date: a batch that is closed
-declines, and whoever is declined takes the longer way, which brings the route up to date.
+declines, and the caller then takes the slow path, which brings the route up to date.
 """
 
 from collections.abc import Callable, Sequence
@@ -67,7 +67,7 @@ class TopicRoutes(dict[str, TopicRoute]):
         return route
 
     def forget(self, name: str) -> None:
-        """Ask for a topic anew when somebody sends to it."""
+        """Refresh a topic's metadata at the next send to it."""
         self.pop(name, None)
 
     def keyless_partition(self, route: TopicRoute) -> TopicPartition:

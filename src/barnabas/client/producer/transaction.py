@@ -73,7 +73,7 @@ class TransactionOwner(Protocol):
         """Fail all records; says if some may have reached a broker."""
 
     def close_batches(self) -> None:
-        """Accept no more records into the open batches."""
+        """Close the open batches: further records need new ones."""
 
 
 class _State(Enum):
@@ -100,7 +100,7 @@ class ProducerTransaction:
         self._rolled_back = False
         self._begun = False  # whether the coordinator may have heard of it
         self._leaves_its_end = False
-        self._uncertain = False  # whether a batch was given up that may have arrived
+        self._uncertain = False  # whether a batch failed that may have arrived
         self._partitions: set[TopicPartition] = set()
         self._groups: set[str] = set()
         self._adding = asyncio.Lock()
@@ -128,7 +128,7 @@ class ProducerTransaction:
 
     @property
     def is_open(self) -> bool:
-        """Whether it has begun, and nobody has asked for its end."""
+        """Whether it has begun, and its end was not requested yet."""
         return self._state is _State.OPEN
 
     @property
@@ -210,7 +210,7 @@ class ProducerTransaction:
         return self._owner.prepared if self._begun else None
 
     async def abort(self) -> None:
-        """Roll back: drop what was not sent, and let nobody see the rest."""
+        """Roll back: drop what was not sent, and abort the rest."""
         self._check(_State.OPEN)
         await self._roll_back()
 
@@ -257,7 +257,7 @@ class ProducerTransaction:
     def _fail(self, error: BarnabasError) -> None:
         if self._failure is None:
             self._failure = error
-            self._producer.close_batches()  # so that whoever sends next hears of it
+            self._producer.close_batches()  # so that the next send raises it
 
     # -- Identities ----------------------------------------------------------------------------
 

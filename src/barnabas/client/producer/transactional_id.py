@@ -7,7 +7,7 @@ group to the transaction before it writes to it, and its epoch stays. In the new
 the cluster has agreed on `transaction.version` 2, brokers add what is written to by themselves, and
 the end of every transaction raises the epoch: what comes late can't slip into the next one.
 
-Whoever starts last with an id is the one; all before it are fenced, and what they left open is
+The last producer to start with an id owns it; earlier ones are fenced, and what they left open is
 rolled back. `broken` is set when nothing more can come of this producer, and stays.
 """
 
@@ -71,12 +71,12 @@ class TransactionalId:
         self._channel = Channel()  # the coordinator waits for the replicas of its own log
 
     async def start(self) -> None:
-        """Take the id over: fence whoever had it, and have their open transaction rolled back."""
+        """Take the id over: fence its last owner, and have its open transaction rolled back."""
         await self._init(ProducerIdentity(-1, -1))
 
     @property
     def prepared(self) -> PreparedTransaction:
-        """The transaction, for whoever ends it in another producer's place."""
+        """The transaction, for another producer to end it."""
         identity = self.identity
         return PreparedTransaction(
             self.transactional_id, identity.producer_id, identity.producer_epoch
@@ -197,7 +197,7 @@ class TransactionalId:
     async def end(self, *, committed: bool) -> None:
         """End the transaction; what was decided is final when this returns.
 
-        Raises `CommitUncertain` if a commit was asked for and nobody answered.
+        Raises `CommitUncertain` if a commit was asked for and not answered.
         """
         request = EndTxnRequest(
             transactional_id=self.transactional_id,

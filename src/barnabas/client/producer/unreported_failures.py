@@ -17,7 +17,7 @@ class UnreportedFailures:
         self._first: BarnabasError | None = None
 
     def add(self, outcome: DeliveryOutcome) -> None:
-        """These records were given up."""
+        """These records failed."""
         self._outcomes.append(outcome)
         if len(self._outcomes) > _REMEMBERED:
             self._count(self._outcomes.popleft())

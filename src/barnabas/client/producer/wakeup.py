@@ -29,7 +29,7 @@ class Wakeup:
     async def wait(self, timeout_s: float | None) -> None:
         """Sleep until somebody has called, or for so long.
 
-        Whoever calls from now on does so for what the loop has not seen.
+        A call from now on is for something that the loop has not seen.
         """
         try:
             async with asyncio.timeout(timeout_s):
