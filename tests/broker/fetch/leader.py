@@ -75,38 +75,22 @@ class Leader:
         partition.notify()
 
     def send(
-        self,
-        offsets: dict[int, int],
-        session: tuple[int, int],
-        max_wait_ms: int = 0,
-        replica_id: int = FOLLOWER,
-        max_bytes: int = 1 << 20,
-        before: Callable[[], None] = lambda: None,
+        self, offsets: dict[int, int], session: tuple[int, int], max_wait_ms: int = 0, **how: Any
     ) -> Any:
-        """The answer, or a future of it; `before` happens in the same turn of the loop."""
-        asked = [
-            FetchPartition(index, 5, offset, 5 if offset else -1, 0, 1 << 20)
-            for index, offset in offsets.items()
-        ]
-        request = FetchRequest(
-            replica_state=ReplicaState(replica_id, 1 if replica_id == FOLLOWER else -1),
-            max_wait_ms=max_wait_ms,
-            min_bytes=1,
-            max_bytes=max_bytes,
-            session_id=session[0],
-            session_epoch=session[1],
-            topics=[FetchTopic(topic_id=TOPIC_ID, partitions=asked)] if asked else [],
-        )
-        frame = bytearray(b"".join(encode_request(request, VERSION, 7, None))[4:])
-        answer: Any = None
-
-        async def dispatch() -> None:
-            nonlocal answer
-            before()
-            answer = self.dispatch(memoryview(frame), self.connection)
-
-        self.loop.run_until_complete(dispatch())
+        """The answer, or a future of it."""
+        (answer,) = self.send_together(fetch_frame(offsets, session, max_wait_ms, **how))
         return answer
+
+    def send_together(
+        self, *frames: bytearray, before: Callable[[], None] = lambda: None
+    ) -> list[Any]:
+        """Have several requests handled in one turn of the loop, after `before`."""
+
+        async def dispatch() -> list[Any]:
+            before()
+            return [self.dispatch(memoryview(frame), self.connection) for frame in frames]
+
+        return self.loop.run_until_complete(dispatch())
 
     def turn(self, times: int = 1) -> None:
         for _ in range(times):
@@ -123,6 +107,29 @@ class Leader:
         answer = self.received(self.send(offsets, (0, 0), replica_id=replica_id))
         assert answer.error_code == 0
         return answer.session_id
+
+
+def fetch_frame(
+    offsets: dict[int, int],
+    session: tuple[int, int],
+    max_wait_ms: int = 0,
+    replica_id: int = FOLLOWER,
+    max_bytes: int = 1 << 20,
+) -> bytearray:
+    asked = [
+        FetchPartition(index, 5, offset, 5 if offset else -1, 0, 1 << 20)
+        for index, offset in offsets.items()
+    ]
+    request = FetchRequest(
+        replica_state=ReplicaState(replica_id, 1 if replica_id == FOLLOWER else -1),
+        max_wait_ms=max_wait_ms,
+        min_bytes=1,
+        max_bytes=max_bytes,
+        session_id=session[0],
+        session_epoch=session[1],
+        topics=[FetchTopic(topic_id=TOPIC_ID, partitions=asked)] if asked else [],
+    )
+    return bytearray(b"".join(encode_request(request, VERSION, 7, None))[4:])
 
 
 def bounds(response: FetchResponse) -> dict[int, int]:

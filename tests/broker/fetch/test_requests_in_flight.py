@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.broker.fetch.leader import Leader, bounds
+from tests.broker.fetch.leader import Leader, bounds, fetch_frame
 
 LONG_MS = 60_000
 
@@ -31,7 +31,8 @@ def test_the_bounds_of_a_partition_are_in_the_answer_to_the_request_that_names_i
 def test_it_is_so_if_the_wait_of_the_first_has_just_ended(leader: Leader) -> None:
     session = leader.open({0: 1})
     first = leader.send({}, (session, 1), LONG_MS)
-    second = leader.send({1: 1}, (session, 2), LONG_MS, before=lambda: leader.write(0))
+    frame = fetch_frame({1: 1}, (session, 2), LONG_MS)
+    (second,) = leader.send_together(frame, before=lambda: leader.write(0))
     assert bounds(leader.received(first)) == {}
     assert bounds(leader.received(second)) == {0: 1, 1: 1}
 

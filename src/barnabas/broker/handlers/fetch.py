@@ -53,6 +53,8 @@ _READ_COMMITTED = 1
 _LEADER_SELECTOR = "LeaderSelector"
 _SLICE = 250
 """Partitions that are read in one slice, at some ten microseconds each."""
+_TURNS_UNTIL_WRITTEN = 3
+"""Turns of the event loop from the end of a task to the write of its answer, at most."""
 
 ItemT = TypeVar("ItemT")
 
@@ -123,31 +125,7 @@ async def _in_slices(
             await session.wait(node.loop, min_bytes, request.max_wait_ms)
             if session.epoch != epoch:
                 return FetchResponse(session_id=session.session_id)
-        answers = []
-        max_bytes, min_one = _room(node, session, request)
-        cut_off = session.replica_id == NO_REPLICA_ID and node.lifecycle.is_cut_off
-        everything = everything or cut_off
-        for some in _batched(session.lost(), _SLICE):
-            for entry in some:
-                session.found(entry, node.partitions.find(*entry.key))
-            await sleep(0)
-        for entries in _batched(session.to_read(everything=everything), _SLICE):
-            read = session.read(max_bytes, everything=everything, min_one=min_one, entries=entries)
-            answers += read
-            sizes = [len(data.records) for _, data in read if data.records]
-            max_bytes -= sum(sizes)
-            min_one = min_one and not sizes
-            await sleep(0)
-        response = _respond(node, session, context, answers, cut_off=cut_off)
-        slicer = Slicer(context.version)
-        for answered in response.responses:
-            parts = answered.partitions
-            for at, data in enumerate(parts):
-                if not data.records:  # those are sent as they are, without a copy
-                    parts[at] = slicer.part(data)
-                if slicer.is_due():
-                    await sleep(0)
-        return response
+        return await _answer_in_slices(node, session, request, context, everything=everything)
     finally:
         if not session.session_id:
             session.close()
@@ -243,6 +221,13 @@ def _find_lost(node: Needs, session: FetchSession) -> None:
         session.found(entry, node.partitions.find(*entry.key))
 
 
+async def _find_lost_in_slices(node: Needs, session: FetchSession) -> None:
+    for some in _batched(session.lost(), _SLICE):
+        for entry in some:
+            session.found(entry, node.partitions.find(*entry.key))
+        await sleep(0)
+
+
 def _batched(items: Sequence[ItemT], size: int) -> Iterator[list[ItemT]]:
     for first in range(0, len(items), size):
         yield list(items[first : first + size])
@@ -267,13 +252,65 @@ def _answer(
     return _respond(node, session, context, answers, cut_off=cut_off)
 
 
-def _room(node: Needs, session: FetchSession, request: FetchRequest) -> tuple[int, bool]:
-    """The maximum size of a response, and whether one batch may exceed it."""
+async def _answer_in_slices(
+    node: Needs,
+    session: FetchSession,
+    request: FetchRequest,
+    context: RequestContext,
+    *,
+    everything: bool,
+) -> FetchResponse:
+    cut_off = session.replica_id == NO_REPLICA_ID and node.lifecycle.is_cut_off
+    everything = everything or cut_off
+    await _find_lost_in_slices(node, session)
+    answers = []
     unread = node.connections.unread
-    max_bytes = min(request.max_bytes, unread.room())
+    size = 0
+    try:
+        for entries in _batched(session.to_read(everything=everything), _SLICE):
+            # Other fetches read between the slices. What each has read is reserved, so that
+            # together they stay within the limit.
+            max_bytes, min_one = _room(node, session, request, size)
+            read = session.read(
+                max_bytes, everything=everything, min_one=min_one and not size, entries=entries
+            )
+            answers += read
+            more = sum(len(data.records) for _, data in read if data.records)
+            size += more
+            unread.reserved += more
+            await sleep(0)
+        response = _respond(node, session, context, answers, cut_off=cut_off)
+        slicer = Slicer(context.version)
+        for answered in response.responses:
+            parts = answered.partitions
+            for at, data in enumerate(parts):
+                if not data.records:  # those are sent as they are, without a copy
+                    parts[at] = slicer.part(data)
+                if slicer.is_due():
+                    await sleep(0)
+        return response
+    finally:
+        if size:
+            _release(node, size, _TURNS_UNTIL_WRITTEN)
+
+
+def _release(node: Needs, size: int, turns: int) -> None:
+    """End the reservation of an answer after some turns of the event loop."""
+    if turns:
+        node.loop.call_soon(_release, node, size, turns - 1)
+    else:
+        node.connections.unread.reserved -= size
+
+
+def _room(
+    node: Needs, session: FetchSession, request: FetchRequest, size: int = 0
+) -> tuple[int, bool]:
+    """How much may be added to a response of `size` bytes, and whether one batch may exceed it."""
+    unread = node.connections.unread
+    max_bytes = request.max_bytes
     if session.replica_id == NO_REPLICA_ID:
         max_bytes = min(max_bytes, node.config.fetch.max_bytes)
-    return max_bytes, not unread.is_exceeded
+    return min(max_bytes - size, unread.room()), not unread.is_exceeded
 
 
 def _respond(

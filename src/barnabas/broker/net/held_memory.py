@@ -36,6 +36,8 @@ class HeldMemory:
         self._now = now
         self.max_bytes = 0
         self.total = 0
+        self.reserved = 0
+        """Bytes of answers that are not written yet; once written, they are in `total`."""
         self._held: dict[Holder, tuple[int, float]] = {}
         """How much each holds, and since when."""
         self._closed: set[Holder] = set()
@@ -66,13 +68,13 @@ class HeldMemory:
         return held
 
     def room(self) -> int:
-        return max(0, self.max_bytes - self.total)
+        return max(0, self.max_bytes - self.total - self.reserved)
 
     @property
     def is_exceeded(self) -> bool:
         """Whether the total is far over the limit: connections that were closed are not gone
-        yet."""
-        return self.total > self.max_bytes * _TOLERATED
+        yet, or many answers are being made."""
+        return self.total + self.reserved > self.max_bytes * _TOLERATED
 
     def _cut_off(self) -> None:
         now = self._now()
