@@ -5,13 +5,13 @@ partitions without news cost nothing: with a thousand partitions and new data in
 is visited. A fetch without a session uses a session that lives for that one request.
 """
 
-from asyncio import AbstractEventLoop, Future, TimerHandle
+from asyncio import AbstractEventLoop, Future, Task, TimerHandle
 from collections.abc import Iterable
 
 from barnabas.broker.fetch.fetch_entry import NO_REPLICA, Entry, Key
 from barnabas.broker.replica.partition import Partition
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.fetch import FetchPartition, PartitionData
+from barnabas.wire.messages.fetch import FetchPartition, FetchResponse, PartitionData
 
 NO_REPLICA_ID = -1
 
@@ -35,6 +35,8 @@ class FetchSession:
         self._of_partition: dict[Partition, Entry] = {}
         self._news: dict[Entry, None] = {}
         self._wait: FetchWait | None = None
+        self.under_way: set[Task[FetchResponse]] = set()
+        """Requests that are handled in slices: a newer one begins when they have ended."""
 
     def isolate(self, *, committed_only: bool) -> None:
         """Set the isolation level from now on: read_committed or read_uncommitted."""
@@ -139,6 +141,9 @@ class FetchSession:
             if available >= min_bytes:
                 return True
         return False
+
+    def count_to_read(self, *, everything: bool) -> int:
+        return len(self.entries if everything else self._news)
 
     def to_read(self, *, everything: bool) -> tuple[Entry, ...]:
         """The partitions that a response reads, in that order."""

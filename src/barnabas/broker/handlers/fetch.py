@@ -13,10 +13,10 @@ it has: other nodes may lead by now, and without an error a client would not ref
 for minutes.
 """
 
-from asyncio import AbstractEventLoop, sleep
-from collections.abc import Iterator, Sequence
+from asyncio import AbstractEventLoop, Task, sleep, wait
+from collections.abc import Coroutine, Iterator, Sequence
 from itertools import groupby
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from barnabas.broker.control.broker_lifecycle import BrokerLifecycle
 from barnabas.broker.control.cluster_view import ClusterView
@@ -82,53 +82,86 @@ def handle(node: Needs, request: FetchRequest, context: RequestContext) -> Outco
     if isinstance(found, ErrorCode):
         return FetchResponse(error_code=found)
     session, everything = found
-    session.isolate(committed_only=request.isolation_level == _READ_COMMITTED)
-    if _is_large(session, request):
-        return _in_slices(node, session, request, context, everything=everything)
+    if session.under_way or _is_large(node, session, request, everything=everything):
+        return _begin(
+            node, session, _in_slices(node, session, request, context, everything=everything)
+        )
     _update(node, session, request, context.version)
     if request.max_wait_ms <= 0 or session.is_satisfied(max(0, request.min_bytes)):
         return _answer(node, session, request, context, everything=everything)
-    wait = session.wait(node.loop, max(0, request.min_bytes), request.max_wait_ms)
+    waiting = session.wait(node.loop, max(0, request.min_bytes), request.max_wait_ms)
     if not session.session_id:
-        wait.add_done_callback(lambda _: session.close())
+        waiting.add_done_callback(lambda _: session.close())
     epoch = session.epoch
 
-    def respond() -> FetchResponse:
+    def respond() -> FetchResponse | Task[FetchResponse]:
         if session.epoch != epoch:
             return FetchResponse(session_id=session.session_id)  # see `FetchSession.supersede`
+        if _has_many(node, session, everything=everything):
+            slices = _answer_in_slices(node, session, request, context, everything=everything)
+            return _begin(node, session, slices)
         return _answer(node, session, request, context, everything=everything)
 
-    return DelayedResponse(wait, respond)
+    return DelayedResponse(waiting, respond)
 
 
-def _is_large(session: FetchSession, request: FetchRequest) -> bool:
-    count = len(session.entries)
+def _is_large(
+    node: Needs, session: FetchSession, request: FetchRequest, *, everything: bool
+) -> bool:
+    """Whether the request names or reads more partitions than one slice has."""
+    named = 0
     for topic in request.topics:
-        count += len(topic.partitions)
-    return count > _SLICE
+        named += len(topic.partitions)
+    everything = everything or session.committed_only != _committed_only(request)
+    return _has_many(node, session, named, everything=everything)
 
 
-async def _in_slices(
+def _has_many(node: Needs, session: FetchSession, named: int = 0, *, everything: bool) -> bool:
+    if named + len(session.entries) <= _SLICE:
+        return False
+    everything = everything or _is_cut_off(node, session)
+    return named + session.count_to_read(everything=everything) > _SLICE
+
+
+def _begin(
+    node: Needs, session: FetchSession, slices: Coroutine[Any, Any, FetchResponse]
+) -> Task[FetchResponse]:
+    """Start to handle a request in slices; later requests of the session wait for its end."""
+    task = node.loop.create_task(slices)
+    session.under_way.add(task)
+    task.add_done_callback(session.under_way.discard)
+    return task
+
+
+def _in_slices(
     node: Needs,
     session: FetchSession,
     request: FetchRequest,
     context: RequestContext,
     *,
     everything: bool,
-) -> FetchResponse:
+) -> Coroutine[Any, Any, FetchResponse]:
     """A fetch of very many partitions, in slices; other requests are served in between."""
     epoch = session.epoch
-    try:
-        await _update_in_slices(node, session, request, context.version)
-        min_bytes = max(0, request.min_bytes)
-        if request.max_wait_ms > 0 and not session.is_satisfied(min_bytes):
-            await session.wait(node.loop, min_bytes, request.max_wait_ms)
-            if session.epoch != epoch:
-                return FetchResponse(session_id=session.session_id)
-        return await _answer_in_slices(node, session, request, context, everything=everything)
-    finally:
-        if not session.session_id:
-            session.close()
+    earlier = tuple(session.under_way)
+
+    async def slices() -> FetchResponse:
+        if earlier:
+            await wait(earlier)
+        try:
+            await _update_in_slices(node, session, request, context.version)
+            min_bytes = max(0, request.min_bytes)
+            if request.max_wait_ms > 0 and not session.is_satisfied(min_bytes):
+                if session.epoch == epoch:
+                    await session.wait(node.loop, min_bytes, request.max_wait_ms)
+                if session.epoch != epoch:
+                    return FetchResponse(session_id=session.session_id)
+            return await _answer_in_slices(node, session, request, context, everything=everything)
+        finally:
+            if not session.session_id:
+                session.close()
+
+    return slices()
 
 
 def _replica_id(request: FetchRequest) -> int:
@@ -152,7 +185,17 @@ def _session(
     return used if isinstance(used, ErrorCode) else (used, False)
 
 
+def _committed_only(request: FetchRequest) -> bool:
+    return request.isolation_level == _READ_COMMITTED
+
+
+def _is_cut_off(node: Needs, session: FetchSession) -> bool:
+    """Whether the reader should look for another leader: this one may have been replaced."""
+    return session.replica_id == NO_REPLICA_ID and node.lifecycle.is_cut_off
+
+
 def _update(node: Needs, session: FetchSession, request: FetchRequest, version: int) -> None:
+    session.isolate(committed_only=_committed_only(request))
     _find_lost(node, session)
     for topic in request.topics:
         _take_in(node, session, request, topic, version)
@@ -162,6 +205,7 @@ def _update(node: Needs, session: FetchSession, request: FetchRequest, version: 
 async def _update_in_slices(
     node: Needs, session: FetchSession, request: FetchRequest, version: int
 ) -> None:
+    session.isolate(committed_only=_committed_only(request))
     taken = 0
     for topic in request.topics:
         for few in _batched(topic.partitions, _SLICE):
@@ -247,7 +291,7 @@ def _answer(
 ) -> FetchResponse:
     max_bytes, min_one = _room(node, session, request)
     _find_lost(node, session)
-    cut_off = session.replica_id == NO_REPLICA_ID and node.lifecycle.is_cut_off
+    cut_off = _is_cut_off(node, session)
     answers = session.read(max_bytes, everything=everything or cut_off, min_one=min_one)
     return _respond(node, session, context, answers, cut_off=cut_off)
 
@@ -260,7 +304,7 @@ async def _answer_in_slices(
     *,
     everything: bool,
 ) -> FetchResponse:
-    cut_off = session.replica_id == NO_REPLICA_ID and node.lifecycle.is_cut_off
+    cut_off = _is_cut_off(node, session)
     everything = everything or cut_off
     await _find_lost_in_slices(node, session)
     answers = []

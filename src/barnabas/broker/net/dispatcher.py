@@ -40,7 +40,8 @@ class DelayedResponse:
     """A response that is built when the wait is over; not at all if the client has disconnected."""
 
     wait: Future[None]
-    respond: Callable[[], Response]
+    respond: Callable[[], Response | Future[Any]]
+    """Returns the response, or a future of one that takes long to build."""
 
 
 Outcome = (
@@ -216,18 +217,26 @@ class Dispatcher(Generic[NodeT]):
 
 
 def _encoded_later(
-    outcome: Future[Any], respond: Callable[[Any], Response | None], header: RequestHeader
+    wait: Future[Any],
+    respond: Callable[[Any], Response | Future[Any] | None],
+    header: RequestHeader,
 ) -> Future[Answer]:
-    encoded: Future[Answer] = outcome.get_loop().create_future()
+    encoded: Future[Answer] = wait.get_loop().create_future()
+    outcome = wait
 
     def finish(done: Future[Any]) -> None:
+        nonlocal outcome
         if encoded.cancelled():
             return
         if done.cancelled():
             encoded.cancel()
             return
         try:
-            response = respond(done.result())
+            response = respond(done.result()) if done is wait else done.result()
+            if isinstance(response, Future):
+                outcome = response
+                outcome.add_done_callback(finish)
+                return
             answer = (
                 None
                 if response is None
