@@ -93,3 +93,11 @@ def test_a_large_fetch_that_is_abandoned_holds_up_no_other(leader: Leader) -> No
     (first,) = leader.send_together(large)
     first.cancel()
     assert bounds(leader.received(leader.send({0: 0}, (session, 2)))).keys() >= {0}
+
+
+def test_a_partition_that_appears_is_found_before_it_is_named_again(leader: Leader) -> None:
+    appears = leader.led.pop(0)
+    session = leader.open({0: 0})
+    leader.led[0] = appears
+    answer = leader.send(dict.fromkeys(range(MANY), 0), (session, 1))
+    assert bounds(leader.received(answer)).keys() == set(range(MANY))

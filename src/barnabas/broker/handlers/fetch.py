@@ -206,6 +206,7 @@ async def _update_in_slices(
     node: Needs, session: FetchSession, request: FetchRequest, version: int
 ) -> None:
     session.isolate(committed_only=_committed_only(request))
+    await _find_lost_in_slices(node, session)
     taken = 0
     for topic in request.topics:
         for few in _batched(topic.partitions, _SLICE):
