@@ -166,7 +166,7 @@ VARIANTS: dict[str, Variant] = {
         [patch.object(Transaction, "is_busy", property(_as_if_complete))], "transactions"
     ),
     "let any epoch add to a transaction": Variant(
-        [patch.object(add_partitions, "_check_writer", _any_epoch)], "transactions"
+        [patch.object(add_partitions, "_check_writer", _any_epoch)], "transactions", 32
     ),
     "let any epoch end a transaction": Variant(
         [

@@ -57,7 +57,9 @@ def flip_bit(
 ) -> Rot | None:
     """Flip a bit of a batch that `may_rot`, given its directory, base offset and checksum."""
     found = [
-        each for each in _old_batches(disk) if may_rot(each.directory, each.base_offset, each.crc)
+        each
+        for each in _old_batches(disk)
+        if each.size > _CHECKED_FROM and may_rot(each.directory, each.base_offset, each.crc)
     ]
     if not found:
         return None

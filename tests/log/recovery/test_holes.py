@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from barnabas.log import Log, LogConfig, RecordsLost
@@ -320,6 +320,7 @@ DAMAGE = st.tuples(
     damages=st.lists(DAMAGE, min_size=1, max_size=3),
     reopenings=st.integers(1, 2),
 )
+@example(synced=10, damages=[("truncate", 2, 300), ("flip", 2, 8)], reopenings=2)
 @settings(max_examples=300, deadline=None)
 def test_no_silent_gap(synced: int, damages: list[tuple[str, int, int]], reopenings: int) -> None:
     """Whatever happens to the files: a record is read as it was, or is known to be lost."""

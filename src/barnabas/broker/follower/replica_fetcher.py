@@ -99,8 +99,10 @@ class ReplicaFetcher:
 
     def _back_off(self, followed: Followed, backoff_ms: float | None = None) -> None:
         """Leave a partition out for a while; the time grows with the number of failures."""
+        if self._followed.get(followed.key) is not followed:
+            return  # it is followed again since, and asked for under the same key
         self._session.forget(followed.key)
-        if followed.retry is not None or self._followed.get(followed.key) is not followed:
+        if followed.retry is not None:
             return
         doubled = _BACKOFF_MS.after(followed.backoff_ms)
         followed.backoff_ms = doubled if backoff_ms is None else backoff_ms

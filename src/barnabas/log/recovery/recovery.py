@@ -228,7 +228,12 @@ class Recovery:
         """Note the offsets between segments, and before the first, that ought to be there."""
         for each in missing:
             reason = f"{file_name(each.base_offset)} is missing"
-            self._lost.add(LostRange(each.base_offset, each.next_offset, reason))
+            start = each.base_offset
+            for segment in segments:  # those that an earlier start has salvaged
+                if start <= segment.base_offset < each.next_offset:
+                    self._lost.add(LostRange(start, segment.base_offset, reason))
+                    start = segment.next_offset
+            self._lost.add(LostRange(start, each.next_offset, reason))
         state = self._state
         first = segments[0].base_offset if segments else 0
         # A log that has no state has never begun anywhere but at 0, or far away from it.
