@@ -248,7 +248,7 @@ VARIANTS: dict[str, Variant] = {
         "power",
     ),
     "commit what eligible leaders lack": Variant(
-        [patch.object(LeaderState, "assigned", _without_eligible)], "disks", 55
+        [patch.object(LeaderState, "assigned", _without_eligible)], "disks", 149
     ),
     "keep a replica eligible that has lost something": Variant(
         [patch.object(liveness, "change_partition", _lost_or_not)], "disks"
