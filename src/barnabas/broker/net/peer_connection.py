@@ -9,7 +9,6 @@ from asyncio.transports import BaseTransport
 from collections import deque
 from typing import Generic, Protocol, TypeVar, cast
 
-from barnabas.broker.net.peer_frames import FrameSizeError, PeerFrames
 from barnabas.broker.net.peer_proof import MECHANISM, ProofError, Prover
 from barnabas.broker.runtime.clock import Clock
 from barnabas.self_connection import refuse_self_connection
@@ -23,6 +22,7 @@ from barnabas.wire.messages.sasl_authenticate import (
 )
 from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest
 from barnabas.wire.primitives import WireError
+from barnabas.wire.response_frames import FrameSizeError, ResponseFrames
 
 ResponseT = TypeVar("ResponseT", bound=Response)
 
@@ -100,7 +100,7 @@ class PeerConnection(BufferedProtocol):
     def __init__(self, lane: Lane) -> None:
         self._lane = lane
         self._transport: Transport | None = None
-        self._frames = PeerFrames(_MAX_RESPONSE_BYTES)
+        self._frames = ResponseFrames(1, _MAX_RESPONSE_BYTES)
         self._unanswered: deque[tuple[int, Call[Response]]] = deque()
         self._last_correlation_id = 0
         self._used_ms = 0

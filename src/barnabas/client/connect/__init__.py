@@ -2,7 +2,6 @@
 
 address            addresses as people write them
 broker_connection  one TCP connection: versions, correlation ids, timeouts
-response_buffer    the bytes that a connection has received, cut into responses
 connection_pool    one connection per broker and channel, opened on first use
 any_broker         requests that every broker can answer: the first one that does
 cluster_metadata   brokers, topics, partitions and their leaders

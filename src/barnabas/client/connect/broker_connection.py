@@ -18,7 +18,6 @@ from collections import deque
 from typing import NamedTuple, Self, TypeVar, cast
 
 from barnabas import __version__
-from barnabas.client.connect.response_buffer import BadLength, ResponseBuffer
 from barnabas.errors import (
     BrokerUnreachable,
     ConnectionLost,
@@ -34,6 +33,7 @@ from barnabas.wire.framing import correlation_id_of, decode_response, encode_req
 from barnabas.wire.message import Request, Response
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from barnabas.wire.primitives import Buffer, WireError
+from barnabas.wire.response_frames import FrameSizeError, ResponseFrames
 
 DEFAULT_REQUEST_TIMEOUT_MS = 30_000
 MAX_RESPONSE_BYTES = 256 * 1024 * 1024
@@ -58,7 +58,7 @@ class BrokerConnection(asyncio.BufferedProtocol):
         self.address = address
         self._client_id = client_id
         self._transport: asyncio.Transport | None = None
-        self._received = ResponseBuffer(_MIN_RESPONSE_BYTES, MAX_RESPONSE_BYTES)
+        self._received = ResponseFrames(_MIN_RESPONSE_BYTES, MAX_RESPONSE_BYTES)
         self._pending: deque[_Pending] = deque()
         self._next_correlation_id = 0
         self._versions: dict[int, tuple[int, int]] = {}
@@ -279,11 +279,12 @@ class BrokerConnection(asyncio.BufferedProtocol):
         return self._received.free()
 
     def buffer_updated(self, nbytes: int) -> None:
+        self._received.received(nbytes)
         try:
-            for answer in self._received.received(nbytes):
-                if not self._deliver(answer):
+            while (frame := self._received.next_frame()) is not None:
+                if not self._deliver(memoryview(frame).toreadonly()):
                     return
-        except BadLength as error:
+        except FrameSizeError as error:
             self._fail(
                 ProtocolMismatch(
                     f"what answers at {self.address} does not speak plaintext Kafka "

@@ -1,28 +1,40 @@
-"""The response frames from another node, each in a separate buffer.
+"""The responses that a connection has received: frames of a four-byte length and a response.
 
-The receiver of a frame owns it, and may keep it and write into it. Small frames are copied from a
-reused buffer. A large one gets a buffer as soon as its length is known, and the socket writes
-directly into that, so that megabytes of records are never copied.
+The socket writes directly into it. The receiver of a frame owns it, and may keep it and write into
+it. Small frames are copied from a reused buffer. A large one gets a buffer as soon as its length is
+known, and the socket writes directly into that, so that megabytes of records are never copied.
+
+Requests that a broker receives are read in place instead: `broker.net.receive_buffer`.
 """
 
 from struct import Struct
 
 _LENGTH = Struct(">i")
-_SHARED_BYTES = 32 * 1024
+SHARED_BYTES = 32 * 1024
 
 
 class FrameSizeError(ValueError):
-    """A frame has an invalid length."""
+    """A frame has an invalid length; the only argument is that length."""
 
 
-class PeerFrames:
+class ResponseFrames:
     """Takes in bytes as they arrive, and returns complete frames."""
 
-    __slots__ = ("_end", "_filled", "_large", "_max_bytes", "_shared", "_start", "_view")
+    __slots__ = (
+        "_end",
+        "_filled",
+        "_large",
+        "_max_bytes",
+        "_min_bytes",
+        "_shared",
+        "_start",
+        "_view",
+    )
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, min_bytes: int, max_bytes: int) -> None:
+        self._min_bytes = min_bytes
         self._max_bytes = max_bytes
-        self._shared = bytearray(_SHARED_BYTES)
+        self._shared = bytearray(SHARED_BYTES)
         self._view = memoryview(self._shared)
         self._start = self._end = 0
         self._large: bytearray | None = None
@@ -56,12 +68,12 @@ class PeerFrames:
         if have < 0:
             return None
         (size,) = _LENGTH.unpack_from(self._shared, self._start)
-        if not 0 < size <= self._max_bytes:
+        if not self._min_bytes <= size <= self._max_bytes:
             raise FrameSizeError(size)
         if size <= have:
             self._start = start + size
             return self._shared[start : self._start]
-        if size > _SHARED_BYTES - _LENGTH.size:
+        if size > SHARED_BYTES - _LENGTH.size:
             self._large = bytearray(size)
             self._large[:have] = self._view[start : self._end]
             self._filled = have
