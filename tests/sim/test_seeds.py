@@ -24,6 +24,7 @@ FRESH_VARIABLE = "BARNABAS_SIM_SEEDS"
 FOUND = {
     20836794810: "after a blackout an empty partition waited for an operator who never came",
     249917256907: "a late failure of a former fetch stopped a partition from being fetched",
+    284744709453: "a lost segment was not missed, since log.state did not list it",
     362099312517: "a fenced coordinator told committed offsets that others had replaced",
     365033298638: "a follower whose log was cut waited for ever for a flush of what was gone",
     437803144833: "a follower whose disk was full did not cut what its leader never had",

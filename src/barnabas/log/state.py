@@ -85,6 +85,8 @@ class LogState(NamedTuple):
     lost_ranges: tuple[LostRange, ...] = ()
     is_start_exact: bool = True
     """Retention writes the state before it deletes; earlier releases did after."""
+    untrusted: frozenset[int] = frozenset()
+    """Base offsets of segments between those listed that have to be scanned: they are there."""
 
 
 def write_state(disk: Disk, directory: str, state: LogState, *, sync: bool = False) -> None:
@@ -97,6 +99,7 @@ def write_state(disk: Disk, directory: str, state: LogState, *, sync: bool = Fal
         "last_horizon_ms": state.compaction.last_horizon_ms,
         "lost_ranges": state.lost_ranges,
         "segments": list(state.segments.values()),
+        "untrusted": sorted(state.untrusted),
     }
     data = json.dumps(content, separators=(",", ":")).encode()
     checked = b"%b\n%08x\n" % (data, crc32(data))
@@ -126,6 +129,7 @@ def read_state(disk: Disk, directory: str) -> LogState | None:
                 for start, end, reason in content.get("lost_ranges", ())
             ),
             "lost_ranges" in content,
+            frozenset(map(int, content.get("untrusted", ()))),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -94,6 +94,12 @@ class StateFile:
         }
         for base_offset in replaced:
             segments[base_offset] = SegmentState.to_be_scanned(base_offset)
+        last = max(segments, default=-1)
+        untrusted = frozenset(
+            segment.base_offset
+            for segment in log.segments
+            if segment.base_offset < last and segment.base_offset not in segments
+        )
         lost_ranges = LostRanges(log.lost_ranges)
         committed_offset = log.committed_offset
         if end_offset is not None:
@@ -106,5 +112,6 @@ class StateFile:
             committed_offset,
             log.compaction_progress,
             tuple(lost_ranges),
+            untrusted=untrusted,
         )
         write_state(log.files.disk, log.directory, state, sync=sync)

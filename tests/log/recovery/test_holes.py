@@ -379,3 +379,21 @@ def test_no_silent_gap(synced: int, damages: list[tuple[str, int, int]], reopeni
 def _state(disk: MemoryDisk) -> dict[int, SegmentState] | None:
     state = read_state(disk, DIRECTORY)
     return state.segments if state else None
+
+
+def test_a_segment_that_is_not_trusted_is_missed_when_it_is_gone() -> None:
+    """It is not listed between those before and after it: that is not a gap of old."""
+    disk = MemoryDisk()
+    filled(disk, vouched=True)
+    log = opened(disk)
+    second = base_of(segments(disk)[1])
+    log.state_file.distrust([second])  # as if it had been cut, and filled again
+    log.checkpoint()
+    log.abandon()
+    state = read_state(disk, DIRECTORY)
+    assert state is not None
+    assert state.untrusted == {second}
+    delete(disk, segments(disk)[1])
+    damaged = opened(disk)
+    assert damaged.lost_ranges.at(second) is not None
+    assert damaged.lost_ranges.at(second - 1) is None

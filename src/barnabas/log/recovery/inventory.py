@@ -22,6 +22,7 @@ class Inventory:
         self.base_offsets = sorted(self.sizes)
         self.listed = state.segments if state else {}
         self.last_trusted = max(filter(self.is_trusted, self.base_offsets), default=-1)
+        self._untrusted = state.untrusted if state else frozenset()
         self._gaps_upto_offset = gaps_upto_offset
 
     def is_trusted(self, base_offset: int) -> bool:
@@ -59,5 +60,7 @@ class Inventory:
             return False
         if listed.size < 0:
             return True  # a compaction was about to replace it
+        if any(end <= each < base_offset for each in self._untrusted):
+            return False  # a segment was there that is not listed
         # The gap was there when the state was written; a loss since then shows elsewhere.
         return self.is_trusted(previous) and base_offset in self.listed
