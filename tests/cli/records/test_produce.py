@@ -210,7 +210,8 @@ def test_a_stopped_command_counts_what_was_not_delivered(cli: Cli, new_topic: Ne
     process.terminate()
     _, error = process.communicate(timeout=60)
     assert process.returncode == 143
-    assert error.decode() == f"sent 0 records to {topic}; 1 not delivered\n"
+    # On a slow machine it says before that it still waits.
+    assert error.decode().splitlines()[-1] == f"sent 0 records to {topic}; 1 not delivered"
 
 
 def test_a_terminal_sees_a_summary(cli: Cli, new_topic: NewTopic) -> None:

@@ -147,7 +147,7 @@ def test_a_killed_worker(spark: SparkSession, node: BrokerProcess, tmp_path: Pat
 def test_killed_brokers(spark: SparkSession, tmp_path: Path) -> None:
     """One after the other, in the middle of a batch each: the query does not even fail."""
     settings = {"transaction.two.phase.commit.enable": True, "num.partitions": PARTITIONS}
-    with barnabas.ClusterClient(3, settings=settings) as cluster:
+    with barnabas.Cluster(3, settings=settings) as cluster:
         bootstrap = cluster.bootstrap_servers
         for topic in ("in", "out"):
             cluster.create_topic(topic, partitions=PARTITIONS)
