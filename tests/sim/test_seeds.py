@@ -34,6 +34,7 @@ FOUND = {
     634916834290: "a topic created on nodes that had lost power was said to have lost records",
     678315086896: "a leader that was cut off told an end that others had moved beyond",
     937987442451: "a replica that had led with a hole in its log kept the hole when it followed",
+    1425271087: "a log that had lost its first segment in a power loss began later, and led",
     950631669889: "a leader that was replaced called a producer's transaction invalid",
 }
 """Seeds that once broke a promise. They mean something else whenever the code draws another

@@ -1,6 +1,6 @@
 """The product with one rule broken at a time."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from random import Random
@@ -29,6 +29,7 @@ from barnabas.log.directory import data_directory
 from barnabas.log.log import Log
 from barnabas.log.producers.state import ProducerState
 from barnabas.log.recovery.recovery import Recovery
+from barnabas.log.segment.file_names import LOG_SUFFIX, offset_in
 from barnabas.metadata.image import MetadataImage, PartitionImage
 from barnabas.raft import Write, election
 from barnabas.records.batch import Buffer, parse_header
@@ -215,6 +216,11 @@ def _without_eligible(self: LeaderState, *arguments: Any, **options: Any) -> Non
 original_assigned = LeaderState.assigned
 
 
+def _first_file(names: Iterable[str]) -> int:
+    found = (offset_in(name, LOG_SUFFIX) for name in names)
+    return min((offset for offset in found if offset is not None), default=0)
+
+
 def _lost_or_not(*arguments: Any, **_: Any) -> None:
     partition_changes.change_partition(*arguments)
 
@@ -311,6 +317,9 @@ VARIANTS: dict[str, Variant] = {
             patch.object(BrokerLifecycle, "is_sure", _Always(), create=True),
         ],
         "power",
+    ),
+    "take a log that has lost its first segment for one that begins later": Variant(
+        [patch("barnabas.log.recovery.recovery.marked_start", _first_file)], "damage", 10
     ),
     "trust every directory": Variant(
         [patch("barnabas.broker.replica.partitions.examine", lambda *_, **__: ReplicaDoubt())],

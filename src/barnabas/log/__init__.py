@@ -12,6 +12,7 @@ log                  `Log`: the parts below, put together
   damage             lost records; lost_ranges
   scrub              read segments to find bit rot
   roller             begin a new segment
+  start_mark         where the segments start, when the oldest were deleted
   state_file         write `log.state`; its content is in state
 segment/             one segment file and its indexes
 recovery/            open a directory after a stop, a crash, a power loss or damage

@@ -31,6 +31,7 @@ class LocalLog:
         "log_end_offset",
         "log_start_offset",
         "lost_ranges",
+        "marked_start",
         "opened_ms",
         "recovery",
         "segments",
@@ -61,6 +62,8 @@ class LocalLog:
         """The high watermark, which the replica sets; `log.state` keeps it."""
         self.epochs = recovered.epochs
         self.lost_ranges = recovered.lost_ranges
+        self.marked_start = recovered.marked_start
+        """No segment was deleted behind this offset; see `start_mark`."""
         self.compaction_progress = recovered.compaction
         self.is_flush_marked = recovered.is_flush_marked
         """The directory has the file FLUSH_MARK; see `flusher`."""

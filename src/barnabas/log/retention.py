@@ -12,6 +12,7 @@ from barnabas.log.producers.state import ProducerState
 from barnabas.log.roller import SegmentRoller
 from barnabas.log.segment.deletion import DeleteJob
 from barnabas.log.segment.segment import Segment
+from barnabas.log.start_mark import move_mark
 from barnabas.log.state_file import StateFile
 from barnabas.log.storage import Disk
 
@@ -78,11 +79,14 @@ class LogRetention:
         if count == len(log.segments):
             # The new segment's name keeps the log's end while nothing else is there.
             self._roller.roll(now_ms)
-        # First the state: segments that are missing above its log start offset were not deleted.
-        self._start_at(max(log.log_start_offset, log.segments[count].base_offset))
+        start = log.segments[count].base_offset
+        self._start_at(max(log.log_start_offset, start))
         try:
             with storage_errors(f"cannot remove segments of {log.directory}"):
-                return log.segments.remove_oldest(count, log.files)
+                # First the mark: segments that are missing behind it were not deleted.
+                move_mark(log.files.disk, log.directory, log.marked_start, start)
+                log.marked_start = start
+                return log.segments.remove_oldest(count, log.files, log.directory)
         finally:
             log.log_start_offset = max(log.log_start_offset, log.segments[0].base_offset)
             log.lost_ranges.start_at(log.log_start_offset)

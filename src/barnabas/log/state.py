@@ -84,7 +84,7 @@ class LogState(NamedTuple):
     compaction: Progress
     lost_ranges: tuple[LostRange, ...] = ()
     is_start_exact: bool = True
-    """Retention writes the state before it deletes; earlier releases did after."""
+    """False for a state of an earlier release, which retention wrote after it had deleted."""
     untrusted: frozenset[int] = frozenset()
     """Base offsets of segments between those listed that have to be scanned: they are there."""
 

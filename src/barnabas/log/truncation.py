@@ -12,6 +12,7 @@ from barnabas.log.producers.state import ProducerState
 from barnabas.log.segment.file_names import segment_path
 from barnabas.log.segment.segment import Segment
 from barnabas.log.set_aside import sync_set_aside
+from barnabas.log.start_mark import move_mark
 from barnabas.log.state import LogState, write_state
 from barnabas.log.state_file import StateFile
 
@@ -56,6 +57,7 @@ class LogTruncation:
         with storage_errors(f"cannot truncate {log.directory}"):
             if set_aside:
                 disk.make_directory(set_aside)
+                move_mark(disk, set_aside, 0, offset)
                 self._copy_end(last, offset, set_aside)
             # First the state, which then trusts nothing that is cut: this segment may grow to its
             # old size again. If the disk is full, it refuses here, and the log is as it was.
@@ -77,13 +79,17 @@ class LogTruncation:
         self._state_file.invalidate()
         self._flusher.restart_at(log.flushed_offset)
         with storage_errors(f"cannot truncate {log.directory}"):
-            if set_aside:
+            if set_aside and log.segments:
                 disk.make_directory(set_aside)
+                move_mark(disk, set_aside, 0, log.segments[0].base_offset)
             # First the state, which then trusts nothing: a crash leaves the old log, to be cut
             # again, or an empty one.
             state = LogState(offset, [], {}, offset, Progress())
             write_state(disk, log.directory, state, sync=True)
             self._flusher.restart_at(0)
+            # Before the segments go: an empty log would else start at a mark from before.
+            move_mark(disk, log.directory, log.marked_start, offset)
+            log.marked_start = offset
             with self._cutting(offset):
                 self._producers.snapshots.drop_above(-1)
                 log.segments.remove_last(len(log.segments), log.files, set_aside)

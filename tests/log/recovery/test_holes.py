@@ -255,14 +255,72 @@ def test_retention_leaves_no_hole() -> None:
     assert not opened(disk).lost_ranges
 
 
-def test_a_missing_first_segment_is_a_hole_and_no_retention() -> None:
+@pytest.mark.parametrize("power_lost", [False, True])
+@pytest.mark.parametrize("state", ["as written", "torn", "gone"])
+def test_a_missing_first_segment_is_a_hole_and_no_retention(power_lost: bool, state: str) -> None:
     disk = MemoryDisk()
     filled(disk, vouched=True)
+    _change_state(disk, state)
     first, second = segments(disk)[:2]
     disk.unlink(first)
-    log = opened(disk)
+    log = opened(disk, power_lost=power_lost)
     assert log.log_start_offset == 0
     assert [each[:2] for each in log.lost_ranges] == [(0, base_of(second))]
+
+
+def _change_state(disk: MemoryDisk, state: str) -> None:
+    path = f"{DIRECTORY}/log.state"
+    if state == "torn":
+        del disk.nodes[path].data[10:]
+    elif state == "gone":
+        disk.unlink(path)
+
+
+@pytest.mark.parametrize("power_lost", [False, True])
+@pytest.mark.parametrize("state", ["as written", "torn", "gone"])
+@pytest.mark.parametrize("way", ["retention", "a later start", "an earlier start"])
+def test_a_first_segment_that_goes_after_the_start_has_moved_is_a_hole(
+    way: str, state: str, power_lost: bool
+) -> None:
+    disk = MemoryDisk()
+    filled(disk, vouched=True)
+    log = opened(disk)
+    job = log.retention.delete_records_before(COUNT // 2)
+    assert job is not None
+    job.run()
+    if way != "retention":
+        log.truncate_fully_and_start_at(50 if way == "a later start" else 3)
+        for number in range(COUNT):
+            put(log, value(number))
+    start = log.segment_infos()[0].base_offset
+    log.close()
+    first, second = segments(disk)[:2]
+    assert base_of(first) == start
+    _change_state(disk, state)
+
+    log = opened(disk, power_lost=power_lost)
+    assert not log.lost_ranges
+    assert log.segment_infos()[0].base_offset == start
+    log.close()
+    _change_state(disk, state)
+    disk.unlink(first)
+    log = opened(disk, power_lost=power_lost)
+    assert log.log_start_offset >= start
+    assert [each.end for each in log.lost_ranges] == [base_of(second)]
+
+
+def test_a_start_that_an_earlier_release_left_is_marked() -> None:
+    disk = MemoryDisk()
+    filled(disk, vouched=True)
+    log = opened(disk)
+    job = log.retention.delete_records_before(COUNT // 2)
+    assert job is not None
+    job.run()
+    start = log.segment_infos()[0].base_offset
+    log.close()
+    disk.unlink(f"{DIRECTORY}/{start:020d}.start")
+    opened(disk).abandon()
+    assert f"{start:020d}.start" in disk.list_files(DIRECTORY)
 
 
 def test_retention_before_a_power_loss_is_no_hole_at_the_start_after_next() -> None:

@@ -32,15 +32,16 @@ def test_without_a_state_nothing_is_trusted() -> None:
     inventory = Inventory(files({0: 100}), None, 0)
     assert not inventory.is_trusted(0)
     assert inventory.last_trusted == -1
-    assert list(inventory.missing()) == []
+    assert list(inventory.missing(0)) == []
 
 
-def test_a_listed_segment_without_a_file_is_missing_unless_it_is_the_oldest() -> None:
+def test_a_listed_segment_without_a_file_is_missing_unless_it_was_deleted() -> None:
     segments = [listed(base, base + 10, 100) for base in (0, 10, 20, 30)]
     inventory = Inventory(files({10: 100, 30: 100}), state(*segments), 0)
-    assert [each.base_offset for each in inventory.missing()] == [20]
+    assert [each.base_offset for each in inventory.missing(0)] == [0, 20]
+    assert [each.base_offset for each in inventory.missing(10)] == [20]
     empty = Inventory({}, state(*segments), 0)
-    assert [each.base_offset for each in empty.missing()] == [0, 10, 20, 30]
+    assert [each.base_offset for each in empty.missing(0)] == [0, 10, 20, 30]
 
 
 def test_gaps() -> None:

@@ -29,15 +29,10 @@ class Inventory:
         listed = self.listed.get(base_offset)
         return listed is not None and listed.size == self.sizes[base_offset]
 
-    def missing(self) -> Iterator[SegmentState]:
-        """The segments that the state lists and that have no file.
-
-        Those before the first file do not count: retention deletes the oldest segments, perhaps
-        after a state that an earlier release wrote, or that a power loss brought back.
-        """
-        first = self.base_offsets[0] if self.base_offsets else -1
+    def missing(self, start: int) -> Iterator[SegmentState]:
+        """The segments that the state lists and that have no file, in a log that starts there."""
         for base_offset, listed in self.listed.items():
-            if base_offset > first and listed.size > 0 and base_offset not in self.base_offsets:
+            if base_offset >= start and listed.size > 0 and base_offset not in self.base_offsets:
                 yield listed
 
     def ends_of_shrunk(self) -> Iterator[int]:

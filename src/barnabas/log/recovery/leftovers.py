@@ -4,6 +4,7 @@ from barnabas.log.segment.file_names import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
     INDEX_SUFFIX,
+    LOG_SUFFIX,
     SNAPSHOT_SUFFIX,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
@@ -12,11 +13,14 @@ from barnabas.log.segment.file_names import (
 )
 from barnabas.log.storage import Disk
 
+_DELETED_LOG = f"{LOG_SUFFIX}{DELETED_SUFFIX}"
 _TEMPORARY_SUFFIX = ".tmp"  # of `Disk.replace_file`
 
 
 def remove_leftovers(disk: Disk, directory: str, listing: dict[str, int]) -> None:
     """Remove incomplete and deleted files, and indexes without a segment; also from `listing`."""
+    if any(name.endswith(_DELETED_LOG) for name in listing):
+        disk.sync_directory(directory)  # as `DeleteJob` does: the log's start mark may be new
     for name in list(listing):
         is_leftover = name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, _TEMPORARY_SUFFIX))
         for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX):

@@ -34,6 +34,8 @@ class Recovered(NamedTuple):
     committed_offset: int
     compaction: Progress
     lost_ranges: LostRanges
+    marked_start: int = 0
+    """No segment was deleted behind this offset; see `start_mark`."""
     is_flush_marked: bool = False
     is_state_outdated: bool = False
     """`log.state` has another start: a power loss has brought an older state back."""

@@ -34,8 +34,9 @@ from barnabas.log.segment.batch_search import find_batch
 from barnabas.log.segment.file_names import file_name
 from barnabas.log.segment.open_files import OpenFiles
 from barnabas.log.segment.scan import Flaw
-from barnabas.log.segment.segment import MAX_OFFSETS, Segment
+from barnabas.log.segment.segment import Segment
 from barnabas.log.segment.segments import Segments
+from barnabas.log.start_mark import marked_start, move_mark
 from barnabas.log.state import STATE_FILE, LogState, SegmentState, read_state
 
 _ANY_OFFSET = 2**63 - 1
@@ -76,12 +77,17 @@ class Recovery:
         self._state = state
         self._power_lost = power_lost
         self._epochs = LeaderEpochs(state.epochs if state else None)
-        self._log_start_offset = state.log_start_offset if state else 0
+        self._marked_start = marked_start(listing)
+        # After a power loss the state may be an older one.
+        self._log_start_offset = max(state.log_start_offset if state else 0, self._marked_start)
         self._compaction = state.compaction if state else Progress()
         # Without a state it is unknown how far the log was compacted.
         is_compacted = state is None and "compact" in config.cleanup_policy
         gaps_upto = _ANY_OFFSET if is_compacted else self._compaction.compacted_offset
         self._inventory = Inventory(listing, state, gaps_upto)
+        if state is not None and not state.is_start_exact:
+            first = min(self._inventory.base_offsets, default=0)
+            self._log_start_offset = max(self._log_start_offset, first)
         self._loader = SegmentLoader(listing, self._epochs)
         self._lost = LostRanges(state.lost_ranges if state else ())
         self._cut_bytes = 0
@@ -99,13 +105,14 @@ class Recovery:
             # Or a power loss could bring them back, behind batches that took their offsets.
             self._disk.sync_directory(self._directory)
         end = segments[-1].next_offset if segments else self._log_start_offset
-        missing = list(self._inventory.missing())
+        missing = list(self._inventory.missing(self._log_start_offset))
         self._find_lost(segments, missing)
         self._lost.start_at(self._log_start_offset)
         self._lost.cut_at(end)
         start = max(self._log_start_offset, segments[0].base_offset if segments else 0)
         if self._lost and self._lost.first_offset is not None:
             start = max(self._log_start_offset, min(start, self._lost.first_offset))
+        self._mark_start(start)
         self._epochs.truncate_from(end)
         self._compaction.cut_at(end)
         committed = self._state.committed_offset if self._state else 0
@@ -120,9 +127,17 @@ class Recovery:
             min(max(committed, start), end),
             self._compaction,
             self._lost,
+            self._marked_start,
             FLUSH_MARK in self._listing,
             self._state is not None and self._state.log_start_offset != start,
         )
+
+    def _mark_start(self, start: int) -> None:
+        """Mark the start of a log of an earlier release, which made no marks."""
+        first = min(self._inventory.base_offsets, default=start)
+        if self._marked_start < first <= start:
+            move_mark(self._disk, self._directory, self._marked_start, first)
+            self._marked_start = first
 
     def _report(
         self, missing: list[SegmentState], end: int, committed: int
@@ -234,14 +249,9 @@ class Recovery:
                     self._lost.add(LostRange(start, segment.base_offset, reason))
                     start = segment.next_offset
             self._lost.add(LostRange(start, each.next_offset, reason))
-        state = self._state
         first = segments[0].base_offset if segments else 0
-        # A log that has no state has never begun anywhere but at 0, or far away from it.
-        is_near = first <= MAX_OFFSETS
-        is_start_exact = is_near if state is None else state.is_start_exact
-        if is_start_exact and not self._power_lost:
-            reason = f"{file_name(self._log_start_offset)} is missing"
-            self._lost.add(LostRange(self._log_start_offset, first, reason))
+        reason = f"{file_name(self._log_start_offset)} is missing"
+        self._lost.add(LostRange(self._log_start_offset, first, reason))
         for previous, segment in pairwise(segments):
             base_offset, end = previous.base_offset, previous.next_offset
             if not self._inventory.explains_gap(base_offset, end, segment.base_offset):

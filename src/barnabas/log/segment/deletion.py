@@ -26,9 +26,13 @@ class SegmentInfo(NamedTuple):
 
 
 class DeleteJob:
-    """Unlinks files, and removes directories with the files in them."""
+    """Unlinks files, and removes directories with the files in them.
 
-    __slots__ = ("_disk", "directories", "error", "paths", "segments")
+    With `sync_first`, that directory is synced before: what explains the deletion has to be on
+    stable storage when the files go.
+    """
+
+    __slots__ = ("_disk", "_sync_first", "directories", "error", "paths", "segments")
 
     def __init__(
         self,
@@ -36,8 +40,10 @@ class DeleteJob:
         paths: list[str],
         segments: list[SegmentInfo] | None = None,
         directories: list[str] | None = None,
+        sync_first: str = "",
     ) -> None:
         self._disk = disk
+        self._sync_first = sync_first
         self.directories = directories or []
         self.paths = paths
         self.segments = segments or []
@@ -46,6 +52,8 @@ class DeleteJob:
     def run(self) -> None:
         """On any thread. Never raises, but sets `error`; the next start removes the rest."""
         try:
+            if self._sync_first:
+                self._disk.sync_directory(self._sync_first)
             for directory in self.directories:
                 for name in self._disk.list_files(directory):
                     self._disk.unlink(f"{directory}/{name}")

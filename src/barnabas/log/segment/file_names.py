@@ -5,6 +5,7 @@ INDEX_SUFFIX = ".index"
 TIME_INDEX_SUFFIX = ".timeindex"
 TRANSACTION_INDEX_SUFFIX = ".txnindex"
 SNAPSHOT_SUFFIX = ".snapshot"
+START_SUFFIX = ".start"
 
 DELETED_SUFFIX = ".deleted"
 """Behind the name of a file that is about to be unlinked."""

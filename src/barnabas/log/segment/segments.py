@@ -45,14 +45,14 @@ class Segments(list[Segment]):
                 break
         return found
 
-    def remove_oldest(self, count: int, files: OpenFiles) -> DeleteJob:
+    def remove_oldest(self, count: int, files: OpenFiles, directory: str) -> DeleteJob:
         """Remove the first `count` segments. OSError may leave some of them removed."""
         removed: list[SegmentInfo] = []
         paths: list[str] = []
         for _ in range(count):
             paths += rename_deleted(files.disk, self[0])
             removed.append(SegmentInfo.of(self.pop(0)))
-        return DeleteJob(files.disk, paths, removed)
+        return DeleteJob(files.disk, paths, removed, sync_first=directory)
 
     def count_below(self, offset: int) -> int:
         """How many begin before `offset`; the first one always counts."""
@@ -64,9 +64,12 @@ class Segments(list[Segment]):
         The last one first, so that there is no gap if the disk fails after some of them.
         """
         for _ in range(count):
-            segment = self.pop()
+            segment = self[-1]
             segment.close()
             if set_aside and segment.size:
                 files.disk.rename(segment.log.path, segment_path(set_aside, segment.base_offset))
+            else:
+                files.disk.unlink(segment.log.path)
+            self.pop()
             for path in segment.paths():
                 files.disk.unlink(path)
