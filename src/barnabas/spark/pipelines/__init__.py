@@ -23,6 +23,7 @@ from barnabas.spark.pipelines.dataframes.topic_reader import (
 from barnabas.spark.pipelines.dataframes.topic_writer import write_topic
 from barnabas.spark.pipelines.definition.loader import load
 from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError, pipeline
+from barnabas.spark.pipelines.expectations.expectation import Expectation, expect
 from barnabas.spark.pipelines.operations.replay import replay_dead_letters
 from barnabas.spark.pipelines.operations.state import read_state
 from barnabas.spark.pipelines.operations.state_tables import state_tables
@@ -46,6 +47,7 @@ from barnabas.spark.sessions.early_udf import allow_early_udfs
 allow_early_udfs()
 
 __all__ = [
+    "Expectation",
     "Pipeline",
     "PipelineError",
     "PipelineRun",
@@ -54,6 +56,7 @@ __all__ = [
     "Source",
     "as_version",
     "compact_parquet",
+    "expect",
     "for_each_batch",
     "from_files",
     "from_table",

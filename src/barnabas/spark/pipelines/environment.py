@@ -73,6 +73,8 @@ class Environment:
     bootstrap_servers: str
     group_id: str | None = None
     """The consumer group to which sources commit their progress."""
+    source: str | None = None
+    """The name of the source that is loaded."""
     writer: Writer | None = None
     """As which sinks write that remember it."""
 

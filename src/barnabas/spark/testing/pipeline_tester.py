@@ -17,6 +17,7 @@ from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError
 from barnabas.spark.pipelines.environment import Environment, applied
 from barnabas.spark.pipelines.errors.failure import reason_of
+from barnabas.spark.pipelines.expectations.rule_counts import RuleCount, label_of
 from barnabas.spark.pipelines.run.dead_letters import dead_letter_pipelines
 from barnabas.spark.pipelines.run.pipeline_run import PipelineRun
 from barnabas.spark.pipelines.run.run_folder import RunFolder
@@ -99,6 +100,15 @@ class RunningPipeline:
         for letter in letters:
             letter["headers"] = {each["key"]: each["value"] for each in letter["headers"]}
         return letters
+
+    def expectations(self) -> dict[str, dict[str, int]]:
+        """How many rows passed and failed each rule so far: `{"positive": {"passed": 2, ...}}`.
+
+        A rule of a source is named after it, as in `views.positive`.
+        """
+        counted = self._query.progress().expectations
+        labels = [label_of(source, rule.name) for source, rule in self._pipeline.expectations]
+        return {label: counted.get(label, RuleCount())._asdict() for label in labels}
 
     def stop(self) -> None:
         self._query.stop()

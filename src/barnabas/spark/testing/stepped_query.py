@@ -5,6 +5,7 @@ JVM does. What is used of it is not public, and pinned down by tests: `Streaming
 `startQuery`, `ManualClock` and `MemorySink`.
 """
 
+import json
 import time
 from datetime import datetime
 from typing import Any
@@ -14,6 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from barnabas.spark.pipelines.definition.pipeline import PipelineError
 from barnabas.spark.pipelines.errors.failure import reason_of
+from barnabas.spark.pipelines.run.progress import Progress, is_of_a_batch, read_batch
 
 _TIMEOUT_S = 120.0
 _POLL_S = 0.02
@@ -50,6 +52,8 @@ class SteppedQuery:
             none,
         )
         self._query = StreamingQuery(started)
+        self._progress = Progress()
+        self._last_reported = -1
         # Timers of processing time let Spark run one batch after the other, with or without rows.
         self._never_rests = "ProcessingTime" in rows._jdf.queryExecution().analyzed().toString()
 
@@ -67,6 +71,7 @@ class SteppedQuery:
                 self._query.processAllAvailable()
         except StreamingQueryException as error:
             raise PipelineError(reason_of(error)) from error
+        self.progress()  # Spark keeps a hundred reports
 
     def rows(self) -> list[Row]:
         """The rows that the query has made."""
@@ -74,6 +79,20 @@ class SteppedQuery:
         found = converters.asJava(self._sink.allData())
         frame = self._spark._jsparkSession.createDataFrame(found, self._schema)
         return DataFrame(frame, self._spark).collect()
+
+    def progress(self) -> Progress:
+        """What Spark has reported since it was started."""
+        new = []
+        for report in reversed(self._query._jsq.recentProgress()):
+            if report.batchId() <= self._last_reported:
+                break
+            told = json.loads(report.json())
+            if is_of_a_batch(told):
+                new.append(read_batch(told))
+        for batch in reversed(new):
+            self._last_reported = batch.number
+            self._progress.add(batch)
+        return self._progress
 
     def stop(self) -> None:
         self._query.stop()

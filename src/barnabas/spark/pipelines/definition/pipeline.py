@@ -6,7 +6,7 @@ definition runs on brokers (`PipelineRun`) and on rows of a test (`barnabas.spar
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,12 @@ from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.errors.source_errors import source_named
 from barnabas.spark.pipelines.errors.user_code import PipelineError, user_code
+from barnabas.spark.pipelines.expectations.checked_rows import checked
+from barnabas.spark.pipelines.expectations.expectation import (
+    Expectation,
+    checked_rules,
+    sends_dead_letters,
+)
 from barnabas.spark.pipelines.interval import is_period
 from barnabas.spark.pipelines.sinks.sink import OUTPUT_MODES, OutputMode, Sink
 from barnabas.spark.pipelines.sources.source import Source
@@ -40,6 +46,8 @@ class Pipeline:
     conf: Mapping[str, str] = field(default_factory=dict)
     takes_session: bool = False
     defined_in: Path | None = None
+    expect: tuple[Expectation, ...] = ()
+    """Rules for its rows; those of sources are the sources'."""
 
     def __post_init__(self) -> None:
         if not _NAME.match(self.name):
@@ -57,6 +65,21 @@ class Pipeline:
                 f'"{self.output_mode}"'
             )
 
+        if sends_dead_letters(self.expect):
+            raise InvalidArgument(
+                f'pipeline {self.name}: on_failure="dead_letter" is for rules of a source, whose '
+                "records can be sent: give the rule to from_topic(..., expect=[...]), or drop the "
+                "rows of the result"
+            )
+
+    @property
+    def expectations(self) -> list[tuple[str | None, Expectation]]:
+        """All rules, each with its source; None for those of the result."""
+        of_sources = [
+            (name, rule) for name, each in self.sources.items() for rule in each.expectations
+        ]
+        return [*of_sources, *((None, rule) for rule in self.expect)]
+
     def __call__(self, *inputs: Any, **named: Any) -> DataFrame:
         return self.transform(*inputs, **named)
 
@@ -70,7 +93,7 @@ class Pipeline:
         inputs: dict[str, Any] = {}
         for name, source in self.sources.items():
             with source_named(name, self.name):
-                inputs[name] = source.load(environment)
+                inputs[name] = source.load(replace(environment, source=name))
         if self.takes_session:
             inputs[_SESSION] = environment.spark
         with user_code(self.defined_in):
@@ -81,7 +104,10 @@ class Pipeline:
             raise InvalidArgument(
                 f"pipeline {self.name} has no stream among its sources: its rows would never change"
             )
-        return rows
+        try:
+            return checked(rows, self.expect, None)
+        except InvalidArgument as error:
+            raise InvalidArgument(f"pipeline {self.name}: {error}") from error
 
 
 def pipeline(
@@ -92,12 +118,14 @@ def pipeline(
     trigger: str | None = None,
     output_mode: OutputMode = "append",
     conf: Mapping[str, str | int | bool] | None = None,
+    expect: Sequence[Expectation] = (),
 ) -> Callable[[Callable[..., DataFrame]], Pipeline]:
     """Make a pipeline of a function whose parameters are the sources, by their names.
 
     A parameter `spark` gets the session, to read anything else with it. `trigger` is how often a
     micro-batch starts, as in `"10 seconds"`; without it, as soon as there is something to do.
-    `conf` are Spark settings for this pipeline only.
+    `conf` are Spark settings for this pipeline only. `expect` are rules for the rows of the result
+    (`expect`).
     """
     given = dict(sources or {})
 
@@ -121,6 +149,7 @@ def pipeline(
             {each: _text(value) for each, value in (conf or {}).items()},
             takes_session=_SESSION in parameters,
             defined_in=Path(code.co_filename),
+            expect=checked_rules(expect),
         )
 
     return decorate

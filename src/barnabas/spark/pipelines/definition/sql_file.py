@@ -3,6 +3,7 @@
     -- source views: topic page-views schema="page STRING NOT NULL, at TIMESTAMP"
     --     watermark="at 10 minutes" dead_letters=bad-views
     -- sink: topic views-per-minute key=page
+    -- expect views.page: page LIKE '/%' on_failure=drop
     -- trigger: 5 seconds
     SELECT page, window.start AS minute, count(*) AS views
     FROM views GROUP BY page, window(at, '1 minute')
@@ -19,13 +20,18 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.definition.argument_values import argument_values
 from barnabas.spark.pipelines.definition.pipeline import Pipeline, check_output_mode
+from barnabas.spark.pipelines.expectations.expectation import (
+    Expectation,
+    checked_rules,
+    expect,
+)
 from barnabas.spark.pipelines.sinks.console import to_console
 from barnabas.spark.pipelines.sinks.memory import to_memory
 from barnabas.spark.pipelines.sinks.parquet import to_parquet
@@ -39,7 +45,9 @@ from barnabas.spark.pipelines.sources.topic import from_topic
 
 T = TypeVar("T")
 
-_FIELD = re.compile(r"--\s?(pipeline|source\s+\w+|sink|trigger|output_mode|conf)\s*:\s*(.*)$")
+_FIELD = re.compile(
+    r"--\s?(pipeline|source\s+\w+|sink|trigger|output_mode|conf|expect(?:\s+[\w.-]+)?)\s*:\s*(.*)$"
+)
 _LIKE_A_FIELD = re.compile(r"--\s*([\w-]+)(?:\s+([\w-]+))?\s*:(?!:)")
 _FIELDS = {
     "pipeline": "pipeline: NAME",
@@ -48,8 +56,10 @@ _FIELDS = {
     "trigger": "trigger: ...",
     "output_mode": "output_mode: ...",
     "conf": "conf: NAME=VALUE",
+    "expect": "expect NAME: CONDITION on_failure=drop",
 }
 _LIKENESS = 0.75
+_MODE = re.compile(r"\s+on_failure=(\S*)\s*$")
 _MORE = re.compile(r"--\s{2,}(\S.*)$")
 _NAMED = re.compile(r"[\w.]+=")  # not an address, which may have = in its middle
 
@@ -80,12 +90,15 @@ def _pipeline(path: Path, header: list[tuple[str, str]], text: str) -> Pipeline:
     given: dict[str, str] = {}
     sources: dict[str, Source] = {}
     conf: dict[str, str] = {}
+    rules: list[tuple[str | None, Expectation]] = []
     for name, value in header:
         if name.startswith("source"):
             view = name.split()[1]
             if view in sources:
                 raise InvalidArgument(f"source {view} is defined twice")
             sources[view] = _made(f"source {view}", SOURCES, value)
+        elif name.startswith("expect"):
+            rules.append(_rule(name, value))
         elif name == "conf":
             conf |= dict(_pair(each) for each in _words(value))
         elif name in given:
@@ -108,14 +121,45 @@ def _pipeline(path: Path, header: list[tuple[str, str]], text: str) -> Pipeline:
     return Pipeline(
         given.get("pipeline", path.stem),
         transform,
-        sources,
+        _with_rules(sources, rules),
         _made("sink", SINKS, given["sink"]),
         given.get("trigger"),
         check_output_mode(given.get("output_mode", "append")),
         conf,
         takes_session=True,
         defined_in=path,
+        expect=checked_rules(rule for source, rule in rules if source is None),
     )
+
+
+def _rule(name: str, text: str) -> tuple[str | None, Expectation]:
+    """A rule, and the source it is for: `expect [SOURCE.]NAME: CONDITION [on_failure=MODE]`."""
+    given = _MODE.search(text)
+    condition = text if given is None else text[: given.start()]
+    mode: dict[str, Any] = {} if given is None else {"on_failure": given[1]}
+    _, _, named = name.partition(" ")
+    source, dot, rule = named.strip().rpartition(".")
+    return source if dot else None, expect(condition, rule or None, **mode)
+
+
+def _with_rules(
+    sources: Mapping[str, Source], rules: Iterable[tuple[str | None, Expectation]]
+) -> dict[str, Source]:
+    """The sources, each with its rules."""
+    found = dict(sources)
+    for name, rule in rules:
+        if name is None:
+            continue
+        source = found.get(name)
+        if source is None:
+            raise InvalidArgument(
+                f"expect {name}.{rule.name}: no source {name!r}; use {_listed(sources)}"
+            )
+        try:
+            found[name] = source.expecting((*source.expectations, rule))
+        except InvalidArgument as error:
+            raise InvalidArgument(f"source {name}: {error}") from None
+    return found
 
 
 def _header(text: str) -> list[tuple[str, str]]:
@@ -142,7 +186,7 @@ def _check_comment(line: str) -> None:
     if found is None:
         return
     words = [each.lower() for each in found.groups() if each is not None]
-    known = list(_FIELDS) if len(words) == 1 else ["source"]
+    known = list(_FIELDS) if len(words) == 1 else ["source", "expect"]
     like = get_close_matches(words[0], known, 1, _LIKENESS)
     like = like or get_close_matches("_".join(words), _FIELDS, 1, _LIKENESS)
     if like:

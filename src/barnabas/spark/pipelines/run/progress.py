@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from barnabas.spark.pipelines.expectations.rule_counts import RuleCount, read_counts
+
 OUTPUT_METRIC = "barnabas_output"
 """The name under which a query counts the rows that it gives to its sink."""
 
@@ -28,6 +30,8 @@ class Batch:
     watermark: str | None
     state_rows: int
     state_bytes: int
+    expectations: Mapping[str, RuleCount] = field(default_factory=dict)
+    """Rows that passed and failed each rule, by the rule's label."""
 
     @property
     def ended(self) -> float:
@@ -43,7 +47,8 @@ def read_batch(report: Mapping[str, Any]) -> Batch:
     """The parts of Spark's report that are of interest."""
     operators = report.get("stateOperators", [])
     watermark = report.get("eventTime", {}).get("watermark")
-    output = report.get("observedMetrics", {}).get(OUTPUT_METRIC) or {}
+    observed = report.get("observedMetrics", {})
+    output = observed.get(OUTPUT_METRIC) or {}
     return Batch(
         number=report["batchId"],
         began=datetime.fromisoformat(report["timestamp"]).timestamp(),
@@ -55,6 +60,7 @@ def read_batch(report: Mapping[str, Any]) -> Batch:
         watermark=None if watermark == _NO_WATERMARK else watermark,
         state_rows=sum(each.get("numRowsTotal", 0) for each in operators),
         state_bytes=sum(each.get("memoryUsedBytes", 0) for each in operators),
+        expectations=read_counts(observed),
     )
 
 
@@ -95,6 +101,9 @@ class Progress:
     rows_out: int = 0
     rows_late: int = 0
     batches: int = 0
+    dead_letters: int = 0
+    """Records that were written to dead-letter topics."""
+    expectations: dict[str, RuleCount] = field(default_factory=dict)
     last: Batch | None = None
     watermark: str | None = None
     _recent: deque[Batch] = field(default_factory=deque)
@@ -104,6 +113,8 @@ class Progress:
         self.rows_out += batch.rows_out
         self.rows_late += batch.rows_late
         self.batches += 1
+        for label, count in batch.expectations.items():
+            self.expectations[label] = self.expectations.get(label, RuleCount()).plus(count)
         self.last = batch
         self.watermark = batch.watermark or self.watermark
         self._recent.append(batch)

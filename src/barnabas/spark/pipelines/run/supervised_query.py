@@ -12,6 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.spark.pipelines.definition.pipeline import Pipeline
 from barnabas.spark.pipelines.errors.failure import reason_of
+from barnabas.spark.pipelines.expectations.rule_counts import RuleCount, label_of
 from barnabas.spark.pipelines.run.progress import Progress, is_of_a_batch, read_batch
 from barnabas.spark.pipelines.run.restart_policy import RestartPolicy
 
@@ -113,6 +114,8 @@ class SupervisedQuery:
             "rows_in": self.progress.rows_in,
             "rows_out": self.progress.rows_out,
             "rows_late": self.progress.rows_late,
+            "dead_letters": self.progress.dead_letters,
+            "expectations": self._expectations(),
             "rows_in_per_s": round(rate_in, 1),
             "rows_out_per_s": round(rate_out, 1),
             "lag": last and last.lag,
@@ -123,6 +126,23 @@ class SupervisedQuery:
             "error": self.error,
             "next_start": self.next_start,
         }
+
+    def _expectations(self) -> list[dict[str, Any]]:
+        """The rules of sources and result, with how many rows passed and failed each."""
+        found = []
+        for source, rule in self.pipeline.expectations:
+            label = label_of(source, rule.name)
+            count = self.progress.expectations.get(label, RuleCount())
+            found.append(
+                {
+                    "rule": label,
+                    "condition": rule.condition,
+                    "on_failure": rule.on_failure,
+                    "passed": count.passed,
+                    "failed": count.failed,
+                }
+            )
+        return found
 
     def _read_reports(self, query: StreamingQuery) -> None:
         """Take what Spark has reported since the last time; it keeps a hundred reports."""

@@ -6,6 +6,7 @@ table          `from_table`
 files          `from_files`
 record_schema  columns of a record, for the sources that read topics
 watermark      watermarks
+expected_rows  rules for the rows of a source
 feed           what a test feeds to a source
 
 A new source is a file here, a line in `definition/sql_file`, and an export of

@@ -12,8 +12,14 @@ from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.argument_names import file_options
 from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.errors.source_errors import SourceError, part_of_source
+from barnabas.spark.pipelines.expectations.expectation import (
+    Expectation,
+    checked_rules,
+    sends_dead_letters,
+)
 from barnabas.spark.pipelines.formats.json_values import JsonValues
 from barnabas.spark.pipelines.pipeline_end import resolved_path
+from barnabas.spark.pipelines.sources.expected_rows import with_expectations
 from barnabas.spark.pipelines.sources.feed import Fed, Feed
 from barnabas.spark.pipelines.sources.record_schema import schema_problems
 from barnabas.spark.pipelines.sources.source import Source
@@ -29,10 +35,23 @@ class FilesSource(Source):
     format: str = "json"
     watermark: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    expect: tuple[Expectation, ...] = ()
 
     def __post_init__(self) -> None:
         if self.watermark is not None:
             split_watermark(self.watermark)
+        if sends_dead_letters(self.expect):
+            raise InvalidArgument(
+                'on_failure="dead_letter" is for sources of topics: rows of files have no record; '
+                "drop them"
+            )
+
+    @property
+    def expectations(self) -> tuple[Expectation, ...]:
+        return self.expect
+
+    def expecting(self, rules: Sequence[Expectation]) -> Self:
+        return replace(self, expect=checked_rules(rules))
 
     def describe(self) -> str:
         return f"{self.format} files in {self.path}"
@@ -42,7 +61,7 @@ class FilesSource(Source):
         with part_of_source("schema"):
             reader = reader.schema(self.schema)
         rows = reader.options(**self.options).load(self.path)
-        return with_watermark(rows, self.watermark)
+        return with_watermark(with_expectations(rows, self, environment), self.watermark)
 
     def problems(self) -> Iterator[SourceError]:
         yield from schema_problems("files", self.schema)
@@ -66,10 +85,16 @@ def from_files(
     *,
     format: str = "json",  # noqa: A002 - Spark's word for it
     watermark: str | None = None,
+    expect: Sequence[Expectation] = (),
     **options: Any,
 ) -> FilesSource:
-    """The rows of files in a folder, and of files that are added later."""
-    return FilesSource(path, schema, format, watermark, file_options(from_files, options))
+    """The rows of files in a folder, and of files that are added later.
+
+    `expect` are rules for the rows (`expect`).
+    """
+    return FilesSource(
+        path, schema, format, watermark, file_options(from_files, options), checked_rules(expect)
+    )
 
 
 def _mapping(fed: Fed) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.errors.source_errors import SourceError
+from barnabas.spark.pipelines.expectations.expectation import Expectation
 from barnabas.spark.pipelines.pipeline_end import PipelineEnd
 from barnabas.spark.pipelines.sources.feed import Fed, Feed
 
@@ -31,6 +32,16 @@ class Source(PipelineEnd):
     def problems(self) -> Iterator[SourceError]:
         """Mistakes that can be found without Spark, which takes seconds to start."""
         yield from ()
+
+    @property
+    def expectations(self) -> Sequence[Expectation]:
+        """Rules for its rows, which `load` applies."""
+        return ()
+
+    def expecting(self, rules: Sequence[Expectation]) -> Self:
+        """The same source with these rules, as a SQL file gives them."""
+        del rules
+        raise InvalidArgument(f"{self.describe()} takes no expectations")
 
     @property
     def dead_letter_stream(self) -> "DeadLetterStream | None":

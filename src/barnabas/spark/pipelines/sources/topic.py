@@ -13,9 +13,15 @@ from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.argument_names import read_options
 from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.errors.source_errors import SourceError
+from barnabas.spark.pipelines.expectations.expectation import (
+    Expectation,
+    checked_rules,
+    sends_dead_letters,
+)
 from barnabas.spark.pipelines.formats.record_decoder import decoded, undecodable
 from barnabas.spark.pipelines.formats.value_format import FormatName, ValueFormat
 from barnabas.spark.pipelines.pipeline_end import names_other_topics
+from barnabas.spark.pipelines.sources.expected_rows import with_expectations
 from barnabas.spark.pipelines.sources.feed import Fed, Feed
 from barnabas.spark.pipelines.sources.record_schema import (
     ALL_COLUMNS,
@@ -49,9 +55,12 @@ class TopicSource(Source):
     skip_undecodable: bool = False
     starting_offsets: str = "earliest"
     options: Mapping[str, str] = field(default_factory=dict)
+    expect: tuple[Expectation, ...] = ()
 
     def __post_init__(self) -> None:
         _check_record(self.record)
+        if sends_dead_letters(self.expect):
+            raise InvalidArgument('on_failure="dead_letter" needs a topic, and comes later: drop')
         if self.schema is None and self._skips:
             raise InvalidArgument(
                 "dead_letters and skip_undecodable need a schema: without one nothing is decoded"
@@ -86,7 +95,8 @@ class TopicSource(Source):
         return f"topic {self.topic}"
 
     def load(self, environment: Environment) -> DataFrame:
-        return with_watermark(self._load(environment), self.watermark)
+        rows = with_expectations(self._load(environment), self, environment)
+        return with_watermark(rows, self.watermark)
 
     def _load(self, environment: Environment) -> DataFrame:
         values = self.values
@@ -126,6 +136,13 @@ class TopicSource(Source):
         options |= self.options
         schema = columns_of_records(columns)
         return environment.records.stream(environment.spark, self.topic, schema, options)
+
+    @property
+    def expectations(self) -> tuple[Expectation, ...]:
+        return self.expect
+
+    def expecting(self, rules: Sequence[Expectation]) -> Self:
+        return replace(self, expect=checked_rules(rules))
 
     @property
     def dead_letter_stream(self) -> DeadLetterStream | None:
@@ -184,6 +201,7 @@ def from_topic(
     dead_letters: str | None = None,
     skip_undecodable: bool = False,
     starting_offsets: str = "earliest",
+    expect: Sequence[Expectation] = (),
     **options: Any,
 ) -> TopicSource:
     """The records of a topic (or of several, with commas), each value decoded into columns.
@@ -196,6 +214,7 @@ def from_topic(
     - `dead_letters`: the topic for records that can't be decoded; without it they are an error.
     - `skip_undecodable`: leave them out instead, as when another pipeline on the same topic sends
       them to its dead letters.
+    - `expect`: rules for the rows (`expect`).
     - `options`: further ones of the connector; `__` stands for a dot.
     """
     return TopicSource(
@@ -209,6 +228,7 @@ def from_topic(
         skip_undecodable,
         starting_offsets,
         read_options(from_topic, topic, starting_offsets, options),
+        checked_rules(expect),
     )
 
 
