@@ -164,9 +164,9 @@ def test_a_log_that_stays_too_short_is_told_of(monkeypatch: pytest.MonkeyPatch) 
     async def leaders(_: object) -> dict[int, list[TopicPartition]]:
         return {1: [PLACE]}
 
-    monkeypatch.setattr(range_reader, "_PATIENCE_S", -1.0)
     monkeypatch.setattr(range_reader, "fetch", Answers(PartitionData(high_watermark=7)))
     state = reading_of(5, 9)
+    state._patience_s = -1.0
     monkeypatch.setattr(state._cluster, "by_leader", leaders)
     with pytest.raises(DataLost, match="ends at offset 7 and was to be read up to 9"):
         asyncio.run(state.fetch())
@@ -184,9 +184,9 @@ def test_brokers_that_contradict_each_other_are_not_asked_for_ever(
 
     topic = TopicMetadata("t", 0, False, [PartitionMetadata(0, 1, 0, [1], [1], [])], b"1" * 16)
     unknown = PartitionData(error_code=ErrorCode.UNKNOWN_TOPIC_ID)
-    monkeypatch.setattr(range_reader, "_PATIENCE_S", -1.0)
     monkeypatch.setattr(range_reader, "fetch", Answers(unknown))
     state = reading_of(5, 9)
+    state._patience_s = -1.0
     monkeypatch.setattr(state._cluster, "by_leader", leaders)
     monkeypatch.setattr(state._cluster, "refresh_leaders", refresh_leaders)
     monkeypatch.setattr(state._cluster, "known_topic", lambda _: topic)

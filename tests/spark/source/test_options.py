@@ -115,10 +115,6 @@ def test_a_stream_has_no_end() -> None:
         stream(maxTriggerDelay="soon")
 
 
-def test_what_tunes_java_consumers_is_passed_over() -> None:
-    batch(**{"kafka.max.poll.records": "5", "kafkaConsumer.pollTimeoutMs": "9", "path": "/x"})
-
-
 def test_tuning_reaches_the_fetches() -> None:
     tuning = batch(**{"kafka.max.partition.fetch.bytes": "123"}).source.consumer.tuning
     assert tuning.partition_max_bytes == 123

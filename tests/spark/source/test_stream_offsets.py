@@ -213,11 +213,10 @@ def test_a_topic_made_anew_between_two_looks_at_the_cluster(
     producer: barnabas.Producer,
     admin: barnabas.Admin,
     topic: str,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("barnabas.spark.source.stream_reader._LOOK_AROUND_S", 1_000.0)
     send(producer, topic, 0, 0)
-    reader = reader_of(subscribe=topic, startingOffsets="earliest")
+    seldom = {"kafka.metadata.max.age.ms": "1000000"}
+    reader = reader_of(subscribe=topic, startingOffsets="earliest", **seldom)
     end = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
     make_anew(admin, topic)
     with pytest.raises(DataLost, match="deleted and created again"):

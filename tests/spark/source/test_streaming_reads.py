@@ -94,6 +94,17 @@ def test_all_there_is_in_limited_batches_and_then_the_rest_after_a_restart(
     assert "lag 0" in _groups_describe(f"group-{topic}", bootstrap)
 
 
+def test_micro_batches_of_about_so_many_bytes(
+    pipeline: Pipeline, producer: barnabas.Producer, topic: str
+) -> None:
+    for number in range(90):
+        producer.send(topic, b"%01000d" % number, partition=number % 3)
+        producer.flush()  # batches of one record each
+    batches = pipeline.run(subscribe=topic, maxBytesPerTrigger="32k")
+    assert [rows for rows in batches if rows] == [30, 30, 30]  # a record takes 1,070 bytes
+    assert pipeline.numbers() == list(range(90))
+
+
 def _groups_describe(group: str, bootstrap: str) -> str:
     command = [sys.executable, "-m", "barnabas", "groups", "describe", group]
     return subprocess.run(

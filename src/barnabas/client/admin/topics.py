@@ -1,7 +1,7 @@
 """Topics: made, grown, emptied and deleted, and how much disk they take."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from barnabas.client.connect.broker_errors import broker_error, check
@@ -30,7 +30,7 @@ from barnabas.wire.messages.delete_records import (
     DeleteRecordsTopic,
 )
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest
-from barnabas.wire.messages.describe_log_dirs import DescribeLogDirsRequest
+from barnabas.wire.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
 
 BROKER_DEFAULT = -1
 """A number of partitions or replicas that is left to the broker."""
@@ -146,19 +146,20 @@ async def delete_records(
     return deleted
 
 
-async def log_sizes(cluster: ClusterClient) -> dict[TopicPartition, int]:
-    """The bytes on disk of every partition, of its largest replica if there are several.
+async def log_sizes(
+    cluster: ClusterClient, partitions: Collection[TopicPartition] | None = None
+) -> dict[TopicPartition, int]:
+    """The bytes on disk of these partitions (None: all), of the largest replica of each.
 
     A broker that does not answer is left out if another does: its replicas have others.
     """
     sizes: dict[TopicPartition, int] = {}
     unavailable: list[BarnabasError] = []
+    request = DescribeLogDirsRequest(topics=None if partitions is None else _by_topic(partitions))
     for node_id in list(cluster.brokers):
         try:
             connection = await cluster.connection(node_id)
-            response = await connection.send(
-                DescribeLogDirsRequest(topics=None), timeout_ms=_ANSWER_TIMEOUT_MS
-            )
+            response = await connection.send(request, timeout_ms=_ANSWER_TIMEOUT_MS)
         except (BrokerUnreachable, ConnectionLost, RequestTimedOut) as error:
             unavailable.append(error)
             continue
@@ -172,3 +173,10 @@ async def log_sizes(cluster: ClusterClient) -> dict[TopicPartition, int]:
     if unavailable and len(unavailable) == len(cluster.brokers):
         raise unavailable[0]
     return sizes
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> list[DescribableLogDirTopic]:
+    topics: dict[str, list[int]] = {}
+    for topic, index in partitions:
+        topics.setdefault(topic, []).append(index)
+    return [DescribableLogDirTopic(*each) for each in topics.items()]

@@ -37,8 +37,12 @@ async def fetch(
     tuning: FetchTuning,
     isolation: IsolationLevel,
     topic_ids: Mapping[TopicPartition, bytes] | None = None,
+    rack: str = "",
 ) -> list[tuple[TopicPartition, PartitionData]]:
-    """What the broker has of these partitions from these offsets on."""
+    """What the broker has of these partitions from these offsets on.
+
+    With a `rack`, a leader may name a follower there to read from.
+    """
     ids = topic_ids or {}
     topics: defaultdict[tuple[str, bytes], list[FetchPartition]] = defaultdict(list)
     for name, offset in offsets.items():
@@ -55,6 +59,7 @@ async def fetch(
         max_bytes=tuning.max_bytes,
         isolation_level=isolation,
         topics=[FetchTopic(name, topic_id, each) for (name, topic_id), each in topics.items()],
+        rack_id=rack,
     )
     connection = await cluster.connection(node_id, channel)
     answer = connection.send(

@@ -7,7 +7,10 @@ A reader asks for the next round before it decodes the last one: the network wor
 What is read was there when the range was chosen: a log that no longer has it has lost it, and that
 is told, never passed over in silence.
 
-Leaves out fetch sessions and the reading from followers.
+With a rack, leaders may name a follower there to read from. One that fails, or says that it has no
+such offset, is not asked again: its leader is.
+
+Leaves out fetch sessions.
 """
 
 import asyncio
@@ -43,7 +46,7 @@ TABLE_ROWS = 32_768
 TABLE_BYTES = 2 * 1024 * 1024
 """A table is handed out when it has so many rows, or was made from so many bytes as stored."""
 
-_PATIENCE_S = 60.0
+PATIENCE_S = 60.0
 _TOPIC_PATIENCE_S = 5.0
 _LOOK_AGAIN_S = 0.1
 
@@ -75,7 +78,7 @@ class RangeReader:
     `on_loss` is told what is not there any more, and the rest is read; without it that is a
     `DataLost`. `min_timestamp_ms` leaves out batches that are older as a whole: what comes may
     hold older records still. Each partition may be named once. `channel` is for who reads beside
-    others.
+    others. A partition of which nothing comes for `patience_s` counts as lost.
     """
 
     def __init__(
@@ -89,6 +92,8 @@ class RangeReader:
         on_loss: Callable[[str], None] | None = None,
         tuning: FetchTuning = TUNING,
         channel: Channel = GENERAL,
+        rack: str = "",
+        patience_s: float = PATIENCE_S,
     ) -> None:
         self._cluster = cluster
         self._isolation = isolation
@@ -96,6 +101,10 @@ class RangeReader:
         self._on_loss = on_loss
         self._tuning = tuning
         self._channel = channel
+        self._rack = rack
+        self._patience_s = patience_s
+        self._followers: dict[TopicPartition, int] = {}
+        self._led: set[TopicPartition] = set()  # read from their leaders only
         self._left = {each.partition: each for each in ranges if each.start < each.end}
         self._positions = {name: each.start for name, each in self._left.items()}
         self._topic_ids = {name: each.topic_id for name, each in self._left.items()}
@@ -124,7 +133,8 @@ class RangeReader:
         except UnknownTopic as error:
             await self._miss_topics(error)
             return []
-        rounds = (self._fetch_from(node_id, each) for node_id, each in leaders.items())
+        sources = self._with_followers(leaders)
+        rounds = (self._fetch_from(node_id, each) for node_id, each in sources.items())
         answers = await asyncio.gather(*rounds, return_exceptions=True)
         fetched = [each for answer in answers if isinstance(answer, list) for each in answer]
         for answer in answers:
@@ -132,19 +142,44 @@ class RangeReader:
                 raise answer
         return fetched
 
+    def _with_followers(
+        self, leaders: Mapping[int, list[TopicPartition]]
+    ) -> dict[int, list[TopicPartition]]:
+        """Whom to ask: the followers that leaders have named, and leaders for the rest."""
+        asked: dict[int, list[TopicPartition]] = {}
+        for leader, partitions in leaders.items():
+            for each in partitions:
+                follower = self._followers.get(each)
+                if follower is not None and follower not in self._cluster.brokers:
+                    self._leave_follower(each)
+                    follower = None
+                asked.setdefault(leader if follower is None else follower, []).append(each)
+        return asked
+
+    def _leave_follower(self, partition: TopicPartition) -> None:
+        del self._followers[partition]
+        self._led.add(partition)
+
     async def _fetch_from(
         self, node_id: int, partitions: list[TopicPartition]
     ) -> list[FetchedRange]:
         offsets = {each: self._positions[each] for each in partitions}
-        answers = await fetch(
-            self._cluster,
-            node_id,
-            self._channel,
-            offsets,
-            self._tuning,
-            self._isolation,
-            self._topic_ids,
-        )
+        try:
+            answers = await fetch(
+                self._cluster,
+                node_id,
+                self._channel,
+                offsets,
+                self._tuning,
+                self._isolation,
+                self._topic_ids,
+                self._rack if self._led.isdisjoint(partitions) else "",
+            )
+        except BarnabasError:
+            for each in partitions:
+                if self._followers.get(each) == node_id:
+                    self._leave_follower(each)
+            raise
         # The last partitions of a full answer get nothing, even if they have records.
         silent = not any(data.records for _, data in answers)
         failed: BarnabasError | None = None
@@ -169,6 +204,13 @@ class RangeReader:
         self, wanted: RecordRange, data: PartitionData, silent: bool
     ) -> list[FetchedRange]:
         position = self._positions[wanted.partition]
+        if data.error_code and wanted.partition in self._followers:
+            self._leave_follower(wanted.partition)
+            return []
+        if data.preferred_read_replica >= 0 and not data.records:
+            if wanted.partition not in self._led:
+                self._followers[wanted.partition] = data.preferred_read_replica
+            return []
         if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             await self._miss(wanted, position)
             return []
@@ -198,7 +240,7 @@ class RangeReader:
             limit = data.last_stable_offset
         if silent and limit >= wanted.end:
             self._move(wanted, wanted.end)
-        elif silent and self._monotonic() - self._moved_at > _PATIENCE_S:
+        elif silent and self._monotonic() - self._moved_at > self._patience_s:
             self._lose(
                 f"partition {wanted.partition} ends at offset {limit} and was to be read up to "
                 f"{wanted.end}: its log was cut, or a transaction in it does not end"
@@ -229,7 +271,7 @@ class RangeReader:
         found = {name: self._cluster.known_topic(name) for name in topics}
         gone = [each for each in self._left.values() if not _has(found, each)]
         waited_s = self._monotonic() - self._moved_at
-        if not gone and waited_s > _PATIENCE_S:
+        if not gone and waited_s > self._patience_s:
             raise error
         if gone and waited_s > _TOPIC_PATIENCE_S:
             names = ", ".join(sorted(str(each.partition) for each in gone))

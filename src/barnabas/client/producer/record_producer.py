@@ -31,7 +31,7 @@ from barnabas.client.producer.batch_completion import BatchCompletion, DeliveryC
 from barnabas.client.producer.batch_result import BatchResult
 from barnabas.client.producer.producer_identities import ProducerIdentities
 from barnabas.client.producer.record_row import row_of, size_of
-from barnabas.client.producer.sender import Sender
+from barnabas.client.producer.sender import METADATA_MAX_AGE_MS, Sender
 from barnabas.client.producer.sent_record import Sent
 from barnabas.client.producer.topic_routes import TopicRoute, TopicRoutes
 from barnabas.client.producer.transaction import ProducerTransaction, TransactionConsumer
@@ -45,6 +45,9 @@ from barnabas.records.record import Headers
 ACKS_ALL = -1
 MAX_REQUEST_BYTES = 100 * 1024 * 1024
 """What a broker reads by default; it hangs up on a larger request without a word."""
+
+REQUEST_BYTES = 8 * 1024 * 1024
+"""Batches to one broker share a request up to this size."""
 
 _NS_PER_MS = 1_000_000
 
@@ -74,9 +77,10 @@ class RecordProducer:
         batch_bytes: int = 1_000_000,
         batch_records: int | None = None,
         buffer_bytes: int = 32 * 1024 * 1024,
-        request_bytes: int = 8 * 1024 * 1024,
+        request_bytes: int = REQUEST_BYTES,
         max_request_bytes: int = MAX_REQUEST_BYTES,
         delivery_timeout_ms: int = 120_000,
+        metadata_max_age_ms: int = METADATA_MAX_AGE_MS,
         partitioner: Partitioner | None = None,
         idempotent: bool | None = None,
         auto_create: bool = True,
@@ -135,6 +139,7 @@ class RecordProducer:
             acks=acks,
             compression=compression,
             request_bytes=request_bytes,
+            metadata_max_age_ms=metadata_max_age_ms,
             transactional_id=transactional_id,
         )
         self._closed = False

@@ -19,7 +19,8 @@ from barnabas.errors import BarnabasError, ProducerBroken
 from barnabas.records.compression import Compression
 from barnabas.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
-_METADATA_MAX_AGE_S = 300.0
+METADATA_MAX_AGE_MS = 300_000
+"""How often new partitions of topics are looked for."""
 
 
 class Sender:
@@ -35,6 +36,7 @@ class Sender:
         acks: int,
         compression: Compression,
         request_bytes: int,
+        metadata_max_age_ms: int,
         transactional_id: str | None,
     ) -> None:
         self._cluster = cluster
@@ -45,6 +47,7 @@ class Sender:
         self._acks = acks
         self._compression = compression
         self._request_bytes = request_bytes
+        self._metadata_max_age_s = metadata_max_age_ms / 1000
         self._transactional_id = transactional_id
         self._channel = Channel()  # an acknowledgement may wait for other brokers
         self._requests: set[asyncio.Task[None]] = set()
@@ -55,7 +58,7 @@ class Sender:
     def start(self) -> None:
         """Begin to send what the accumulator has."""
         self._accumulator.start()
-        self._refresh_at = self._monotonic() + _METADATA_MAX_AGE_S
+        self._refresh_at = self._monotonic() + self._metadata_max_age_s
         self._loop = asyncio.create_task(self._send_forever())
         self._loop.add_done_callback(self._end_task)
 
@@ -78,7 +81,7 @@ class Sender:
             if ready:
                 self._dispatch(ready)
             if now >= self._refresh_at:
-                self._refresh_at = now + _METADATA_MAX_AGE_S
+                self._refresh_at = now + self._metadata_max_age_s
                 self._start(self._refresh())
             await self._accumulator.wait()
 

@@ -25,7 +25,9 @@ class ClusterConnection(Client):
         self.cluster = ClusterClient(
             options.bootstrap_servers,
             client_id=options.client_id,
+            connect_timeout_ms=options.connect_timeout_ms,
             request_timeout_ms=options.request_timeout_ms,
+            retry_timeout_ms=options.retry_timeout_ms,
         )
         self.fetches = Channel()
         super().__init__(self.cluster)

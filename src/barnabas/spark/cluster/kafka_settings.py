@@ -1,12 +1,12 @@
 """Options whose name begins with `kafka.`: settings of the client, by Kafka's names.
 
-Some are honoured; others tune what this client does not have, and are ignored so that jobs run
-as they are. Refused are those that contradict how Spark works, those of encrypted or authenticated
-connections, which cannot be made, and names that Kafka's clients do not know.
+None is ignored. A setting is honoured; or it is accepted with the one value that says what happens
+here anyway; or it is refused, with what to use instead. Names that Kafka's clients do not know are
+refused, too.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TypeVar
 
@@ -15,27 +15,48 @@ from barnabas.errors import InvalidArgument
 
 PREFIX = "kafka."
 
-_NOT_THERE = ("sasl.", "ssl.")
-_HONOURED_BY_ALL = ("bootstrap.servers", "client.id", "request.timeout.ms", "security.protocol")
-_PASSED_OVER_BY_ALL = (
-    "client.dns.lookup",
-    "connections.max.idle.ms",
-    "enable.metrics.push",
+_SECURED = ("sasl.", "ssl.", "security.providers")
+_HONOURED_BY_ALL = (
+    "bootstrap.servers",
+    "client.id",
     "metadata.max.age.ms",
-    "metadata.recovery.strategy",
-    "metric.reporters",
-    "metrics.num.samples",
-    "metrics.recording.level",
-    "metrics.sample.window.ms",
-    "receive.buffer.bytes",
-    "reconnect.backoff.max.ms",
-    "reconnect.backoff.ms",
-    "retry.backoff.max.ms",
-    "retry.backoff.ms",
-    "send.buffer.bytes",
-    "socket.connection.setup.timeout.max.ms",
+    "request.timeout.ms",
+    "security.protocol",
     "socket.connection.setup.timeout.ms",
 )
+_FIXED_BY_ALL = {
+    "client.dns.lookup": "use_all_dns_ips",
+    "connections.max.idle.ms": "-1",
+    "enable.metrics.push": "false",
+    "metadata.recovery.strategy": "rebootstrap",
+    "receive.buffer.bytes": "-1",
+    "reconnect.backoff.max.ms": "1000",
+    "reconnect.backoff.ms": "50",
+    "retry.backoff.max.ms": "1000",
+    "retry.backoff.ms": "50",
+    "send.buffer.bytes": "-1",
+}
+_NO_METRICS = (
+    "the client has no metrics of its own; the query's progress has the rates, and option groupId "
+    "shows the lag"
+)
+_REFUSED_BY_ALL = {
+    "auto.include.jmx.reporter": _NO_METRICS,
+    "bootstrap.controllers": "use kafka.bootstrap.servers",
+    "bootstrap.resolve.timeout.ms": "use kafka.socket.connection.setup.timeout.ms",
+    "config.providers": "give the values themselves",
+    "interceptor.classes": "interceptors are Java classes, and this is not a Java client",
+    "metadata.recovery.rebootstrap.trigger.ms": (
+        "the bootstrap servers are asked as soon as no other broker answers"
+    ),
+    "metric.reporters": _NO_METRICS,
+    "metrics.num.samples": _NO_METRICS,
+    "metrics.recording.level": _NO_METRICS,
+    "metrics.sample.window.ms": _NO_METRICS,
+    "socket.connection.setup.timeout.max.ms": (
+        "use kafka.socket.connection.setup.timeout.ms, which does not grow"
+    ),
+}
 
 _Choice = TypeVar("_Choice")
 
@@ -47,6 +68,9 @@ class ConnectionOptions:
     bootstrap_servers: str
     client_id: str
     request_timeout_ms: int
+    connect_timeout_ms: int = 5_000
+    retry_timeout_ms: int = 30_000
+    """How long an operation is tried again while brokers are away."""
 
 
 @dataclass(frozen=True)
@@ -55,16 +79,34 @@ class KnownSettings:
 
     clients: str
     honoured: tuple[str, ...]
-    passed_over: tuple[str, ...]
+    fixed: Mapping[str, str]
+    """With the only value that they can have."""
     refused: Mapping[str, str]
     """With what to do instead."""
 
-    def check(self, name: str) -> None:
-        if name in self.refused:
-            raise InvalidArgument(f"{PREFIX}{name} cannot be set: {self.refused[name]}")
-        if name.startswith(_NOT_THERE):
-            raise InvalidArgument(f"{PREFIX}{name}: only plain connections can be made")
-        names = (*_HONOURED_BY_ALL, *self.honoured, *_PASSED_OVER_BY_ALL, *self.passed_over)
+    @property
+    def names(self) -> list[str]:
+        """All that are known, but for those of secured connections."""
+        of_all = (*_HONOURED_BY_ALL, *_FIXED_BY_ALL, *_REFUSED_BY_ALL)
+        return sorted({*of_all, *self.honoured, *self.fixed, *self.refused})
+
+    def check(self, name: str, value: str) -> None:
+        refused = {**_REFUSED_BY_ALL, **self.refused}
+        fixed = {**_FIXED_BY_ALL, **self.fixed}
+        if name in refused:
+            raise InvalidArgument(f"{PREFIX}{name} cannot be set: {refused[name]}")
+        if name in fixed:
+            if value.strip().lower() != fixed[name]:
+                raise InvalidArgument(
+                    f"{PREFIX}{name}={value} cannot be set: this client always does as with "
+                    f"{fixed[name]}; leave it out"
+                )
+            return
+        if name.startswith(_SECURED):
+            raise InvalidArgument(
+                f"{PREFIX}{name}: only plain connections can be made; use a PLAINTEXT listener"
+            )
+        names = (*_HONOURED_BY_ALL, *self.honoured)
         if name not in names:
             like = get_close_matches(name, names, 1)
             hint = f": did you mean {PREFIX}{like[0]}?" if like else ""
@@ -82,10 +124,11 @@ class GivenSettings:
             for name, value in options.items()
             if name.startswith(PREFIX)
         }
-        for name in self._settings:
-            known.check(name)
+        for name, value in self._settings.items():
+            known.check(name, value)
 
-    def connection(self) -> ConnectionOptions:
+    def connection(self, *, retry_timeout: str | None = None) -> ConnectionOptions:
+        """How to reach the cluster; `retry_timeout` is the setting that bounds retries."""
         protocol = self.text("security.protocol", "PLAINTEXT")
         if protocol.upper() != "PLAINTEXT":
             raise InvalidArgument(
@@ -96,10 +139,19 @@ class GivenSettings:
             raise InvalidArgument(
                 'say where the brokers are: .option("kafka.bootstrap.servers", "HOST:PORT")'
             )
-        return ConnectionOptions(
+        usual = ConnectionOptions(
             bootstrap_servers,
             self.text("client.id", "barnabas-spark"),
             self.number("request.timeout.ms", DEFAULT_REQUEST_TIMEOUT_MS),
+        )
+        return replace(
+            usual,
+            connect_timeout_ms=self.number(
+                "socket.connection.setup.timeout.ms", usual.connect_timeout_ms
+            ),
+            retry_timeout_ms=usual.retry_timeout_ms
+            if retry_timeout is None
+            else self.number(retry_timeout, usual.retry_timeout_ms),
         )
 
     def text(self, name: str, default: str) -> str:

@@ -33,7 +33,7 @@ class BatchWriter(DataSourceArrowWriter):
         if overwrite:
             raise InvalidArgument('topics are appended to: use .mode("append")')
         self._options = options
-        self._columns = written_columns(schema, options.topic)
+        self._columns = written_columns(schema, options.topic, headers=options.headers)
 
     def write(self, iterator: "Iterator[RecordBatch]") -> RowsWritten:
         from barnabas.spark.sink.row_writer import write_rows

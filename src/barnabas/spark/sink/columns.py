@@ -34,15 +34,18 @@ _TYPES: dict[str, tuple[DataType, ...]] = {
 }
 
 
-def written_columns(schema: StructType, topic: str | None) -> list[str]:
+def written_columns(schema: StructType, topic: str | None, *, headers: bool = True) -> list[str]:
     """Those columns of a DataFrame that are written; raises `InvalidArgument`.
 
     The option topic goes before a column of that name.
     """
+    left_out = {columns.TOPIC} if topic is not None else set()
+    if not headers:
+        left_out.add(columns.HEADERS)
     written = []
     for field in schema.fields:
         allowed = _TYPES.get(field.name)
-        if allowed is None or (field.name == columns.TOPIC and topic is not None):
+        if allowed is None or field.name in left_out:
             continue
         if field.dataType.simpleString() not in {each.simpleString() for each in allowed}:
             wanted = " or ".join(each.simpleString() for each in allowed)

@@ -18,6 +18,11 @@ _NAMES = ("topic", "deliveryGuarantee", "includeHeaders")
 WRITE_OPTIONS = {name.lower(): name for name in _NAMES}
 """All that there are but for settings of Kafka's clients, by their names in lower case."""
 
+_OF_SPARK = {"checkpointlocation", "path", "queryname"}
+"""What Spark itself reads, or puts there."""
+_ASYNC = "asyncprogresstracking"
+"""So begin Spark's options for checkpoints in the background, which are its own business."""
+
 _AT_LEAST_ONCE = "at-least-once"
 _EXACTLY_ONCE = "exactly-once"
 
@@ -30,16 +35,21 @@ class SinkOptions:
     topic: str | None
     """For all rows; without it they have a column topic."""
     exactly_once: bool
+    headers: bool = True
+    """Whether a column headers is written."""
 
 
 def sink_options(given: Mapping[str, str], *, streaming: bool) -> SinkOptions:
     """The options of a write; raises `InvalidArgument`."""
     options = {name.lower(): value for name, value in given.items()}
     for name in options:
-        if name not in WRITE_OPTIONS and not name.startswith(PREFIX):
-            like = get_close_matches(name, WRITE_OPTIONS, 1, cutoff=0.8)
-            if like:
-                raise InvalidArgument(f"no option {name!r}: did you mean {WRITE_OPTIONS[like[0]]}?")
+        if not (name in WRITE_OPTIONS or name in _OF_SPARK or name.startswith((PREFIX, _ASYNC))):
+            like = get_close_matches(name, WRITE_OPTIONS, 1)
+            hint = f": did you mean {WRITE_OPTIONS[like[0]]}?" if like else ""
+            raise InvalidArgument(f"no option {name!r}{hint}")
+    headers = options.get("includeheaders", "true").lower()
+    if headers not in ("true", "false"):
+        raise InvalidArgument(f'includeHeaders is "true" or "false", not {headers!r}')
     producer = producer_settings(options)
     guarantee = options.get("deliveryguarantee", _AT_LEAST_ONCE)
     if guarantee not in (_AT_LEAST_ONCE, _EXACTLY_ONCE):
@@ -61,4 +71,4 @@ def sink_options(given: Mapping[str, str], *, streaming: bool) -> SinkOptions:
         raise InvalidArgument(
             f"kafka.transaction.timeout.ms is for deliveryGuarantee={_EXACTLY_ONCE}"
         )
-    return SinkOptions(producer, options.get("topic"), exactly_once)
+    return SinkOptions(producer, options.get("topic"), exactly_once, headers == "true")

@@ -27,7 +27,7 @@ class AtLeastOnceWriter(DataSourceStreamArrowWriter):
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         self._options = options
-        self._columns = written_columns(schema, options.topic)
+        self._columns = written_columns(schema, options.topic, headers=options.headers)
 
     def write(self, iterator: "Iterator[RecordBatch]") -> RowsWritten:
         from barnabas.spark.sink.row_writer import write_rows
@@ -47,7 +47,7 @@ class ExactlyOnceWriter(DataSourceStreamArrowWriter):
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         self._options = options
-        self._columns = written_columns(schema, options.topic)
+        self._columns = written_columns(schema, options.topic, headers=options.headers)
 
     def write(self, iterator: "Iterator[RecordBatch]") -> TaskWritten:
         from barnabas.spark.sink.transactional_writer import write_in_transaction

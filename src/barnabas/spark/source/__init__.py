@@ -12,7 +12,8 @@ filters            predicates that Spark pushes down
 schema             columns of a record
 tasks              ranges of offsets divided among tasks
 range_reader       what a task does: fetch its ranges, and return Arrow batches
-rate_limit         maxOffsetsPerTrigger, divided among partitions
+rate_limit         maxOffsetsPerTrigger and maxBytesPerTrigger, divided among partitions
+record_sizes       about how many bytes a record of each partition has
 group_progress     offsets committed for a consumer group, so that lag can be seen
 data_loss          failOnDataLoss
 """

@@ -8,39 +8,44 @@ from barnabas.client.consumer.range_reader import TUNING
 from barnabas.client.offsets.isolation import IsolationLevel, isolation_level
 from barnabas.spark.cluster.kafka_settings import ConnectionOptions, GivenSettings, KnownSettings
 
-_KNOWN = KnownSettings(
+_NO_GROUP = (
+    "a read joins no consumer group, Spark gives partitions to tasks; option groupId commits a "
+    "stream's progress to a group"
+)
+CONSUMER_SETTINGS = KnownSettings(
     "consumers",
     honoured=(
+        "client.rack",
+        "default.api.timeout.ms",
         "fetch.max.bytes",
         "fetch.max.wait.ms",
+        "fetch.min.bytes",
         "isolation.level",
         "max.partition.fetch.bytes",
     ),
-    passed_over=(
-        "allow.auto.create.topics",
-        "auto.commit.interval.ms",
-        "check.crcs",
-        "client.rack",
-        "default.api.timeout.ms",
-        "exclude.internal.topics",
-        "fetch.min.bytes",
-        "group.id",
-        "group.instance.id",
-        "group.protocol",
-        "heartbeat.interval.ms",
-        "max.poll.interval.ms",
-        "max.poll.records",
-        "partition.assignment.strategy",
-        "session.timeout.ms",
-    ),
+    fixed={
+        "allow.auto.create.topics": "false",
+        "check.crcs": "true",
+        "exclude.internal.topics": "true",
+    },
     refused={
+        "auto.commit.interval.ms": _NO_GROUP,
         "auto.offset.reset": "use startingOffsets and failOnDataLoss",
-        "key.deserializer": "keys are bytes: cast or decode the column",
-        "value.deserializer": "values are bytes: cast or decode the column",
         "enable.auto.commit": "Spark's checkpoint holds the progress; groupId shows it to others",
-        "interceptor.classes": "interceptors are Java classes, and this is not a Java client",
+        "group.id": _NO_GROUP,
+        "group.instance.id": _NO_GROUP,
+        "group.protocol": _NO_GROUP,
+        "group.remote.assignor": _NO_GROUP,
+        "heartbeat.interval.ms": _NO_GROUP,
+        "key.deserializer": "keys are bytes: cast or decode the column",
+        "max.poll.interval.ms": _NO_GROUP,
+        "max.poll.records": "use maxOffsetsPerTrigger, or maxRecordsPerPartition for each task",
+        "partition.assignment.strategy": _NO_GROUP,
+        "session.timeout.ms": _NO_GROUP,
+        "value.deserializer": "values are bytes: cast or decode the column",
     },
 )
+"""What becomes of each setting of Kafka's consumers."""
 
 
 @dataclass(frozen=True)
@@ -50,19 +55,26 @@ class ConsumerSettings:
     connection: ConnectionOptions
     isolation: IsolationLevel
     tuning: FetchTuning
+    rack: str = ""
+    """Where the reader is: followers on the same rack are read from, if the brokers say so."""
+    metadata_max_age_ms: int = 1_000
+    """How often a stream looks for new topics and partitions."""
 
 
 def consumer_settings(options: Mapping[str, str]) -> ConsumerSettings:
-    given = GivenSettings(options, _KNOWN)
+    given = GivenSettings(options, CONSUMER_SETTINGS)
     isolation = given.text("isolation.level", "read_committed").lower()
     return ConsumerSettings(
-        given.connection(),
+        given.connection(retry_timeout="default.api.timeout.ms"),
         isolation_level(isolation),  # type: ignore[arg-type]  # it says what is wrong itself
         FetchTuning(
             max_wait_ms=given.number("fetch.max.wait.ms", TUNING.max_wait_ms, least=0),
+            min_bytes=given.number("fetch.min.bytes", TUNING.min_bytes),
             max_bytes=given.number("fetch.max.bytes", TUNING.max_bytes),
             partition_max_bytes=given.number(
                 "max.partition.fetch.bytes", TUNING.partition_max_bytes
             ),
         ),
+        given.text("client.rack", ""),
+        given.number("metadata.max.age.ms", 1_000, least=0),
     )

@@ -1,7 +1,7 @@
 """Options of reads, by the names and with the meanings of Spark's own Kafka source.
 
-Names may be written in any case, as everywhere in Spark. What is wrong is said before anything is
-read; an option that resembles one of these but is none is wrong, others are not ours to judge.
+Names may be written in any case, as everywhere in Spark. None is ignored: those of Spark's source
+that mean nothing here are refused with what to use instead, and so are unknown names.
 """
 
 import re
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from barnabas.client.consumer.range_reader import PATIENCE_S
 from barnabas.client.offsets.list_offsets import EARLIEST, LATEST
 from barnabas.errors import InvalidArgument
 from barnabas.spark.cluster.kafka_settings import PREFIX
@@ -38,19 +39,25 @@ _NAMES = (
     "minPartitions",
     "maxRecordsPerPartition",
     "maxOffsetsPerTrigger",
+    "maxBytesPerTrigger",
     "minOffsetsPerTrigger",
     "maxTriggerDelay",
     "groupId",
-)
-# Spark's source has these too; they are about how its Java consumers are used.
-_PASSED_OVER = (
-    "groupIdPrefix",
     "kafkaConsumer.pollTimeoutMs",
-    "fetchOffset.numRetries",
-    "fetchOffset.retryIntervalMs",
 )
-READ_OPTIONS = {name.lower(): name for name in (*_NAMES, *_PASSED_OVER)}
+READ_OPTIONS = {name.lower(): name for name in _NAMES}
 """All that there are but for settings of Kafka's clients, by their names in lower case."""
+
+REFUSED_READ_OPTIONS = {
+    "groupIdPrefix": "a read joins no consumer group; groupId commits a stream's progress to one",
+    "fetchOffset.numRetries": "use kafka.default.api.timeout.ms: offsets are asked for that long",
+    "fetchOffset.retryIntervalMs": "use kafka.default.api.timeout.ms, which bounds all retries",
+}
+"""Those of Spark's source that this one does not take, with what to use instead."""
+
+_REFUSED = {name.lower(): (name, instead) for name, instead in REFUSED_READ_OPTIONS.items()}
+_OF_SPARK = {"path"}
+"""What Spark itself puts there."""
 
 _UNITS_MS = {
     "ms": 1,
@@ -60,6 +67,9 @@ _UNITS_MS = {
     "h": 3_600_000,
     "d": 86_400_000,
 }
+_UNITS_BYTES = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_SIZE = re.compile(r"(\d+)\s*(?:([kmgt])b?|b)?$")
+_POLL_TIMEOUT_MS = int(PATIENCE_S * 1000)
 _DURATION = re.compile(r"(\d+)\s*(ms|s|m|min|h|d)?$")
 
 
@@ -75,6 +85,8 @@ class SourceOptions:
     fail_on_data_loss: bool
     min_partitions: int | None
     max_records_per_partition: int | None
+    poll_timeout_ms: int
+    """How long a task waits for records that are in the log."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +103,7 @@ class StreamOptions:
 
     source: SourceOptions
     max_offsets_per_trigger: int | None
+    max_bytes_per_trigger: int | None
     min_offsets_per_trigger: int | None
     max_trigger_delay_ms: int
     group_id: str | None
@@ -118,6 +131,7 @@ def stream_options(given: Mapping[str, str]) -> StreamOptions:
     return StreamOptions(
         _source(options, _starting(options, Positions(LATEST))),
         max_offsets_per_trigger=options.number("maxOffsetsPerTrigger"),
+        max_bytes_per_trigger=_size(options, "maxBytesPerTrigger"),
         min_offsets_per_trigger=options.number("minOffsetsPerTrigger"),
         max_trigger_delay_ms=_duration_ms("maxTriggerDelay", delay or "15m"),
         group_id=options.get("groupId"),
@@ -130,12 +144,12 @@ class _Options:
     def __init__(self, given: Mapping[str, str]) -> None:
         self.given = {name.lower(): value for name, value in given.items()}
         for name in self.given:
-            if name not in READ_OPTIONS and not name.startswith(PREFIX):
-                like = get_close_matches(name, READ_OPTIONS, 1, cutoff=0.8)
-                if like:
-                    raise InvalidArgument(
-                        f"no option {name!r}: did you mean {READ_OPTIONS[like[0]]}?"
-                    )
+            if name in _REFUSED:
+                raise InvalidArgument("{} cannot be set: {}".format(*_REFUSED[name]))
+            if name not in READ_OPTIONS and name not in _OF_SPARK and not name.startswith(PREFIX):
+                like = get_close_matches(name, READ_OPTIONS, 1)
+                hint = f": did you mean {READ_OPTIONS[like[0]]}?" if like else ""
+                raise InvalidArgument(f"no option {name!r}{hint}")
 
     def get(self, name: str) -> str | None:
         return self.given.get(name.lower())
@@ -172,6 +186,7 @@ def _source(options: _Options, starting: Positions) -> SourceOptions:
         fail_on_data_loss=options.flag("failOnDataLoss", default=True),
         min_partitions=options.number("minPartitions"),
         max_records_per_partition=options.number("maxRecordsPerPartition"),
+        poll_timeout_ms=options.number("kafkaConsumer.pollTimeoutMs") or _POLL_TIMEOUT_MS,
     )
 
 
@@ -226,3 +241,14 @@ def _duration_ms(name: str, text: str) -> int:
     if found is None:
         raise InvalidArgument(f"{name} is a time as 500ms, 30s or 15m, not {text!r}")
     return int(found[1]) * _UNITS_MS[found[2] or "ms"]
+
+
+def _size(options: _Options, name: str) -> int | None:
+    """A number of bytes as Spark writes it: 1048576, 512k, 10m, 1g."""
+    text = options.get(name)
+    if text is None:
+        return None
+    found = _SIZE.match(text.strip().lower())
+    if found is None or not int(found[1]):
+        raise InvalidArgument(f"{name} is a size as 1048576, 512k or 10m, not {text!r}")
+    return int(found[1]) * _UNITS_BYTES[found[2] or ""]

@@ -29,6 +29,8 @@ def read_ranges(
         on_loss=partial(report_loss, fail=options.fail_on_data_loss),
         tuning=options.consumer.tuning,
         channel=connection.fetches,
+        rack=options.consumer.rack,
+        patience_s=options.poll_timeout_ms / 1000,
     )
     coming = connection.begin(reading.fetch())
     try:

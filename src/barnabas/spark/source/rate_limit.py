@@ -1,5 +1,8 @@
-"""The end of a micro-batch with a limit (`maxOffsetsPerTrigger`)."""
+"""The end of a micro-batch with a limit (`maxOffsetsPerTrigger`, `maxBytesPerTrigger`)."""
 
+from collections.abc import Mapping
+
+from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.spark.source.positions import Offsets
 
 
@@ -20,3 +23,17 @@ def limited(starts: Offsets, ends: Offsets, max_records: int) -> Offsets:
         shares[each] += more
         left -= more
     return {each: starts[each] + shares[each] if ahead[each] else ends[each] for each in ends}
+
+
+def limited_by_bytes(
+    starts: Offsets, ends: Offsets, record_bytes: Mapping[TopicPartition, float], max_bytes: int
+) -> Offsets:
+    """Ends that take about so many bytes in all, by the average size of each log's records.
+
+    The same part is taken of each partition, and at least one record of somewhere.
+    """
+    ahead = {each: max(ends[each] - starts[each], 0) for each in ends}
+    total = sum(count * record_bytes.get(each, 0.0) for each, count in ahead.items())
+    if total <= max_bytes:
+        return ends
+    return limited(starts, ends, max(int(sum(ahead.values()) * max_bytes / total), 1))

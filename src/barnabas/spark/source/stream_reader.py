@@ -17,6 +17,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
+    ReadMaxBytes,
     ReadMaxRows,
     SupportsTriggerAvailableNow,
 )
@@ -33,13 +34,11 @@ from barnabas.spark.source.group_progress import GroupProgress
 from barnabas.spark.source.options import StreamOptions
 from barnabas.spark.source.positions import Offsets
 from barnabas.spark.source.range_reader import read_ranges
-from barnabas.spark.source.rate_limit import limited
+from barnabas.spark.source.rate_limit import limited, limited_by_bytes
+from barnabas.spark.source.record_sizes import record_sizes
 from barnabas.spark.source.stream_position import Json, StreamPosition, position_at, position_of
 from barnabas.spark.source.subscription import partitions_of
 from barnabas.spark.source.tasks import RangesPartition, plan_tasks
-
-_LOOK_AROUND_S = 1.0
-"""How often new partitions and topics are looked for."""
 
 T = TypeVar("T")
 
@@ -53,6 +52,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._schema = schema
         self._parallelism = parallelism
         self._topics: dict[TopicPartition, bytes] = {}
+        self._max_age_s = options.source.consumer.metadata_max_age_ms / 1000
         self._looked_around: float | None = None
         self._first_of_new: dict[tuple[TopicPartition, bytes], int] = {}
         self._latest: StreamPosition | None = None
@@ -66,8 +66,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._ask(self._initial).json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's
-        limit = self._options.max_offsets_per_trigger
-        return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
+        records, size = self._options.max_offsets_per_trigger, self._options.max_bytes_per_trigger
+        if records is not None:
+            return ReadMaxRows(records)
+        return ReadAllAvailable() if size is None else ReadMaxBytes(size)
 
     def latestOffset(self, start: Json, limit: ReadLimit) -> Json:  # noqa: N802 - Spark's
         reached = position_of("the start of a batch", start)
@@ -83,6 +85,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return start
         if isinstance(limit, ReadMaxRows):
             last = last._replace(offsets=limited(starts, last.offsets, limit.max_rows))
+        max_bytes = self._options.max_bytes_per_trigger
+        if max_bytes is not None and not isinstance(limit, ReadAllAvailable):
+            sizes = self._ask(lambda cluster: record_sizes(cluster, last.offsets))
+            last = last._replace(offsets=limited_by_bytes(starts, last.offsets, sizes, max_bytes))
         return last.json()
 
     def reportLatestOffset(self) -> Json | None:  # noqa: N802 - Spark's
@@ -139,7 +145,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     async def _ends(self, cluster: ClusterClient) -> StreamPosition:
         """Where the logs end now, of all partitions that are known by now."""
         now = monotonic()
-        if self._looked_around is None or now - self._looked_around > _LOOK_AROUND_S:
+        if self._looked_around is None or now - self._looked_around > self._max_age_s:
             self._topics = await partitions_of(
                 cluster,
                 self._source.subscription,
