@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from barnabas.sim.cluster import Cluster, overheard
-from barnabas.sim.machine import Machine
+from barnabas.sim.machine.machine import Machine
+from barnabas.sim.process.simulator import Simulator
 from barnabas.sim.profile import draw_profile
-from barnabas.sim.simulator import Simulator
 
 SESSION_US = 600_000
 LONG_US = 60_000_000

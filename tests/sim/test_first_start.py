@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from barnabas.sim.cluster import Cluster, overheard
+from barnabas.sim.process.simulator import Simulator
 from barnabas.sim.profile import draw_profile
-from barnabas.sim.simulator import Simulator
 from tests.sim.calm_cluster import LONG_US
 
 VOTERS = 3

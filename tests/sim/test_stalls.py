@@ -4,7 +4,7 @@ import pytest
 
 from barnabas.raft import RaftConfig
 from barnabas.sim.cluster import Cluster
-from barnabas.sim.machine import Machine
+from barnabas.sim.machine.machine import Machine
 from tests.sim.calm_cluster import SESSION_US, running
 
 SEEDS = range(5)

@@ -1,1 +1,16 @@
-"""Deterministic simulation: a whole cluster of real brokers in one thread, decided by one seed."""
+"""Deterministic simulation: a whole cluster of real brokers in one thread, decided by one seed.
+
+__main__     `python -m barnabas.sim`: one seed with a trace, or many
+run          one run: start a cluster, use it, make faults, let it recover, check
+faults/      what goes wrong, and when
+workloads/   the clients of a run: producers, consumers, groups, transactions
+cluster      machines, the network between them, the checks, the clients
+client       a client process that speaks the protocol
+checks/      what must hold: in the clients' histories and inside the brokers
+machine/     a machine: its disk, its clocks, and the broker on it
+network/     links and connections
+process/     virtual time, and the event loop of a process
+profile      how hard a run is: settings and weights of faults, drawn from the seed
+
+A module imports only what is below it in this list; `lint-imports` checks that.
+"""

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 
 from barnabas.client.connect.broker_connection import BrokerConnection
 from barnabas.errors import BarnabasError
-from barnabas.sim.history import History, Place
-from barnabas.sim.machine import PORT
-from barnabas.sim.network import Network
-from barnabas.sim.process import Observer, ProcessLoop
-from barnabas.sim.simulator import Simulator
-from barnabas.sim.stream import Stream
+from barnabas.sim.checks.history import History, Place
+from barnabas.sim.machine.machine import PORT
+from barnabas.sim.network.network import Network
+from barnabas.sim.network.stream import Stream
+from barnabas.sim.process.loop import Observer, ProcessLoop
+from barnabas.sim.process.simulator import Simulator
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request, Response
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest

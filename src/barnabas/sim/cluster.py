@@ -7,13 +7,14 @@ from functools import partial
 
 from barnabas.broker.node import Node
 from barnabas.broker.replica.partition import Partition
+from barnabas.sim.checks.broker_log import BrokerLogHandler
+from barnabas.sim.checks.history import History, Place, Violation
+from barnabas.sim.checks.watch import Watch
 from barnabas.sim.client import Client
-from barnabas.sim.history import History, Place, Violation
-from barnabas.sim.machine import PORT, Machine
-from barnabas.sim.network import Network
+from barnabas.sim.machine.machine import PORT, Machine
+from barnabas.sim.network.network import Network
+from barnabas.sim.process.simulator import Simulator
 from barnabas.sim.profile import Profile
-from barnabas.sim.simulator import Simulator
-from barnabas.sim.watch import BrokenBrokers, Watch
 
 _SETTINGS = {
     "auto.create.topics.enable": "false",
@@ -41,7 +42,7 @@ class Cluster:
         self.simulator = Simulator(seed, say)
         self.profile = profile
         self.network = Network(self.simulator)
-        self.network.delays_us = profile.delays_us
+        self.network.links.delays_us = profile.delays_us
         self.random = self.simulator.source("cluster")
         self.history = History()
         voters = ",".join(f"{i}@node-{i}:{PORT}" for i in range(1, profile.voters + 1))
@@ -172,7 +173,7 @@ class Cluster:
 def overheard(simulator: Simulator) -> Iterator[None]:
     """What brokers log goes into the trace, and their failures end the run."""
     logger = logging.getLogger("barnabas")
-    handler = BrokenBrokers(simulator)
+    handler = BrokerLogHandler(simulator)
     level, propagate = logger.level, logger.propagate
     logger.addHandler(handler)
     logger.setLevel(logging.INFO if simulator.is_read else logging.ERROR)

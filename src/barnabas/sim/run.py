@@ -4,18 +4,18 @@ import gc
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from barnabas.sim.administrator import Administrator
+from barnabas.sim.checks.history import Place, Violation
 from barnabas.sim.client import Client, TryAgain
 from barnabas.sim.cluster import Cluster, overheard
-from barnabas.sim.consumer import Consumer
-from barnabas.sim.faults import Faults
-from barnabas.sim.history import Place, Violation
-from barnabas.sim.member import Committer, Member, check_commits
-from barnabas.sim.producer import Producer
+from barnabas.sim.faults.faults import Faults
+from barnabas.sim.process.simulator import Simulator, Stuck
 from barnabas.sim.profile import Profile, draw_profile
-from barnabas.sim.real_client import RealClientWorkload
-from barnabas.sim.simulator import Simulator, Stuck
-from barnabas.sim.transactional_workload import INTERNAL_PLACES, TransactionalWorkload
+from barnabas.sim.workloads.administrator import Administrator
+from barnabas.sim.workloads.consumer import Consumer
+from barnabas.sim.workloads.member import Committer, Member, check_commits
+from barnabas.sim.workloads.producer import Producer
+from barnabas.sim.workloads.real_client import RealClientWorkload
+from barnabas.sim.workloads.transactional_workload import INTERNAL_PLACES, TransactionalWorkload
 
 _GROUP = "readers"
 _REAL_CLIENT = 0.25
@@ -220,7 +220,7 @@ class Run:
             sum(producer.acknowledged for producer in self._producers),
             cluster.history.reads,
             sum(member.commits for member in self._members),
-            0 if self._transactions is None else self._transactions.ledger.committed,
+            0 if self._transactions is None else self._transactions.transaction_history.committed,
         )
 
 

@@ -1,0 +1,11 @@
+"""What must hold in a run.
+
+watch                 looks into every broker after each of its turns
+broker_log            what brokers log; a broker that failed is a violation
+guarantee             which losses the cluster has to survive, so which faults are allowed now
+decisions             coordinators' decisions about transactions, compared with the logs
+replay_check          persistent state, compared with a replay of the log
+committed_log         what is committed in a partition, batch by batch
+transaction_history   what transactions wrote and read, and what is visible of it
+history               what clients sent, were answered and read
+"""

@@ -1,0 +1,68 @@
+"""What is committed in a partition, batch by batch, and what a replica has stored."""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from barnabas.broker.replica.partition import Partition
+from barnabas.records.batch import BatchHeader
+from barnabas.records.decode import iter_batches
+
+_READ_BYTES = 1 << 20
+
+
+class Batch(NamedTuple):
+    """What a batch is known by, wherever it stands."""
+
+    base_offset: int
+    next_offset: int
+    epoch: int
+    crc: int
+
+
+class CommittedLog:
+    """What is committed in a partition, for ever."""
+
+    def __init__(self) -> None:
+        self.start_offset = 0
+        self.batches: list[Batch] = []
+        self.by_base: dict[int, Batch] = {}
+        self._epochs: list[int] = []
+        """The epoch of the leader that was the first to call each batch committed."""
+
+    def add(self, batch: Batch, leader_epoch: int) -> None:
+        self.batches.append(batch)
+        self.by_base[batch.base_offset] = batch
+        self._epochs.append(leader_epoch)
+
+    @property
+    def end_offset(self) -> int:
+        return self.batches[-1].next_offset if self.batches else self.start_offset
+
+    def end_before(self, leader_epoch: int) -> int:
+        """What a leader must have from its first moment on: all that was committed before.
+
+        A node may learn late that it was to lead, when others have led and committed since.
+        """
+        count = bisect_left(self._epochs, leader_epoch)
+        return self.batches[count - 1].next_offset if count else self.start_offset
+
+
+def batch_of(header: BatchHeader) -> Batch:
+    return Batch(header.base_offset, header.next_offset, header.partition_leader_epoch, header.crc)
+
+
+def batches_of(partition: Partition, start: int, end: int) -> list[Batch]:
+    return [batch_of(header) for header, _ in stored_batches(partition, start, end)]
+
+
+def stored_batches(
+    partition: Partition, start: int, end: int
+) -> Iterator[tuple[BatchHeader, memoryview]]:
+    while start < end:
+        data = partition.log.read(start, _READ_BYTES, upto_offset=end)
+        if not data:
+            return
+        for header, view in iter_batches(data):
+            yield header, view
+            start = header.next_offset

@@ -1,0 +1,155 @@
+"""What may be lost: the cluster promises nothing when every copy of a record is gone.
+
+A record is committed when all in-sync replicas have it, be it in memory only, and eligible leaders
+have all that is committed. So a machine may lose power, or its disk, as long as every partition
+keeps another replica that is in sync or eligible, and intact. Killing processes loses nothing and
+is always allowed.
+
+A machine that lost something counts as not intact until a process that was started afterwards has
+been let in: by then the controller knows of the loss. Until then it may even join in-sync sets, by
+requests that were under way.
+
+A partition in which nothing was committed yet has nothing to lose: it may be created on machines
+that have all lost their data, while the controller believes that they are still there, or all
+machines may lose power before they have noted that it is flushed. It waits for an operator then.
+
+An in-sync set that is proposed, or decided and not yet committed, may become the real one at any
+time, even when whoever proposed it is gone. So it counts as well.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+
+from barnabas.broker.node import Node
+from barnabas.sim.checks.history import Violation
+from barnabas.sim.machine.rot import Rot
+
+Key = tuple[bytes, int]
+
+
+class Guarantee:
+    """Knows the newest in-sync sets that any node has ever acted on, and who has lost data.
+
+    To these sets belong the eligible leaders.
+    """
+
+    def __init__(self, has_committed: Callable[[Key], bool]) -> None:
+        self._has_committed = has_committed
+        self._offset = -1
+        self._isr: dict[Key, tuple[int, ...]] = {}
+        self._epochs: dict[Key, int] = {}
+        """Of the partition, with that in-sync set."""
+        self._proposed: defaultdict[Key, dict[tuple[int, ...], int]] = defaultdict(dict)
+        """In-sync sets that may come, with the partition epochs that they would have."""
+        self._newest: dict[int, bytes] = {}
+        """The incarnation of the process that ran last on each node,"""
+        self._let_in: dict[int, bytes] = {}
+        """of the one that was let in last,"""
+        self._before_a_loss: defaultdict[int, set[bytes]] = defaultdict(set)
+        """and of those whose data was lost since."""
+        self.waiting: set[Key] = set()
+        """Partitions that may wait for an operator."""
+        self._rot: tuple[int, Key, Rot] | None = None
+        """The replica in which a bit has flipped, by node and partition."""
+
+    def learn(self, node: Node) -> None:
+        """Take over a node's metadata if it is the newest so far."""
+        self._newest[node.node_id] = node._incarnation_id
+        offset = node.quorum.end_offset
+        if offset <= self._offset:
+            return
+        self._offset = offset
+        self._let_in |= {
+            broker.id: broker.incarnation_id
+            for broker in node.image.brokers.values()
+            if not broker.fenced
+        }
+        self._isr = {
+            (topic.topic_id, partition.index): (*partition.isr, *partition.elr)
+            for topic in node.image.topics.values()
+            for partition in topic.partitions
+        }
+        self._epochs = {
+            (topic.topic_id, partition.index): partition.partition_epoch
+            for topic in node.image.topics.values()
+            for partition in topic.partitions
+        }
+        for key, isr in self._isr.items():
+            if any(map(self._is_intact, isr)):
+                continue
+            self.waiting.add(key)
+            if self._has_committed(key):
+                topic = node.image.topics_by_id[key[0]].name
+                raise Violation(
+                    f"{topic}-{key[1]}: of the replicas {isr}, in sync or eligible, nobody has "
+                    "everything any more, though somebody had when the others lost it"
+                )
+
+    def hear(self, node: Node) -> None:
+        """Take notice of what a node proposes, as a leader of partitions or as the controller."""
+        for partition in node.partitions.led:
+            leading = partition.leading
+            if leading is not None and leading.pending is not None:
+                isr = tuple(member.node_id for member in leading.pending.isr)
+                key = (partition.topic_id, partition.index)
+                self._proposed[key][isr] = leading.pending.partition_epoch + 1
+        controller = node.controller._controller
+        if controller is not None:
+            for topic in controller.pending_image.topics.values():
+                for image in topic.partitions:
+                    key = (topic.topic_id, image.index)
+                    if image.partition_epoch > self._epochs.get(key, -1):
+                        able = (*image.isr, *image.elr)
+                        self._proposed[key][able] = image.partition_epoch
+
+    def _sets(self, key: Key) -> list[tuple[int, ...]]:
+        """The in-sync set of a partition, and those that may become it."""
+        epoch = self._epochs[key]
+        return [self._isr[key], *(isr for isr, at in self._proposed[key].items() if at > epoch)]
+
+    def _is_intact(self, node_id: int) -> bool:
+        return self._let_in.get(node_id) not in self._before_a_loss[node_id]
+
+    def may_lose(self, node_id: int) -> bool:
+        """Whether everything committed is safe even if this node's data is gone."""
+        return not self.has_rot and all(
+            self._has_intact_besides(node_id, isr)
+            for key in self._isr
+            for isr in self._sets(key)
+            if node_id in isr
+        )
+
+    def _has_intact_besides(self, node_id: int, isr: tuple[int, ...]) -> bool:
+        return any(other != node_id and self._is_intact(other) for other in isr)
+
+    def loses(self, node_id: int) -> None:
+        for incarnations in (self._newest, self._let_in):
+            if node_id in incarnations:
+                self._before_a_loss[node_id].add(incarnations[node_id])
+
+    def all_lose_power(self) -> None:
+        """What is committed has been flushed by then, which is on record in the log's directory.
+
+        A partition in which nothing is committed may lack that record on all of its replicas.
+        """
+        for key in (*self._isr, *self._proposed):
+            if not self._has_committed(key):
+                self.waiting.add(key)
+
+    # -- rot ---------------------------------------------------------------------------------------
+
+    def may_rot(self, node_id: int, key: Key) -> bool:
+        """Whether what is committed in a partition is safe if some of it rots on this node."""
+        return not self.has_rot and all(
+            self._has_intact_besides(node_id, isr) for isr in self._sets(key)
+        )
+
+    def rots(self, node_id: int, key: Key, rot: Rot) -> None:
+        self._rot = (node_id, key, rot)
+
+    @property
+    def has_rot(self) -> bool:
+        return self._rot is not None and self._rot[2].is_there
+
+    def is_rotten(self, node_id: int, key: Key) -> bool:
+        return self._rot is not None and self._rot[:2] == (node_id, key) and self.has_rot

@@ -1,0 +1,260 @@
+"""Looks into every broker of a simulated cluster after each of its turns.
+
+Watched are things that no client sees in time, or at all:
+
+- In an epoch of a partition one node leads; in an epoch of the quorum, one node is the controller.
+- What a leader calls committed (below its high watermark) is what every leader before it and after
+  it calls committed, batch by batch: same offsets, same epoch, same checksum. Whoever begins to
+  lead has all of it.
+- What a follower calls committed is the same.
+- An epoch and an offset name one batch, whoever has it, committed or not.
+- What coordinators decide about transactions is what the logs know of them (`decisions`).
+- The metadata that nodes have applied up to an offset is the same everywhere.
+- Persistent state is what a replay of the log gives (`replay_check`).
+
+A broker that logs an error about itself, or lets an exception go unhandled, has failed too.
+"""
+
+from collections import defaultdict
+from typing import Any, NamedTuple
+
+from barnabas.broker.node import Node
+from barnabas.broker.replica.partition import Partition
+from barnabas.log import StorageError
+from barnabas.metadata.image import INTERNAL_TOPICS, TRANSACTION_STATE
+from barnabas.records.batch import compute_crc
+from barnabas.records.decode import iter_batches
+from barnabas.sim.checks.committed_log import (
+    Batch,
+    CommittedLog,
+    batch_of,
+    batches_of,
+    stored_batches,
+)
+from barnabas.sim.checks.decisions import Decisions
+from barnabas.sim.checks.guarantee import Guarantee
+from barnabas.sim.checks.history import Place, Violation
+from barnabas.sim.checks.replay_check import ReplayCheck
+from barnabas.sim.machine.machine import Machine
+from barnabas.sim.process.loop import Killed, ProcessLoop
+from barnabas.sim.process.simulator import Simulator
+
+
+class Seen(NamedTuple):
+    """How far a replica was checked, and as what."""
+
+    leader_epoch: int
+    is_leader: bool
+    high_watermark: int
+
+
+_NOTHING = Seen(-1, False, -1)
+
+
+class Watch:
+    """The judge. `machines` are told to report here."""
+
+    def __init__(
+        self, simulator: Simulator, machines: dict[int, Machine], *, compacts: bool = False
+    ) -> None:
+        """If it `compacts`, batches of internal topics may be written anew, with less in them."""
+        self._simulator = simulator
+        self._compacts = compacts
+        self._machines = machines
+        self._by_host = {machine.host: machine for machine in machines.values()}
+        self._leaders: dict[tuple[bytes, int, int], int] = {}
+        self._controllers: dict[int, int] = {}
+        self.committed_logs: defaultdict[tuple[bytes, int], CommittedLog] = defaultdict(
+            CommittedLog
+        )
+        self._seen: dict[Partition, Seen] = {}
+        self._written: dict[tuple[str, int, int], tuple[Batch, int]] = {}
+        self.guarantee = Guarantee(
+            lambda key: key in self.committed_logs and bool(self.committed_logs[key].batches)
+        )
+        self.decisions = Decisions()
+        self.replays = ReplayCheck()
+        self.elections = 0
+
+    # -- called by the processes -------------------------------------------------------------------
+
+    def failed(self, process: ProcessLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if isinstance(error, Killed):
+            return
+        failure = Violation(f"{process.name}: {context.get('message')}: {error!r}")
+        failure.__cause__ = error
+        self._simulator.failure = self._simulator.failure or failure
+
+    def turned(self, process: ProcessLoop) -> None:
+        machine = self._by_host.get(process.host)
+        if machine is None or machine.server is None or machine.process is not process:
+            return
+        node = getattr(machine.server, "node", None)
+        if node is None:
+            return
+        try:
+            self._check_controller(node)
+            self.guarantee.learn(node)
+            self.guarantee.hear(node)
+            self._check_partitions(node)
+            self.decisions.check(process.name)
+            self._check_replays(node)
+        except Violation as violation:  # not to be raised into a broker that is being killed
+            self._simulator.failure = self._simulator.failure or violation
+
+    def wrote(self, machine: Machine, path: str, data: bytes) -> None:
+        """Bytes went to a file: if they are batches, nobody has others of their epoch there."""
+        directory, _, name = path.rpartition("/")
+        if not name.endswith(".log"):
+            return
+        for header, view in iter_batches(data):
+            if header.is_control and machine.process is not None:
+                self.decisions.wrote(machine.process.name, directory, header, view)
+            if self._compacts and _is_internal(directory):
+                continue
+            batch = batch_of(header)
+            key = (directory, batch.base_offset, batch.epoch)
+            known, node_id = self._written.setdefault(key, (batch, machine.node_id))
+            if known != batch:
+                self._simulator.failure = self._simulator.failure or Violation(
+                    f"{directory}: node {machine.node_id} writes {batch}, but {known} is on node "
+                    f"{node_id}"
+                )
+
+    def _check_replays(self, node: Node) -> None:
+        try:
+            self.replays.check(node)
+        except StorageError as error:
+            self._simulator.remark("node %d can not be replayed: %s", node.node_id, error)
+
+    # -- the quorum --------------------------------------------------------------------------------
+
+    def _check_controller(self, node: Node) -> None:
+        """The leader of the quorum, from the moment of its election, is who can be controller."""
+        shell = node.quorum.shell
+        if shell is not None and shell.raft.is_leader:
+            known = self._controllers.setdefault(shell.raft.epoch, node.node_id)
+            if known != node.node_id:
+                raise Violation(
+                    f"nodes {known} and {node.node_id} lead the quorum in epoch {shell.raft.epoch}"
+                )
+
+    # -- partitions --------------------------------------------------------------------------------
+
+    def _check_partitions(self, node: Node) -> None:
+        """Look into those that have changed: most have not, so that is found out here."""
+        seen_before = self._seen
+        for partitions in node.partitions.by_name.values():
+            for partition in partitions:
+                if partition is None:
+                    continue
+                leader_epoch, is_leader, high_watermark = seen_before.get(partition, _NOTHING)
+                if (
+                    high_watermark != partition.high_watermark
+                    or leader_epoch != partition.leader_epoch
+                    or is_leader is (partition.leading is None)
+                ) and not partition.deleted:
+                    self._check_partition(node, partition)
+
+    def _check_partition(self, node: Node, partition: Partition) -> None:
+        seen = self._seen.get(partition, _NOTHING)
+        now = Seen(partition.leader_epoch, partition.is_leader, partition.high_watermark)
+        self._seen[partition] = now
+        try:
+            if now.is_leader and (seen.leader_epoch, seen.is_leader) != now[:2]:
+                self._begins_to_lead(node, partition)
+            if now.high_watermark > seen.high_watermark:
+                self._moved_on(node, partition, max(0, seen.high_watermark))
+        except StorageError as error:
+            self._simulator.remark("%s can not be looked into: %s", partition.topic, error)
+
+    def _begins_to_lead(self, node: Node, partition: Partition) -> None:
+        place = Place(partition.topic, partition.index)
+        epoch = partition.leader_epoch
+        known = self._leaders.setdefault((partition.topic_id, partition.index, epoch), node.node_id)
+        if known != node.node_id:
+            raise Violation(f"{place}: nodes {known} and {node.node_id} lead in epoch {epoch}")
+        self.elections += 1
+        self._simulator.say(
+            f"{node.node_id} leads {place} in epoch {epoch}, in sync {partition.isr}"
+        )
+        committed_log = self.committed_logs[partition.topic_id, partition.index]
+        end, committed = partition.log.log_end_offset, committed_log.end_before(epoch)
+        if end < committed:
+            raise Violation(
+                f"{place}: node {node.node_id} leads in epoch {epoch} up to {end}, but {committed} "
+                "are committed"
+            )
+        self._compare(node, partition, partition.log.log_start_offset, committed)
+
+    def _moved_on(self, node: Node, partition: Partition, start: int) -> None:
+        """The high watermark has moved: what it passed is committed, and the same everywhere."""
+        place = Place(partition.topic, partition.index)
+        log, committed_log = partition.log, self.committed_logs[partition.topic_id, partition.index]
+        end = partition.high_watermark
+        if end > log.log_end_offset:
+            raise Violation(
+                f"{place}: node {node.node_id} calls {end} committed and has {log.log_end_offset}"
+            )
+        if partition.is_leader and end > committed_log.end_offset:
+            for header, view in stored_batches(partition, committed_log.end_offset, end):
+                batch = batch_of(header)
+                if batch.base_offset != committed_log.end_offset:
+                    raise Violation(
+                        f"{place}: a gap from {committed_log.end_offset} to {batch.base_offset} "
+                        f"on leader {node.node_id}"
+                    )
+                committed_log.add(batch, partition.leader_epoch)
+                if partition.topic == TRANSACTION_STATE:
+                    self.decisions.learn(view)
+        elif end > committed_log.end_offset:
+            raise Violation(
+                f"{place}: follower {node.node_id} calls {end} committed, the leader only "
+                f"{committed_log.end_offset}"
+            )
+        self._compare(node, partition, start, end)
+
+    def _compare(self, node: Node, partition: Partition, start: int, end: int) -> None:
+        place = Place(partition.topic, partition.index)
+        committed_log = self.committed_logs[partition.topic_id, partition.index]
+        if "compact" in partition.log.config.cleanup_policy:
+            return
+        if self.guarantee.is_rotten(node.node_id, (partition.topic_id, partition.index)):
+            return
+        expected: int | None = None
+        for batch in batches_of(partition, max(start, partition.log.log_start_offset), end):
+            known = committed_log.by_base.get(batch.base_offset)
+            if known != batch:
+                raise Violation(
+                    f"{place}: node {node.node_id} has {batch}, but {known} was committed"
+                )
+            if expected is not None and batch.base_offset != expected:
+                raise Violation(
+                    f"{place}: node {node.node_id} has a gap from {expected} to {batch.base_offset}"
+                )
+            expected = batch.next_offset
+
+    # -- the end -----------------------------------------------------------------------------------
+
+    def check_replica(self, node: Node, partition: Partition) -> None:
+        """All that is committed is here."""
+        place = Place(partition.topic, partition.index)
+        committed_log = self.committed_logs[partition.topic_id, partition.index]
+        if partition.log.log_end_offset < committed_log.end_offset:
+            raise Violation(
+                f"{place}: node {node.node_id} ends at {partition.log.log_end_offset}, and "
+                f"{committed_log.end_offset} are committed"
+            )
+        self._compare(node, partition, 0, committed_log.end_offset)
+        for header, view in stored_batches(
+            partition, partition.log.log_start_offset, committed_log.end_offset
+        ):
+            if compute_crc(view) != header.crc:
+                raise Violation(
+                    f"{place}: node {node.node_id} has a damaged batch at {header.base_offset}"
+                )
+
+
+def _is_internal(directory: str) -> bool:
+    return directory.rpartition("/")[2].rpartition("-")[0] in INTERNAL_TOPICS

@@ -1,0 +1,11 @@
+"""What goes wrong in a run.
+
+faults           draws one fault after the other, and puts everything right at the end
+process_faults   brokers are killed, stopped, paused
+machine_faults   power, empty disks, clocks
+disk_faults      lost directories, damaged segments, bit rot, full disks
+network_faults   cut and slow links, broken and late connections
+forger           requests that only nodes may send
+damage           how a disk is damaged in a way that can be noticed
+context          the cluster, and the choice of a victim
+"""

@@ -1,0 +1,35 @@
+"""What all kinds of faults share: the cluster, chance, and the choice of a victim."""
+
+from collections.abc import Callable
+
+from barnabas.sim.cluster import Cluster
+from barnabas.sim.machine.machine import Machine
+
+
+class FaultContext:
+    """The cluster that faults happen to, and whether they still happen."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.simulator = cluster.simulator
+        self.network = cluster.network
+        self.profile = cluster.profile
+        self.random = cluster.simulator.source("faults")
+        self.is_on = False
+
+    def undo_later(self, undo: Callable[[], None]) -> None:
+        """After a while, unless the end of all faults has come before."""
+        delay_ms = self.random.choice(self.profile.heals_ms)
+        self.simulator.after(delay_ms * 1000, lambda: undo() if self.is_on else None)
+
+    def running(self) -> list[Machine]:
+        return [machine for machine in self.cluster.machines.values() if machine.is_running]
+
+    def any_machine(self) -> Machine | None:
+        running = self.running()
+        return self.random.choice(running) if running else None
+
+    def leader(self) -> Machine | None:
+        """The leader of some partition: where a fault does the most harm."""
+        led = self.cluster.led_partitions()
+        return self.random.choice(led)[0] if led else None

@@ -1,0 +1,81 @@
+"""Damage to what a machine that is not running has on its disk, of a kind that can be noticed.
+
+Nobody can notice that the last records of a log are gone if they were acknowledged after the high
+watermarks were last written down, or that a bit has flipped in a segment that nothing reads. So
+whole directories go only if they are listed, and of a log only what has something behind it.
+"""
+
+import json
+from random import Random
+
+from barnabas.records.batch import batch_size
+from barnabas.sim.machine.disk import SimulatedDisk
+from barnabas.sim.machine.inode import Directory, Inode
+
+_LISTED = "replication-offset-checkpoint"
+_STATE = "log.state"
+_CHECKED_FROM = 21
+
+
+def lose_directory(disk: SimulatedDisk, random: Random) -> str | None:
+    """Remove the directory of a partition; returns what was done, None if nothing could be."""
+    data = _data(disk)
+    listed = data.get(_LISTED)
+    if not isinstance(listed, Inode):
+        return None
+    lines = [line.split() for line in bytes(listed.data).decode(errors="replace").splitlines()[2:]]
+    whole = [line for line in lines if len(line) == 4 and line[2].isdecimal()]
+    names = [f"{topic}-{index}" for topic, index, offset, _ in whole if int(offset) > 0]
+    names = [name for name in names if name in data]
+    if not names:
+        return None
+    name = random.choice(names)
+    del data[name]
+    return f"loses the directory {name}"
+
+
+def make_hole(disk: SimulatedDisk, random: Random) -> str | None:
+    """Damage a segment that is not the last one; returns what was done."""
+    found = []
+    for name, directory in sorted(_data(disk).items()):
+        if isinstance(directory, Directory) and not name.startswith("__"):
+            logs = sorted(each for each in directory.entries if each.endswith(".log"))
+            found += [(name, directory, log) for log in logs[:-1]]
+    if not found:
+        return None
+    name, directory, log = random.choice(found)
+    node = directory.entries[log]
+    assert isinstance(node, Inode)
+    match random.choice(("delete", "truncate", "flip")):
+        case "delete":
+            del directory.entries[log]
+            return f"loses {name}/{log}"
+        case "flip" if len(node.data) > _CHECKED_FROM and not _is_vouched(
+            directory, log, len(node.data)
+        ):
+            # In the first batch, where its checksum covers it: offset and epoch are before that.
+            # After a loss of power a batch may say that it is shorter than a header.
+            at = random.randrange(_CHECKED_FROM, max(_CHECKED_FROM + 1, batch_size(node.data)))
+            node.data[at] ^= 1 << random.randrange(8)
+            return f"has a flipped bit in {name}/{log}"
+        case _:
+            del node.data[random.randrange(len(node.data) or 1) :]
+            node.unsynced.clear()
+            return f"loses the end of {name}/{log}"
+
+
+def _is_vouched(directory: Directory, log: str, size: int) -> bool:
+    """Whether the next start takes the segment for whole without a look into it."""
+    state = directory.entries.get(_STATE)
+    if not isinstance(state, Inode):
+        return False
+    try:
+        segments = json.loads(bytes(state.data).partition(b"\n")[0])["segments"]
+    except ValueError:  # torn by a loss of power
+        return False
+    return any(segment[:2] == [int(log[:20]), size] for segment in segments)
+
+
+def _data(disk: SimulatedDisk) -> dict[str, Inode | Directory]:
+    data = disk.root.entries.get("data")
+    return data.entries if isinstance(data, Directory) else {}

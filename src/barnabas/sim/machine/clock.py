@@ -1,0 +1,23 @@
+"""The clocks of a machine."""
+
+from collections.abc import Callable
+
+from barnabas.broker.runtime.clock import Clock
+from barnabas.sim.process.loop import ProcessLoop
+
+EPOCH_MS = 1_700_000_000_000
+"""The time of day at which every simulation begins."""
+
+
+class SimulatedClock(Clock):
+    """The clocks of a machine, as its current process reads them."""
+
+    def __init__(self, time_of_day_ms: Callable[[], int], process: ProcessLoop) -> None:
+        self._time_of_day_ms = time_of_day_ms
+        self._process = process
+
+    def now_ms(self) -> int:
+        return self._time_of_day_ms()
+
+    def steady_ms(self) -> int:
+        return EPOCH_MS + self._process.local_us() // 1000

@@ -1,0 +1,49 @@
+"""What asyncio calls handles: a callback that is to run soon, or at a time."""
+
+from collections.abc import Callable
+from contextvars import Context
+from typing import Any
+
+
+class Callback:
+    """What asyncio calls a handle: something to run, unless it is cancelled before.
+
+    Without a `context` it runs in that of the simulation: no code here has context variables.
+    """
+
+    __slots__ = ("args", "callback", "context")
+
+    def __init__(
+        self, callback: Callable[..., object], args: tuple[Any, ...], context: Context | None
+    ) -> None:
+        self.callback: Callable[..., object] | None = callback
+        self.args = args
+        self.context = context
+
+    def cancel(self) -> None:
+        self.callback = None
+        self.args = ()
+
+    def cancelled(self) -> bool:
+        return self.callback is None
+
+
+class Timer(Callback):
+    """A callback for later, which knows when, by the clock of its process."""
+
+    __slots__ = ("_when",)
+
+    def __init__(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        context: Context | None,
+    ) -> None:
+        self._when = when
+        self.callback = callback
+        self.args = args
+        self.context = context
+
+    def when(self) -> float:
+        return self._when

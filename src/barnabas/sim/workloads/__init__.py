@@ -1,0 +1,13 @@
+"""The clients of a run. They report what they send and see to `checks`.
+
+real_client              the client library itself, on simulated time and network
+transactional_workload   consume-transform-produce with transactions, and readers of the result
+worker                   one consume-transform-produce loop
+transactional_producer   a producer with a transactional id, of both protocol versions
+transactional_offsets    committed offsets of a group whose commits are transactional
+transaction_errors       what the errors of a transaction mean
+committed_reader         a consumer with read_committed
+member                   a member of a consumer group
+consumer, producer       plain clients of given partitions
+administrator            topics, reassignments, elections
+"""
