@@ -2,13 +2,16 @@
 
 import secrets
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import barnabas
+from barnabas.client.connect.broker_connection import BrokerConnection
 from barnabas.spark.cluster import connection
 from barnabas.spark.testing import quick_session
+from tests.spark.fate import World
 
 Read = Callable[..., DataFrame]
 
@@ -67,3 +70,18 @@ def read(spark: SparkSession, bootstrap: str) -> Read:
         return reader.options(**options).load()
 
     return load
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    world = World()
+    send = BrokerConnection.send
+
+    async def fateful(self: BrokerConnection, *args: Any, **kwargs: Any) -> Any:
+        fate = world.fates.get(self._client_id)
+        if fate is None:
+            return await send(self, *args, **kwargs)
+        return await fate.befalls(lambda: send(self, *args, **kwargs))
+
+    monkeypatch.setattr(BrokerConnection, "send", fateful)
+    return world

@@ -9,9 +9,8 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import count
 from threading import Event, Thread
 from time import sleep
@@ -23,7 +22,6 @@ import pytest
 
 import barnabas
 from barnabas.client.admin.transactions import fence_producer, list_transactions
-from barnabas.client.connect.broker_connection import BrokerConnection
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.consumer.range_reader import RangeReader, RecordRange
@@ -49,49 +47,12 @@ from barnabas.spark.sink.exactly_once import (
 from barnabas.spark.sink.options import SinkOptions
 from barnabas.spark.sink.producer_settings import ProducerSettings
 from barnabas.spark.sink.transactional_writer import write_in_transaction
+from tests.spark.fate import Fate, Killed, World
 from tests.support.broker import BrokerProcess
 from tests.support.wait import wait_until_async
 
 TASKS = 2
 _names = count()
-
-
-class Killed(Exception):
-    """Nothing more is heard of this process."""
-
-
-@dataclass
-class Fate:
-    """What becomes of a process when it sends its n-th request, or has sent it."""
-
-    requests: int
-    sends_it: bool = False
-    thaw: Event | None = None
-    """It stands still until then; without it, it is dead."""
-    frozen: Event = field(default_factory=Event)
-    sent: int = 0
-
-    @property
-    def has_struck(self) -> bool:
-        return self.sent >= self.requests
-
-    async def befalls(self, send: Callable[[], Awaitable[Any]]) -> Any:
-        self.sent += 1
-        if self.sent < self.requests or (self.sent > self.requests and self.thaw):
-            return await send()
-        answer = await send() if self.sends_it and self.sent == self.requests else None
-        if self.thaw is None:
-            raise Killed
-        self.frozen.set()
-        await asyncio.get_running_loop().run_in_executor(None, self.thaw.wait)
-        return answer if self.sends_it else await send()
-
-
-@dataclass
-class World:
-    """The processes that are not just fine."""
-
-    fates: dict[str, Fate] = field(default_factory=dict)
 
 
 @pytest.fixture(scope="module")
@@ -103,21 +64,6 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     }
     with BrokerProcess(tmp_path_factory.mktemp("node"), settings) as broker:
         yield broker
-
-
-@pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> World:
-    world = World()
-    send = BrokerConnection.send
-
-    async def fateful(self: BrokerConnection, *args: Any, **kwargs: Any) -> Any:
-        fate = world.fates.get(self._client_id)
-        if fate is None:
-            return await send(self, *args, **kwargs)
-        return await fate.befalls(lambda: send(self, *args, **kwargs))
-
-    monkeypatch.setattr(BrokerConnection, "send", fateful)
-    return world
 
 
 class Job:

@@ -33,6 +33,13 @@ class GroupMembership(NamedTuple):
 NOBODY = GroupMembership()
 
 
+class OffsetAndMetadata(NamedTuple):
+    """A committed offset, and the text that was committed with it."""
+
+    offset: int
+    metadata: str
+
+
 async def fetch_committed(
     cluster: ClusterClient,
     group_id: str,
@@ -45,6 +52,18 @@ async def fetch_committed(
     Partitions without a committed offset are left out. With `stable`, transactions that are about
     to commit others are waited for, if the partitions are named.
     """
+    found = await fetch_offsets_and_metadata(cluster, group_id, partitions, stable=stable)
+    return {partition: each.offset for partition, each in found.items()}
+
+
+async def fetch_offsets_and_metadata(
+    cluster: ClusterClient,
+    group_id: str,
+    partitions: Iterable[TopicPartition] | None = None,
+    *,
+    stable: bool = False,
+) -> dict[TopicPartition, OffsetAndMetadata]:
+    """As `fetch_committed`, with the texts that were committed with the offsets."""
     topics = None
     if partitions is not None:
         by_topic: defaultdict[str, list[int]] = defaultdict(list)
@@ -53,7 +72,7 @@ async def fetch_committed(
         topics = [OffsetFetchRequestTopic(name, each) for name, each in by_topic.items()]
     request = OffsetFetchRequest(group_id=group_id, topics=topics)
 
-    async def attempt() -> dict[TopicPartition, int]:
+    async def attempt() -> dict[TopicPartition, OffsetAndMetadata]:
         connection = await cluster.coordinator(group_id)
         version = connection.version_for(OffsetFetchRequest, _SINGLE_GROUP)
         request.require_stable = stable and version >= _SINCE_STABLE
@@ -65,7 +84,9 @@ async def fetch_committed(
                 name = TopicPartition(topic.name, answer.partition_index)
                 check(answer.error_code, f"group {group_id}, partition {name}")
                 if answer.committed_offset != _NOT_COMMITTED:
-                    committed[name] = answer.committed_offset
+                    committed[name] = OffsetAndMetadata(
+                        answer.committed_offset, answer.metadata or ""
+                    )
         return committed
 
     return await cluster.retrying(attempt)

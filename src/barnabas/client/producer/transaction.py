@@ -153,8 +153,12 @@ class ProducerTransaction:
         group_id: str,
         offsets: Mapping[TopicPartition, int],
         membership: GroupMembership = NOBODY,
+        metadata: Mapping[TopicPartition, str] | None = None,
     ) -> None:
-        """Commit, with the transaction, the offsets of the records that a group reads next."""
+        """Commit, with the transaction, the offsets of the records that a group reads next.
+
+        `metadata` are texts that are committed with them.
+        """
         self.raise_unless_usable()
         if not offsets:
             return
@@ -164,7 +168,7 @@ class ProducerTransaction:
                 if not self._owner.adds_implicitly and group_id not in self._groups:
                     await self._owner.add_offsets(group_id)
                     self._groups.add(group_id)
-            await self._owner.commit_offsets(group_id, offsets, membership)
+            await self._owner.commit_offsets(group_id, offsets, membership, metadata or {})
         except BarnabasError as error:
             self._fail(error)
             raise

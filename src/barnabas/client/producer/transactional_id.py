@@ -164,13 +164,21 @@ class TransactionalId:
         await self._coordinate(attempt)
 
     async def commit_offsets(
-        self, group_id: str, offsets: Mapping[TopicPartition, int], membership: GroupMembership
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, int],
+        membership: GroupMembership,
+        metadata: Mapping[TopicPartition, str],
     ) -> None:
         """Let the group's coordinator keep offsets that count once the transaction is committed."""
         topics: defaultdict[str, list[TxnOffsetCommitRequestPartition]] = defaultdict(list)
-        for (topic, partition), offset in offsets.items():
-            topics[topic].append(
-                TxnOffsetCommitRequestPartition(partition_index=partition, committed_offset=offset)
+        for name, offset in offsets.items():
+            topics[name.topic].append(
+                TxnOffsetCommitRequestPartition(
+                    partition_index=name.partition,
+                    committed_offset=offset,
+                    committed_metadata=metadata.get(name, ""),
+                )
             )
         request = TxnOffsetCommitRequest(
             transactional_id=self.transactional_id,

@@ -1,0 +1,6 @@
+"""Dead letters: records that become no rows, written to a topic by the task that meets them.
+
+dead_record      a record, the reason why it becomes no row, and the headers that say so
+letter_progress  which dead letters of a batch are written, kept with the offsets of a group
+letter_writer    writes those of a task, each exactly once
+"""

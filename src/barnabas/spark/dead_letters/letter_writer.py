@@ -1,0 +1,190 @@
+"""Writes the dead letters of a task, each exactly once, whatever is repeated.
+
+For each partition that a task reads:
+
+    fence      take over the transactional id of (group, partition): an attempt that is in the
+               middle of this is rolled back, and fails
+    read       which dead letters of this batch are written (`letter_progress`)
+    write      the others, and the new progress, in one transaction
+
+This is done as a whole or not at all, and done again it changes nothing. So it does not matter
+whether Spark repeats a batch, tries a task twice, at the same time maybe, or an attempt that was
+given up wakes up. Tasks that read parts of the same partition at the same time fence each other:
+who is fenced starts over. A task that meets no dead records sends nothing.
+"""
+
+import asyncio
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from time import monotonic
+
+from pyspark import TaskContext
+
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.group.committed_offsets import fetch_offsets_and_metadata
+from barnabas.client.producer.record_producer import RecordProducer
+from barnabas.errors import (
+    BrokerError,
+    CommitUncertain,
+    InvalidArgument,
+    ProducerFenced,
+    TransactionAborted,
+)
+from barnabas.records.compression import Compression
+from barnabas.spark.cluster.connection import connect
+from barnabas.spark.cluster.kafka_settings import ConnectionOptions
+from barnabas.spark.dead_letters.dead_record import DeadRecord
+from barnabas.spark.dead_letters.letter_progress import LetterProgress, LetterTask
+
+_MAX_RECORDS = 10_000
+_MAX_BYTES = 8 * 1024 * 1024
+"""A task keeps no more than this before it writes."""
+_TRANSACTION_TIMEOUT_MS = 60_000
+_PATIENCE_S = 120.0
+_PAUSE_S = 0.02
+_MAX_PAUSE_S = 1.0
+
+
+@dataclass(frozen=True)
+class LetterTarget:
+    """Where dead letters go, and the group that keeps which are written."""
+
+    connection: ConnectionOptions
+    """Of the cluster that the records are in: a transaction is of one cluster."""
+    topic: str
+    group: str
+    definition: str = ""
+    compression: Compression = Compression.NONE
+
+    def transactional_id(self, partition: TopicPartition) -> str:
+        return f"{self.group}-{partition}"
+
+
+class LetterWriter:
+    """Takes the dead records of one task, in the order of their offsets in each partition."""
+
+    def __init__(self, target: LetterTarget, task: LetterTask) -> None:
+        self._target = target
+        self._task = task
+        self._waiting: defaultdict[TopicPartition, list[DeadRecord]] = defaultdict(list)
+        self._records = self._bytes = 0
+        self._first: dict[TopicPartition, int] = {}
+        """The first dead record of each partition in this task."""
+
+    def take(self, records: Iterable[DeadRecord]) -> None:
+        """Take records, and write them as soon as they are many."""
+        for each in records:
+            self._waiting[each.partition].append(each)
+            self._records += 1
+            self._bytes += each.size
+            if self._records >= _MAX_RECORDS or self._bytes >= _MAX_BYTES:
+                self.flush()
+
+    def flush(self) -> None:
+        """Write what was taken; when this returns, all of it is there for good."""
+        if not self._waiting:
+            return
+        waiting, self._waiting = self._waiting, defaultdict(list)
+        self._records = self._bytes = 0
+        for partition, records in waiting.items():
+            self._first.setdefault(partition, records[0].offset)
+        connect(self._target.connection).ask(lambda cluster: self._write_all(cluster, waiting))
+
+    async def _write_all(
+        self, cluster: ClusterClient, waiting: dict[TopicPartition, list[DeadRecord]]
+    ) -> None:
+        await asyncio.gather(
+            *(self._write(cluster, partition, records) for partition, records in waiting.items())
+        )
+
+    async def _write(
+        self, cluster: ClusterClient, partition: TopicPartition, records: Sequence[DeadRecord]
+    ) -> None:
+        """Try until it is done: who was fenced, or does not know, starts over and looks."""
+        began = monotonic()
+        pause_s = _PAUSE_S
+        while True:
+            try:
+                await self._write_once(cluster, partition, records)
+            except (CommitUncertain, ProducerFenced, TransactionAborted) as error:
+                is_final = isinstance(error, TransactionAborted) and not error.retriable
+                if is_final or monotonic() - began > _PATIENCE_S:
+                    raise
+            else:
+                return
+            await asyncio.sleep(pause_s * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
+            pause_s = min(2 * pause_s, _MAX_PAUSE_S)
+
+    async def _write_once(
+        self, cluster: ClusterClient, partition: TopicPartition, records: Sequence[DeadRecord]
+    ) -> None:
+        target = self._target
+        producer = RecordProducer(
+            cluster,
+            transactional_id=target.transactional_id(partition),
+            transaction_timeout_ms=_TRANSACTION_TIMEOUT_MS,
+            compression=target.compression,
+            linger_ms=0,
+        )
+        try:
+            await _start(producer, target)
+            found = await fetch_offsets_and_metadata(
+                cluster, target.group, [partition], stable=True
+            )
+            committed = found.get(partition)
+            before = LetterProgress.decode("" if committed is None else committed.metadata)
+            progress = before.at(self._task)
+            new = [each for each in records if not progress.has(each.offset)]
+            if not new:
+                return
+            end = records[-1].offset + 1
+            after = progress.plus(self._first[partition], end, len(new))
+            async with producer.transaction() as transaction:
+                for each in new:
+                    await producer.send(
+                        target.topic, each.value, key=each.key, headers=each.letter_headers()
+                    )
+                await transaction.send_offsets(
+                    target.group, {partition: end}, metadata={partition: after.encode()}
+                )
+        finally:
+            await producer.close(0)
+
+
+async def _start(producer: RecordProducer, target: LetterTarget) -> None:
+    try:
+        await producer.start()
+    except BrokerError as error:
+        if error.retriable:
+            raise
+        raise InvalidArgument(
+            f"dead letters for topic {target.topic} are written in transactions, which the brokers "
+            f"refuse: {error}"
+        ) from error
+
+
+def letters_of_this_task(target: LetterTarget) -> LetterWriter:
+    """The writer of the task of a streaming query that this code runs in."""
+    context = TaskContext.get()
+    assert context is not None, "this runs in a worker of Spark"
+    query_id = context.getLocalProperty("sql.streaming.queryId")
+    batch_id = context.getLocalProperty("streaming.sql.batchId")
+    if query_id is None or batch_id is None:
+        raise InvalidArgument(
+            "Spark does not say which query this is: dead letters need a streaming query"
+        )
+    return LetterWriter(target, LetterTask(query_id, int(batch_id), target.definition))
+
+
+async def count_letters(cluster: ClusterClient, groups: Iterable[str]) -> int:
+    """How many dead letters the queries have written that these groups belong to now."""
+    count = 0
+    for group in groups:
+        known = await fetch_offsets_and_metadata(cluster, group)
+        if known:  # of those that are named, transactions in their last step are waited for
+            known = await fetch_offsets_and_metadata(cluster, group, known, stable=True)
+        count += sum(LetterProgress.decode(each.metadata).letters for each in known.values())
+    return count
