@@ -16,14 +16,42 @@ Spark session that was made elsewhere learns the format by `register`.
 Records come as Arrow columns, straight from their batches: there is no Python object for each.
 """
 
-try:
-    import pyspark.sql.streaming.datasource  # noqa: F401 - since 4.2; to say at once what is missing
-except ImportError as missing:
-    raise ImportError(
-        "barnabas.spark needs PySpark 4.3: pip install 'barnabas[spark]'"
-    ) from missing
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from barnabas.spark.sessions.registration import register
-from barnabas.spark.sessions.tuned_session import session
+if TYPE_CHECKING:
+    from barnabas.spark.sessions.registration import register
+    from barnabas.spark.sessions.tuned_session import session
 
 __all__ = ["register", "session"]
+
+_HOMES = {
+    "register": "barnabas.spark.sessions.registration",
+    "session": "barnabas.spark.sessions.tuned_session",
+}
+"""Imported when they are first used: commands that only read files need no PySpark."""
+
+
+def _has_pyspark() -> bool:
+    """Whether it is there, with the data sources that it has since 4.2, without importing it."""
+    found = find_spec("pyspark")
+    if found is None or found.origin is None:
+        return False
+    return (Path(found.origin).parent / "sql" / "streaming" / "datasource.py").is_file()
+
+
+if not _has_pyspark():
+    raise ImportError("barnabas.spark needs PySpark 4.3: pip install 'barnabas[spark]'")
+
+if not TYPE_CHECKING:  # a type checker shall know the names above, and no others
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
+from barnabas.cli.pipeline.state import plain
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines import (
     PipelineError,
@@ -22,6 +23,9 @@ from barnabas.spark.pipelines import (
     state_tables,
 )
 from barnabas.spark.pipelines.operations import state_tables as tables_of_state
+from barnabas.spark.pipelines.operations.state_tables import table_named
+from barnabas.spark.pipelines.state_files.state_rows import read_state_rows
+from barnabas.spark.pipelines.state_files.unreadable import UnreadableState
 from barnabas.spark.testing import START, Record
 from barnabas.spark.testing.fed_records import FedRecords
 
@@ -70,8 +74,41 @@ def forgetful(views: DataFrame) -> DataFrame:
     return views
 
 
+@pipeline(
+    sources={"views": VIEWS},
+    sink=for_each_batch(take),
+    conf={"spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false"},
+)
+def of_many_types(views: DataFrame) -> DataFrame:
+    """Sessions, whose keys have a prefix, in snapshots instead of changelogs."""
+    number = F.length("user")
+    numbers = [
+        F.max(number.cast(each)).alias(each[:3])
+        for each in ("tinyint", "smallint", "float", "decimal(9,2)", "decimal(30,5)", "boolean")
+    ]
+    return views.groupBy("user", F.session_window("at", "30 seconds")).agg(
+        *numbers,
+        F.max(F.struct("page", "at", F.col("at").cast("date"))),
+        F.first(F.array("page", F.lit(None))).alias("list"),
+        F.first(F.create_map("page", number)),
+        F.first(F.lit(None).cast("string")),
+        F.max(F.encode("page", "utf-8")),
+        F.first(F.col("at").cast("timestamp_ntz")),
+    )
+
+
 def rows(found: DataFrame) -> list[tuple[object, ...]]:
     return sorted(tuple(each) for each in found.collect())
+
+
+def check_reading_without_spark(spark: SparkSession, checkpoint: str, name: str | None) -> None:
+    by_spark = read_state(spark, checkpoint, name)
+    table = table_named(state_tables(None, checkpoint), checkpoint, name)
+    found = read_state_rows(Path(checkpoint), table)
+    assert found.columns == by_spark.columns
+    wanted = [[plain(each) for each in row] for row in by_spark.collect()]
+    assert wanted
+    assert [[plain(each) for each in row] for row in found.rows] == wanted
 
 
 def test_state_is_read_while_pipelines_run(
@@ -81,7 +118,7 @@ def test_state_is_read_while_pipelines_run(
     views = [("ada", "/"), ("bob", "/x"), ("ada", "/x")]
     values = [{"user": user, "page": page, "at": START.isoformat()} for user, page in views]
     records.add_records("views", [Record(json.dumps(each).encode()) for each in values])
-    pipelines = [averages, joined, counted, forgetful]
+    pipelines = [averages, joined, counted, of_many_types, forgetful]
     with PipelineRun(spark, pipelines, "", folder, records=records, max_restarts=0) as run:
         run.wait(lambda: all(each.progress.batches > 0 for each in run.queries))
 
@@ -112,6 +149,14 @@ def test_state_is_read_while_pipelines_run(
             read_state(spark, folder.checkpoint_of("forgetful"))
         run.poll()
         assert {each.state for each in run.queries} == {"running"}, "undisturbed"
+
+    for name, table in [("averages", None), ("joined", "left"), ("joined", "right")]:
+        check_reading_without_spark(spark, folder.checkpoint_of(name), table)
+    check_reading_without_spark(spark, folder.checkpoint_of("of_many_types"), None)
+    assert list((tmp_path / "runs/of_many_types/checkpoint/state").rglob("*.sst")), "snapshots"
+    counter = folder.checkpoint_of("counted")
+    with pytest.raises(UnreadableState, match="transformWithState"):
+        read_state_rows(Path(counter), state_tables(None, counter)[0])
 
     for each in pipelines:
         checkpoint = folder.checkpoint_of(each.name)

@@ -84,7 +84,6 @@ def chosen_of(
     start_spark: Callable[[], object] | None = None,
 ) -> "list[Pipeline]":
     """The pipelines of these names, or all that a path defines."""
-    from barnabas.spark.pipelines import as_version
     from barnabas.spark.pipelines.definition.problems import load_all
 
     found = load_all(path, start_spark or (lambda: _start_quietly(path)))
@@ -93,7 +92,11 @@ def chosen_of(
     if unknown:
         raise UsageError(f"no pipeline {unknown[0]!r} in {path}: there are {', '.join(found)}")
     chosen = [found[name] for name in dict.fromkeys(names)]
-    return chosen if version is None else as_version(chosen, version)
+    if version is None:
+        return chosen
+    from barnabas.spark.pipelines.operations.versions import as_version
+
+    return as_version(chosen, version)
 
 
 def _start_quietly(path: Path) -> object:

@@ -271,7 +271,8 @@ def state(
 ) -> None:
     """Show the state of a pipeline after its last finished batch.
 
-    The pipeline may be running: a separate Spark reads its checkpoint.
+    The pipeline may be running. Its checkpoint is read without Spark where possible; conditions
+    beyond comparisons with AND, and variables of transformWithState, start one.
     """
     before = common_options(ctx)
 

@@ -1,22 +1,30 @@
-"""Prints the state of a pipeline, which a separate Spark reads from its checkpoint."""
+"""Prints the state of a pipeline from the files of its checkpoint.
+
+A separate Spark, which takes seconds to start, reads it only where that is needed: for conditions
+that are more than comparisons, for the variables of `transformWithState`, and for checkpoints on
+other file systems or in forms that `state_files` does not know.
+"""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
-from typing import Any
-
-from pyspark.errors import PySparkException
-from pyspark.sql import Row
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from barnabas.cli.base.command import CommandError, UsageError
 from barnabas.cli.base.output import print_json, print_table, say
-from barnabas.cli.pipeline.spark import SparkOptions, start_spark
-from barnabas.spark.pipelines import RunFolder, read_state, state_tables
+from barnabas.spark.pipelines import RunFolder, state_tables
 from barnabas.spark.pipelines.errors.failure import reason_of
 from barnabas.spark.pipelines.operations.state_tables import local_path, table_named
+from barnabas.spark.pipelines.state_files.condition import matching
+from barnabas.spark.pipelines.state_files.state_rows import read_state_rows
+from barnabas.spark.pipelines.state_files.unreadable import UnreadableState
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row
 
 # Starting Spark takes most of the time. A query of some rows is over before compiling it, by the
 # JVM's second compiler or by Spark's code generation, has paid off.
@@ -27,6 +35,8 @@ _SHORT_LIVED = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
+
+_Rows: TypeAlias = tuple[list[str], list[list[Any]]]
 
 
 @dataclass(frozen=True)
@@ -45,9 +55,41 @@ class StateOptions:
 
 def print_state(options: StateOptions) -> None:
     """Print its rows, as a table or as JSON."""
+    columns, found = _rows_without_spark(options) or _rows_by_spark(options)
+    shown = found[: options.limit]
+    if options.as_json:
+        print_json([dict(zip(columns, row, strict=True)) for row in shown])
+    else:
+        print_table(columns, [tuple(_cell(each) for each in row) for row in shown])
+    if len(found) > options.limit:
+        say(f"more than {options.limit} rows: raise --limit, or filter with --where")
+
+
+def _rows_without_spark(options: StateOptions) -> _Rows | None:
+    """Columns, and one row more than are shown if there are so many; None if it takes Spark."""
     checkpoint = _checkpoint(options)
-    if local_path(checkpoint) is not None:  # a wrong name is found before Spark starts
-        table_named(state_tables(None, checkpoint), checkpoint, options.table)
+    folder = local_path(checkpoint)
+    if folder is None:
+        return None
+    table = table_named(state_tables(None, checkpoint), checkpoint, options.table)
+    try:
+        found = read_state_rows(folder, table)
+        wanted = found.rows
+        if options.where is not None:
+            wanted = matching(wanted, found.columns, options.where)
+        rows = list(islice(wanted, options.limit + 1))
+    except UnreadableState as error:
+        say(f"reading the state takes Spark: {error}")
+        return None
+    return found.columns, [[plain(each) for each in row] for row in rows]
+
+
+def _rows_by_spark(options: StateOptions) -> _Rows:
+    from pyspark.errors import PySparkException
+
+    from barnabas.cli.pipeline.spark import SparkOptions, start_spark
+    from barnabas.spark.pipelines.operations.state import read_state
+
     spark_options = SparkOptions(
         options.path,
         "state",
@@ -59,22 +101,15 @@ def print_state(options: StateOptions) -> None:
     spark = start_spark(spark_options)
     with spark_options.errors_in_file():
         try:
-            rows = read_state(spark, checkpoint, options.table)
+            rows = read_state(spark, _checkpoint(options), options.table)
             if options.where is not None:
                 rows = rows.where(options.where)
             found = rows.limit(options.limit + 1).collect()
-            columns = rows.columns
         except PySparkException as error:
             raise CommandError(f"pipeline {options.name}: {reason_of(error)}") from error
         finally:
             spark.stop()
-    shown = [_plain(row) for row in found[: options.limit]]
-    if options.as_json:
-        print_json(shown)
-    else:
-        print_table(columns, [tuple(_cell(each) for each in row.values()) for row in shown])
-    if len(found) > options.limit:
-        say(f"more than {options.limit} rows: raise --limit, or filter with --where")
+    return rows.columns, [[plain(each) for each in row] for row in found]
 
 
 def _checkpoint(options: StateOptions) -> str:
@@ -96,15 +131,15 @@ def _cell(value: Any) -> str | int | None:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A value as JSON has it: bytes as text, times in UTC."""
     match value:
-        case Row():
-            return {name: _plain(each) for name, each in value.asDict().items()}
+        case tuple():  # a Row
+            return plain(cast("Row", value).asDict())
         case Mapping():
-            return {str(_plain(name)): _plain(each) for name, each in value.items()}
+            return {str(plain(name)): plain(each) for name, each in value.items()}
         case list():
-            return [_plain(each) for each in value]
+            return [plain(each) for each in value]
         case bytes() | bytearray():
             return value.decode(errors="backslashreplace")
         case datetime():

@@ -14,37 +14,38 @@ A pipeline is a function of DataFrames, decorated with its sources and its sink,
 them without a broker.
 """
 
-from barnabas.spark.pipelines.dataframes.postgres_reader import read_postgres
-from barnabas.spark.pipelines.dataframes.topic_reader import (
-    read_table,
-    read_topic,
-    read_undecodable,
-)
-from barnabas.spark.pipelines.dataframes.topic_writer import write_topic
-from barnabas.spark.pipelines.definition.loader import load
-from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError, pipeline
-from barnabas.spark.pipelines.expectations.expectation import Expectation, expect
-from barnabas.spark.pipelines.operations.replay import replay_dead_letters
-from barnabas.spark.pipelines.operations.state import read_state
-from barnabas.spark.pipelines.operations.state_tables import state_tables
-from barnabas.spark.pipelines.operations.versions import as_version, make_topics
-from barnabas.spark.pipelines.parquet.compaction import compact_parquet
-from barnabas.spark.pipelines.run.pipeline_run import PipelineRun
-from barnabas.spark.pipelines.run.run_folder import RunFolder
-from barnabas.spark.pipelines.sinks.console import to_console
-from barnabas.spark.pipelines.sinks.function import for_each_batch
-from barnabas.spark.pipelines.sinks.memory import to_memory
-from barnabas.spark.pipelines.sinks.parquet import to_parquet
-from barnabas.spark.pipelines.sinks.postgres import to_postgres
-from barnabas.spark.pipelines.sinks.sink import Sink
-from barnabas.spark.pipelines.sinks.topic import to_topic
-from barnabas.spark.pipelines.sources.files import from_files
-from barnabas.spark.pipelines.sources.source import Source
-from barnabas.spark.pipelines.sources.table import from_table, newest_per_key
-from barnabas.spark.pipelines.sources.topic import from_topic
-from barnabas.spark.sessions.early_udf import allow_early_udfs
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-allow_early_udfs()
+if TYPE_CHECKING:
+    from barnabas.spark.pipelines.dataframes.postgres_reader import read_postgres
+    from barnabas.spark.pipelines.dataframes.topic_reader import (
+        read_table,
+        read_topic,
+        read_undecodable,
+    )
+    from barnabas.spark.pipelines.dataframes.topic_writer import write_topic
+    from barnabas.spark.pipelines.definition.loader import load
+    from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError, pipeline
+    from barnabas.spark.pipelines.expectations.expectation import Expectation, expect
+    from barnabas.spark.pipelines.operations.replay import replay_dead_letters
+    from barnabas.spark.pipelines.operations.state import read_state
+    from barnabas.spark.pipelines.operations.state_tables import state_tables
+    from barnabas.spark.pipelines.operations.versions import as_version, make_topics
+    from barnabas.spark.pipelines.parquet.compaction import compact_parquet
+    from barnabas.spark.pipelines.run.pipeline_run import PipelineRun
+    from barnabas.spark.pipelines.run.run_folder import RunFolder
+    from barnabas.spark.pipelines.sinks.console import to_console
+    from barnabas.spark.pipelines.sinks.function import for_each_batch
+    from barnabas.spark.pipelines.sinks.memory import to_memory
+    from barnabas.spark.pipelines.sinks.parquet import to_parquet
+    from barnabas.spark.pipelines.sinks.postgres import to_postgres
+    from barnabas.spark.pipelines.sinks.sink import Sink
+    from barnabas.spark.pipelines.sinks.topic import to_topic
+    from barnabas.spark.pipelines.sources.files import from_files
+    from barnabas.spark.pipelines.sources.source import Source
+    from barnabas.spark.pipelines.sources.table import from_table, newest_per_key
+    from barnabas.spark.pipelines.sources.topic import from_topic
 
 __all__ = [
     "Expectation",
@@ -79,3 +80,49 @@ __all__ = [
     "to_topic",
     "write_topic",
 ]
+
+_HOMES = {
+    "Expectation": "barnabas.spark.pipelines.expectations.expectation",
+    "Pipeline": "barnabas.spark.pipelines.definition.pipeline",
+    "PipelineError": "barnabas.spark.pipelines.definition.pipeline",
+    "PipelineRun": "barnabas.spark.pipelines.run.pipeline_run",
+    "RunFolder": "barnabas.spark.pipelines.run.run_folder",
+    "Sink": "barnabas.spark.pipelines.sinks.sink",
+    "Source": "barnabas.spark.pipelines.sources.source",
+    "as_version": "barnabas.spark.pipelines.operations.versions",
+    "compact_parquet": "barnabas.spark.pipelines.parquet.compaction",
+    "expect": "barnabas.spark.pipelines.expectations.expectation",
+    "for_each_batch": "barnabas.spark.pipelines.sinks.function",
+    "from_files": "barnabas.spark.pipelines.sources.files",
+    "from_table": "barnabas.spark.pipelines.sources.table",
+    "from_topic": "barnabas.spark.pipelines.sources.topic",
+    "load": "barnabas.spark.pipelines.definition.loader",
+    "make_topics": "barnabas.spark.pipelines.operations.versions",
+    "newest_per_key": "barnabas.spark.pipelines.sources.table",
+    "pipeline": "barnabas.spark.pipelines.definition.pipeline",
+    "read_postgres": "barnabas.spark.pipelines.dataframes.postgres_reader",
+    "read_state": "barnabas.spark.pipelines.operations.state",
+    "read_table": "barnabas.spark.pipelines.dataframes.topic_reader",
+    "read_topic": "barnabas.spark.pipelines.dataframes.topic_reader",
+    "read_undecodable": "barnabas.spark.pipelines.dataframes.topic_reader",
+    "replay_dead_letters": "barnabas.spark.pipelines.operations.replay",
+    "state_tables": "barnabas.spark.pipelines.operations.state_tables",
+    "to_console": "barnabas.spark.pipelines.sinks.console",
+    "to_memory": "barnabas.spark.pipelines.sinks.memory",
+    "to_parquet": "barnabas.spark.pipelines.sinks.parquet",
+    "to_postgres": "barnabas.spark.pipelines.sinks.postgres",
+    "to_topic": "barnabas.spark.pipelines.sinks.topic",
+    "write_topic": "barnabas.spark.pipelines.dataframes.topic_writer",
+}
+"""Where these names live. They are imported when they are first used: see `barnabas.spark`."""
+
+if not TYPE_CHECKING:  # a type checker shall know the names above, and no others
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

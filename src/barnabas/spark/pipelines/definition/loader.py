@@ -16,13 +16,20 @@ from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError
 from barnabas.spark.pipelines.definition.sql_file import read_sql
 from barnabas.spark.pipelines.errors.failure import reason_of
 from barnabas.spark.pipelines.errors.user_code import user_code
-from barnabas.spark.sessions.tuned_session import session
 
 _SINK = re.compile(r"^--\s?(?:sink|source\s+\w+)\s*:", re.MULTILINE)
 _NO_SESSION = "SESSION_OR_CONTEXT_NOT_EXISTS"
 
 
-def load(path: str | Path, start_spark: Callable[[], object] = session) -> dict[str, Pipeline]:
+def _start_session() -> object:
+    from barnabas.spark.sessions.tuned_session import session  # which needs half a second
+
+    return session()
+
+
+def load(
+    path: str | Path, start_spark: Callable[[], object] = _start_session
+) -> dict[str, Pipeline]:
     """The pipelines of a `.py` or `.sql` file, or of a folder and the folders in it, by name.
 
     This needs no Spark, unless a file uses columns at its top, such as `F.window(...)`: then it is

@@ -15,8 +15,9 @@ from pyspark.sql import DataFrame
 
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.environment import Environment
+from barnabas.spark.pipelines.errors.pipeline_error import PipelineError
 from barnabas.spark.pipelines.errors.source_errors import source_named
-from barnabas.spark.pipelines.errors.user_code import PipelineError, user_code
+from barnabas.spark.pipelines.errors.user_code import user_code
 from barnabas.spark.pipelines.expectations.checked_rows import checked
 from barnabas.spark.pipelines.expectations.expectation import (
     Expectation,
@@ -26,11 +27,14 @@ from barnabas.spark.pipelines.expectations.expectation import (
 from barnabas.spark.pipelines.interval import is_period
 from barnabas.spark.pipelines.sinks.sink import OUTPUT_MODES, OutputMode, Sink
 from barnabas.spark.pipelines.sources.source import Source
+from barnabas.spark.sessions.early_udf import allow_early_udfs
 
 __all__ = ["Pipeline", "PipelineError", "check_output_mode", "pipeline"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*$")
 _SESSION = "spark"
+
+allow_early_udfs()  # whoever defines pipelines may define UDFs at the top of the same file
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.spark.pipelines.definition.loader import definition_files, load
 from barnabas.spark.pipelines.definition.pipeline import Pipeline
 from barnabas.spark.pipelines.errors.error_list import raise_all
-from barnabas.spark.pipelines.errors.user_code import PipelineError
+from barnabas.spark.pipelines.errors.pipeline_error import PipelineError
 
 
 def load_all(path: Path, start_spark: Callable[[], object]) -> dict[str, Pipeline]:

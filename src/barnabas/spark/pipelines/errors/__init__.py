@@ -1,5 +1,6 @@
 """Errors of pipelines, in words that name the mistake and its place.
 
+pipeline_error `PipelineError`
 user_code      errors in a pipeline's own code, with file and line
 failure        the reason in what Spark raises
 source_errors  errors of a source, with its name

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from barnabas.errors import BarnabasError, InvalidArgument
-from barnabas.spark.pipelines.errors.user_code import PipelineError
+from barnabas.spark.pipelines.errors.pipeline_error import PipelineError
 
 
 def raise_all(errors: Sequence[BarnabasError]) -> None:

@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.errors.failure import reason_of
-from barnabas.spark.pipelines.errors.user_code import PipelineError
+from barnabas.spark.pipelines.errors.pipeline_error import PipelineError
 
 
 class SourceError(PipelineError):

@@ -8,6 +8,7 @@ from pathlib import Path
 from pyspark.errors import PySparkException
 
 from barnabas.errors import BarnabasError, InvalidArgument
+from barnabas.spark.pipelines.errors.pipeline_error import PipelineError
 
 _MISTAKES = (
     ArithmeticError,
@@ -22,10 +23,6 @@ _MISTAKES = (
     TypeError,
     ValueError,
 )
-
-
-class PipelineError(BarnabasError):
-    """A pipeline can't be run, or can't continue."""
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StructField, StructType
 
 from barnabas.spark.pipelines.errors.failure import reason_of
-from barnabas.spark.pipelines.errors.user_code import PipelineError
+from barnabas.spark.pipelines.errors.pipeline_error import PipelineError
 from barnabas.spark.pipelines.operations.state_tables import JOIN, state_tables, table_named
 
 _EXPIRES_MS = "expiration_timestamp_ms"

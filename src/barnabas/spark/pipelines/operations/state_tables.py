@@ -11,18 +11,18 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
-
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Any
 
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.errors.failure import reason_of
-from barnabas.spark.pipelines.errors.user_code import PipelineError
+from barnabas.spark.pipelines.errors.pipeline_error import PipelineError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 JOIN = "symmetricHashJoin"
 
-_WITH_VARIABLES = "transformWithState"
+WITH_VARIABLES = "transformWithState"
 _NAMES = {
     "stateStoreSave": "groups",
     "sessionWindowStateStoreSaveExec": "sessions",
@@ -53,7 +53,7 @@ class _Operator:
     properties: Mapping[str, Any]
 
 
-def state_tables(spark: SparkSession | None, checkpoint: str) -> list[StateTable]:
+def state_tables(spark: "SparkSession | None", checkpoint: str) -> list[StateTable]:
     """The tables of a pipeline; none if it has no state.
 
     A session is needed only for a checkpoint that is not on this machine.
@@ -112,7 +112,9 @@ def _operators(checkpoint: Path) -> Iterator[_Operator]:
         )
 
 
-def _operators_by_spark(spark: SparkSession, checkpoint: str) -> list[_Operator]:
+def _operators_by_spark(spark: "SparkSession", checkpoint: str) -> list[_Operator]:
+    from pyspark.errors import PySparkException
+
     try:
         rows = spark.read.format("state-metadata").load(checkpoint).collect()
     except PySparkException as error:
@@ -136,7 +138,7 @@ def _tables_of(operator: _Operator) -> list[StateTable]:
 
     if operator.name == JOIN:
         return [table(side, joinSide=side) for side in ("left", "right")]
-    if operator.name.startswith(_WITH_VARIABLES):
+    if operator.name.startswith(WITH_VARIABLES):
         names = [each["stateName"] for each in operator.properties.get("stateVariables", [])]
         tables = [table(each, stateVarName=each) for each in names if not each.startswith("$")]
         if any(each.startswith("$") for each in names):

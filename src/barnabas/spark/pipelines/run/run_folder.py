@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from barnabas.spark.pipelines.definition.pipeline import PipelineError
+from barnabas.spark.pipelines.errors.pipeline_error import PipelineError
 from barnabas.spark.pipelines.writer import Writer
 
 DEFAULT = Path(".barnabas", "pipelines")

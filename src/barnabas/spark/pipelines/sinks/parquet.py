@@ -12,7 +12,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.argument_names import file_options
 from barnabas.spark.pipelines.environment import Environment
-from barnabas.spark.pipelines.errors.user_code import PipelineError
+from barnabas.spark.pipelines.errors.pipeline_error import PipelineError
 from barnabas.spark.pipelines.parquet.batches import ParquetBatches, is_local
 from barnabas.spark.pipelines.parquet.table import OF_SPARK, OURS, ParquetTable
 from barnabas.spark.pipelines.pipeline_end import resolved_path

@@ -1,0 +1,7 @@
+"""Raised where only Spark can read a state."""
+
+from barnabas.errors import BarnabasError
+
+
+class UnreadableState(BarnabasError):  # noqa: N818 - its name says what is wrong
+    """These files have a form that this reader does not know: let Spark read them."""
