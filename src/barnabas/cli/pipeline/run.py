@@ -18,6 +18,7 @@ from barnabas.cli.pipeline.view import view_for
 from barnabas.spark.pipelines import Pipeline, PipelineRun
 from barnabas.spark.pipelines.run.pipeline_run import SparkGone
 from barnabas.spark.pipelines.run.session_conf import session_conf
+from barnabas.spark.sessions.combined_conf import combined
 
 _STDERR = 2
 _POLL_S = 0.2
@@ -53,8 +54,8 @@ class Interruption:
 def run_pipelines(pipelines: list[Pipeline], options: RunOptions) -> int:
     """Run until they are done or a signal arrives; returns the exit code."""
     check_before_start(pipelines, options.bootstrap, options.spark.folder, once=options.once)
-    needed = session_conf(pipelines)
-    spark = start_spark(replace(options.spark, conf={**needed, **options.spark.conf}))
+    conf = combined(session_conf(pipelines), options.spark.conf)
+    spark = start_spark(replace(options.spark, conf=conf))
     interruption = Interruption()  # Spark's own handlers would end it at once
     try:
         return _run(spark, pipelines, options, interruption)

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,10 +18,10 @@ from barnabas.spark import session
 from barnabas.spark.pipelines import RunFolder
 from barnabas.spark.pipelines.errors.failure import reason_of
 from barnabas.spark.pipelines.run.spark_log import keep_errors_quiet, log_to
+from barnabas.spark.sessions.combined_conf import combined
 
 _STDERR = 2
 _WITHOUT_A_PAGE = {"spark.ui.enabled": "false"}
-_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class SparkOptions:
     log_name: str
     checkpoints: str | None = None
     master: str = "local[*]"
-    conf: dict[str, str] = field(default_factory=_WITHOUT_A_PAGE.copy)
+    conf: Mapping[str, str | int | bool] = field(default_factory=_WITHOUT_A_PAGE.copy)
     verbose: bool = False
 
     @property
@@ -97,11 +97,7 @@ def start_spark(options: SparkOptions) -> SparkSession:
         say(f"starting Spark on {options.master} (its log: {options.log})")
     if not options.verbose:
         keep_errors_quiet()
-    log = log_to(options.log)
-    conf = {**log, **options.conf}
-    conf[_JAVA_OPTIONS] = " ".join(
-        each[_JAVA_OPTIONS] for each in (log, options.conf) if _JAVA_OPTIONS in each
-    )
+    conf = combined(log_to(options.log), options.conf)
     said_before = len(options.said_by_spark())
     try:
         with options.errors_in_file():  # of the processes that are started, while they live

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from barnabas.spark.pipelines.writer import Writer
+from barnabas.spark.sessions.combined_conf import is_for_the_jvm
 
 WANTED_CONF = {
     # State that is larger than memory, and checkpoints that hold what has changed.
@@ -84,7 +85,7 @@ def applied(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
     """Spark's settings for what is done meanwhile; a query keeps those that it was started with."""
     before = dict(spark.conf.getAll)
     wanted = {name: value for name, value in WANTED_CONF.items() if name not in before}
-    wanted |= conf
+    wanted |= {name: value for name, value in conf.items() if not is_for_the_jvm(name)}
     for name, value in wanted.items():
         spark.conf.set(name, value)
     try:

@@ -8,6 +8,7 @@ import uuid
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from barnabas.spark.sessions.combined_conf import combined
 from barnabas.spark.sessions.java import java_home
 from barnabas.spark.sessions.registration import LOCAL, PUSHDOWN, register
 from barnabas.spark.sessions.spark_home import lean_home
@@ -44,7 +45,7 @@ def session(
     if SparkContext._active_spark_context is None:
         _prepare_environment(is_local=LOCAL.match(master) is not None)
     builder = SparkSession.builder.appName(app_name).master(master)
-    for name, value in {**_settings(master), **conf}.items():
+    for name, value in combined(_settings(master), conf).items():
         builder = builder.config(name, _text(value))
     spark = builder.getOrCreate()
     register(spark)

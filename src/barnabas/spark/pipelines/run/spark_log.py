@@ -22,11 +22,14 @@ appender.file.strategy.max = 3
 
 
 def log_to(log: Path) -> dict[str, str]:
-    """Settings of Spark that make its driver log there, at most 40 MB."""
+    """Settings of Spark that make its driver log there, at most 40 MB.
+
+    They leave `spark.driver.extraJavaOptions` to the user, also to Spark's configuration file.
+    """
     log.parent.mkdir(parents=True, exist_ok=True)
     config = log.with_name(f"{log.stem}-log4j2.properties")
     config.write_text(_CONFIG.format(log=log), "utf-8")
-    return {"spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={config.as_uri()}"'}
+    return {"spark.driver.defaultJavaOptions": f'"-Dlog4j2.configurationFile={config.as_uri()}"'}
 
 
 def silence_query_errors() -> None:

@@ -1,0 +1,50 @@
+"""What a user sets for the JVM is added to what Barnabas sets, in the JVM that runs, too."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from barnabas.spark.sessions.combined_conf import combined
+
+PROGRAM = """
+import json, sys
+from pathlib import Path
+from barnabas.cli.pipeline.spark import SparkOptions, start_spark
+from barnabas.spark.pipelines import pipeline, from_topic, to_console
+from barnabas.spark.pipelines.run.session_conf import session_conf
+from barnabas.spark.sessions.combined_conf import combined
+
+folder = Path(sys.argv[1])
+options = "spark.driver.extraJavaOptions"
+
+@pipeline(sources={"rows": from_topic("a")}, sink=to_console(), conf={options: "-Dpipeline=1"})
+def first(rows):
+    return rows
+
+conf = combined(session_conf([first]), {options: "-Duser=2", "spark.ui.enabled": "false"})
+spark = start_spark(SparkOptions(folder, "test", str(folder), "local[1]", conf))
+system = spark._jvm.java.lang.System
+print(json.dumps([
+    system.getProperty(name) for name in ("pipeline", "user", "log4j2.configurationFile")
+]))
+spark.stop()
+"""
+
+
+def test_jvm_options_and_lists_add_up_and_others_are_replaced() -> None:
+    assert combined(
+        {"spark.executor.extraJavaOptions": "-Da=1", "spark.jars": "a,b", "spark.x": "1"},
+        {"spark.executor.extraJavaOptions": "-Db=2", "spark.jars": "b,c", "spark.x": "2"},
+    ) == {"spark.executor.extraJavaOptions": "-Da=1 -Db=2", "spark.jars": "a,b,c", "spark.x": "2"}
+
+
+def test_options_of_user_pipeline_and_log_are_all_there(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    pipeline, user, log = json.loads(done.stdout.splitlines()[-1])
+    assert (pipeline, user) == ("1", "2")
+    assert log.endswith("test-log4j2.properties")
+    assert (tmp_path / "test.log").exists()
