@@ -19,7 +19,7 @@ from barnabas.spark.cluster.kafka_settings import ConnectionOptions
 from barnabas.spark.dead_letters import letter_writer
 from barnabas.spark.dead_letters.dead_record import DeadRecord
 from barnabas.spark.dead_letters.letter_progress import LateTask, LetterProgress, LetterTask
-from barnabas.spark.dead_letters.letter_writer import LetterTarget, LetterWriter, count_letters
+from barnabas.spark.dead_letters.letter_writer import LetterTopic, LetterWriter, count_letters
 from tests.spark.fate import Fate, Killed, World
 from tests.support.broker import BrokerProcess
 
@@ -47,8 +47,8 @@ class Job:
             admin.create_topic(self.source, partitions=2)
             admin.create_topic(self.topic, partitions=2)
 
-    def target(self, process: str) -> LetterTarget:
-        return LetterTarget(
+    def target(self, process: str) -> LetterTopic:
+        return LetterTopic(
             ConnectionOptions(self.bootstrap, process, 30_000), self.topic, self.group
         )
 
@@ -103,7 +103,7 @@ class Job:
 
     def count(self) -> int:
         return connect(self.target("checker").connection).ask(
-            lambda cluster: count_letters(cluster, [self.group])
+            lambda cluster: count_letters(cluster, [self.group], self.query_id)
         )
 
 

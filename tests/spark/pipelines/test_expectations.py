@@ -19,7 +19,7 @@ from barnabas.spark.pipelines import (
     to_topic,
 )
 from barnabas.spark.pipelines.expectations.rule_counts import RuleCount, read_counts
-from barnabas.spark.testing import running
+from barnabas.spark.testing import Record, running
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -62,6 +62,56 @@ def test_fail_names_the_rule_and_a_row(spark: SparkSession) -> None:
         complaint = r'expectation positive \(amount > 0\): \{"id":2,"amount":-1.0\}'
         with pytest.raises(PipelineError, match=complaint):
             run.feed("orders", *SOME)
+
+
+def test_dead_letters_of_rules_and_of_the_schema(spark: SparkSession) -> None:
+    positive = expect("amount > 0", "positive", on_failure="dead_letter")
+    known = expect("id <> 2", on_failure="dead_letter")
+    small = expect("amount < 100", "small", on_failure="drop")
+    orders = orders_that(positive, known, small, dead_letters="bad", key="k")
+    with running(orders, spark=spark) as run:
+        sent = Record(b'{"id": 2, "amount": -1}', "b", headers=[("h", b"x"), ("n", None)])
+        run.feed("orders", {"id": 1, "amount": 5, "k": "a"}, sent, b"no JSON")
+        run.feed("orders", {"id": 3, "amount": 0, "k": "c"}, {"id": 4, "amount": 500, "k": "d"})
+        assert [each["id"] for each in run.rows()] == [1]
+        first, broken, last = run.dead_letters()
+        assert run.expectations()["orders.positive"] == {"passed": 2, "failed": 2}
+    assert (first["key"], first["value"]) == (b"b", sent.value)
+    assert first["headers"] == {
+        "h": b"x",
+        "n": None,
+        "dead-letter.topic": b"orders",
+        "dead-letter.partition": b"0",
+        "dead-letter.offset": b"1",
+        "dead-letter.timestamp": b"2026-01-01T00:00:00.000Z",
+        "dead-letter.reason": b"expectation positive: amount > 0; expectation id <> 2",
+    }
+    reasons = [each["headers"]["dead-letter.reason"] for each in (broken, last)]
+    assert reasons == [
+        b"the value is not a JSON object: no JSON",
+        b"expectation positive: amount > 0",
+    ]
+
+
+def test_records_without_a_schema_can_be_dead_letters_too(spark: SparkSession) -> None:
+    @pipeline(
+        sources={
+            "raw": from_topic(
+                "raw",
+                dead_letters="bad",
+                expect=[expect("length(value) < 4", "short", on_failure="dead_letter")],
+            )
+        },
+        sink=to_topic("out"),
+    )
+    def short(raw: DataFrame) -> DataFrame:
+        return raw.select("value")
+
+    with running(short, spark=spark) as run:
+        run.feed("raw", b"abc", Record(b"abcd", b"k"), Record(None))
+        assert run.rows() == [{"value": b"abc"}]
+        letters = [(each["key"], each["value"]) for each in run.dead_letters()]
+    assert letters == [(b"k", b"abcd"), (None, None)], "NULL fails too"
 
 
 def test_a_refused_time_does_not_move_the_watermark(spark: SparkSession) -> None:

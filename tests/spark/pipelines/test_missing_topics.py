@@ -32,7 +32,7 @@ def test_a_run_once_ends_with_all_missing_topics_named(
     assert done.stderr.decode().splitlines() == [
         "error: 4 topics do not exist:",
         "  no-first, read by pipeline joined",
-        "  no-letters, written by pipeline joined.b.dead-letters",
+        "  no-letters, written by pipeline joined",
         "  no-second, read by pipeline joined",
         "  no-target, written by pipeline joined",
         "create each: barnabas topics create NAME",

@@ -259,7 +259,7 @@ def test_what_an_end_does_not_say_has_a_default() -> None:
     assert sink.output_to_delete(Writer("p", "f", "c"), delete=True) == []
     assert sink.parquet_folder is None
     assert source.as_version("v2", {}) is source
-    assert source.dead_letter_stream is None
+    assert source.dead_letter_topic is None
     with pytest.raises(InvalidArgument, match="nothing has no separate place for a version"):
         sink.as_version("v2")
     with pytest.raises(InvalidArgument, match="nowhere can't be fed in a test"):

@@ -10,12 +10,14 @@ from pyspark.sql import SparkSession
 
 import barnabas.errors
 from barnabas.errors import InvalidArgument
+from barnabas.records.compression import Compression
 from barnabas.spark.pipelines import (
     Pipeline,
     PipelineError,
     PipelineRun,
     RunFolder,
     as_version,
+    expect,
     for_each_batch,
     from_table,
     from_topic,
@@ -24,11 +26,11 @@ from barnabas.spark.pipelines import (
     to_parquet,
     to_topic,
 )
-from barnabas.spark.pipelines.environment import applied
+from barnabas.spark.pipelines.environment import BrokerRecords, Environment, applied
 from barnabas.spark.pipelines.errors.failure import reason_of
 from barnabas.spark.pipelines.formats.avro import AvroValues
 from barnabas.spark.pipelines.operations.reset import reset_pipelines, what_is_there
-from barnabas.spark.pipelines.run.dead_letters import dead_letter_pipelines
+from barnabas.spark.pipelines.run.former_letters import replace_former_letters
 from barnabas.spark.pipelines.run.pipeline_run import SparkGone
 from barnabas.spark.pipelines.run.progress import Progress, read_batch
 from barnabas.spark.pipelines.run.restart_policy import RestartPolicy
@@ -138,24 +140,27 @@ def test_parameters_have_to_be_the_sources() -> None:
         def wrong(clicks: object) -> None: ...
 
 
-def test_a_topic_for_dead_letters_makes_a_pipeline_of_its_own() -> None:
+def test_where_dead_letters_of_a_source_go() -> None:
+    rule = expect("x > 0", on_failure="dead_letter")
+
     @pipeline(
         sources={
-            "a": from_topic("a", "x INT", dead_letters="bad-a"),
-            "b": from_topic("b", "x INT", skip_undecodable=True),
+            "a": from_topic("a", "x INT", dead_letters="bad-a", expect=[rule]),
+            "b": from_topic("b", "x INT", skip_undecodable=True, kafka__client__id="me"),
         },
-        sink=to_topic("t", exactly_once=True, kafka__transaction__timeout__ms=1000),
-        trigger="1 second",
+        sink=to_topic("t", kafka__compression__type="zstd", kafka__bootstrap__servers="x:1"),
     )
     def joined(a: object, b: object) -> None: ...
 
-    (letters,) = dead_letter_pipelines(joined)
-    assert letters.name == "joined.a.dead-letters"
-    assert letters.sink.describe() == "topic bad-a"
-    assert letters.sink == to_topic(
-        "bad-a", exactly_once=True, kafka__transaction__timeout__ms=1000, includeHeaders=True
-    ), "as exact as the pipeline itself"
-    assert letters.trigger == "1 second"
+    environment = Environment(None, BrokerRecords("here:9092"), "here:9092")
+    first, second = joined.sources["a"].letter_targets(joined.environment_of("a", environment))
+    assert (first.topic, second.topic) == ("bad-a", "bad-a")
+    assert first.group == "joined.a.dead-letters"
+    assert second.group == "joined.a.dead-letters.expectations"
+    assert first.connection.bootstrap_servers == "here:9092", "where the records are"
+    assert first.compression is Compression.ZSTD, "as the sink's"
+    assert first.definition != second.definition
+    assert joined.sources["b"].letter_targets(environment) == []
 
 
 def test_a_version_has_names_and_outputs_of_its_own() -> None:
@@ -482,8 +487,8 @@ def test_a_reset_deletes_what_it_names_and_nothing_else(tmp_path: Path) -> None:
         what_is_there(folder, [mine], tables=False)
     assert what_is_there(folder, [mine], tables=True) == [
         folder.folder / "mine",
-        table,
         folder.folder / "mine.dead-letters",
+        table,
     ]
     reset_pipelines(folder, [mine], tables=True)
     assert not table.exists()
@@ -493,6 +498,35 @@ def test_a_reset_deletes_what_it_names_and_nothing_else(tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match="stop it first"):
         what_is_there(folder, [other], tables=False)
     os.close(lock)
+
+
+def test_a_query_for_dead_letters_of_an_earlier_version_is_replaced(tmp_path: Path) -> None:
+    @pipeline(sources={"views": from_topic("v", "x INT", dead_letters="d")}, sink=to_topic("t"))
+    def mine(views: object) -> None: ...
+
+    folder = RunFolder(tmp_path)
+
+    def batch(name: str, number: int, offset: int, *, done: bool = True) -> None:
+        for kind in ("offsets", "commits"):
+            (tmp_path / name / "checkpoint" / kind).mkdir(parents=True, exist_ok=True)
+        offsets = json.dumps({"v": {"0": offset}, "v@id": {"0": 1, "1": 2}})
+        checkpoint = tmp_path / name / "checkpoint"
+        (checkpoint / "offsets" / str(number)).write_text(f"v1\n{{}}\n{offsets}\n")
+        if done:
+            (checkpoint / "commits" / str(number)).write_text("v1\n{}")
+
+    replace_former_letters(mine, folder)
+    batch("mine", 0, 5)
+    batch("mine.dead-letters", 0, 3)
+    with pytest.raises(PipelineError, match=r"mine\.dead-letters, which is at another offset"):
+        replace_former_letters(mine, folder)
+    batch("mine.dead-letters", 1, 5, done=False)
+    with pytest.raises(PipelineError, match="Run that version with --once"):
+        replace_former_letters(mine, folder)
+    batch("mine.dead-letters", 1, 5)
+    batch("mine", 1, 9, done=False)  # it is repeated, and its dead letters are new
+    replace_former_letters(mine, folder)
+    assert not (tmp_path / "mine.dead-letters").exists()
 
 
 def test_a_table_of_another_checkpoint_is_not_reset_or_written(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_a_new_version_runs_beside_the_old_one_and_takes_over(
         b'{"word":"word %d"}' % each for each in numbers
     ]
     assert folder.has_checkpoint(new.name)
-    assert folder.names() == [new.name, f"{new.name}.dead-letters"]
+    assert folder.names() == [new.name]
 
 
 def test_dead_letters_are_sent_back_once_and_taken_by_what_was_mended(

@@ -225,6 +225,7 @@ def test_from_topic_to_topic_and_table(
         with PipelineRun(spark, lower.pipelines[:1], bootstrap, folder, once=True) as run:
             run.wait()
             assert run.queries[0].progress.rows_out == 10
+            assert run.queries[0].progress.dead_letters == 1 + start / 10
     with PipelineRun(spark, lower.pipelines[1:], bootstrap, folder, once=True) as run:
         run.wait()
     assert sorted(values(bootstrap, lower.target)) == sorted(expected)
@@ -234,6 +235,7 @@ def test_from_topic_to_topic_and_table(
 
     status = folder.status_of("lower")
     assert (status["state"], status["lag"], status["rows_in"]) == ("done", 0, 11)
+    assert status["dead_letters"] == 2, "of all runs"
     with barnabas.Admin(bootstrap) as admin:
         group = admin.describe_group("lower")
     assert (len(group.offsets), group.lag) == (3, 0)

@@ -7,7 +7,6 @@ from barnabas.cli.base.output import say
 from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.spark.pipelines import Pipeline, PipelineError, RunFolder
 from barnabas.spark.pipelines.errors.error_list import raise_all
-from barnabas.spark.pipelines.run.dead_letters import dead_letter_pipelines
 from barnabas.sync.admin import Admin
 
 
@@ -20,7 +19,7 @@ def check_before_start(
     then a missing topic that is read is an error. One that is written is created by the broker,
     unless that is disabled.
     """
-    known = [all_of for each in pipelines for all_of in (each, *dead_letter_pipelines(each))]
+    known = list(pipelines)
     errors: list[BarnabasError] = []
     for each in known:
         try:
@@ -35,7 +34,7 @@ def check_before_start(
         for source in each.sources.values()
         for topic in source.required_topics
     }
-    written = {topic: each.name for each in known for topic in each.sink.required_topics}
+    written = {topic: each.name for each in known for topic in _written(each)}
     if not read and not written:
         return
     with Admin(bootstrap) as admin:
@@ -48,6 +47,12 @@ def check_before_start(
         raise CommandError(_error(missing))
     for topic, use in missing.items():
         say(f"topic {topic}, {use}, does not exist: barnabas topics create {topic}")
+
+
+def _written(pipeline: Pipeline) -> list[str]:
+    """The topics that it writes to in the pipelines' cluster."""
+    letters = [each.dead_letter_topic for each in pipeline.sources.values() if each.required_topics]
+    return [*pipeline.sink.required_topics, *(each for each in letters if each is not None)]
 
 
 def _error(missing: dict[str, str]) -> str:

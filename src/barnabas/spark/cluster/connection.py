@@ -40,6 +40,10 @@ class ClusterConnection(Client):
         """Let something run while the caller does something else."""
         return self._registration.submit(work)
 
+    def begin_asking(self, question: Callable[[ClusterClient], Awaitable[T]]) -> "Future[T]":
+        """Ask, and do something else until there is an answer."""
+        return self.begin(self._ask(question))
+
     async def _ask(self, question: Callable[[ClusterClient], Awaitable[T]]) -> T:
         if not self.cluster.brokers:
             await self.cluster.refresh([])

@@ -49,8 +49,8 @@ _MAX_PAUSE_S = 1.0
 
 
 @dataclass(frozen=True)
-class LetterTarget:
-    """Where dead letters go, and the group that keeps which are written."""
+class LetterTopic:
+    """A dead-letter topic, and the group that keeps which letters are written to it."""
 
     connection: ConnectionOptions
     """Of the cluster that the records are in: a transaction is of one cluster."""
@@ -59,6 +59,18 @@ class LetterTarget:
     definition: str = ""
     compression: Compression = Compression.NONE
 
+    def open(self) -> "LetterWriter":
+        """For the task of a streaming query that this code runs in."""
+        context = TaskContext.get()
+        assert context is not None, "this runs in a worker of Spark"
+        query_id = context.getLocalProperty("sql.streaming.queryId")
+        batch_id = context.getLocalProperty("streaming.sql.batchId")
+        if query_id is None or batch_id is None:
+            raise InvalidArgument(
+                "Spark does not say which query this is: dead letters need a streaming query"
+            )
+        return LetterWriter(self, LetterTask(query_id, int(batch_id), self.definition))
+
     def transactional_id(self, partition: TopicPartition) -> str:
         return f"{self.group}-{partition}"
 
@@ -66,7 +78,7 @@ class LetterTarget:
 class LetterWriter:
     """Takes the dead records of one task, in the order of their offsets in each partition."""
 
-    def __init__(self, target: LetterTarget, task: LetterTask) -> None:
+    def __init__(self, target: LetterTopic, task: LetterTask) -> None:
         self._target = target
         self._task = task
         self._waiting: defaultdict[TopicPartition, list[DeadRecord]] = defaultdict(list)
@@ -154,7 +166,7 @@ class LetterWriter:
             await producer.close(0)
 
 
-async def _start(producer: RecordProducer, target: LetterTarget) -> None:
+async def _start(producer: RecordProducer, target: LetterTopic) -> None:
     try:
         await producer.start()
     except BrokerError as error:
@@ -166,25 +178,14 @@ async def _start(producer: RecordProducer, target: LetterTarget) -> None:
         ) from error
 
 
-def letters_of_this_task(target: LetterTarget) -> LetterWriter:
-    """The writer of the task of a streaming query that this code runs in."""
-    context = TaskContext.get()
-    assert context is not None, "this runs in a worker of Spark"
-    query_id = context.getLocalProperty("sql.streaming.queryId")
-    batch_id = context.getLocalProperty("streaming.sql.batchId")
-    if query_id is None or batch_id is None:
-        raise InvalidArgument(
-            "Spark does not say which query this is: dead letters need a streaming query"
-        )
-    return LetterWriter(target, LetterTask(query_id, int(batch_id), target.definition))
-
-
-async def count_letters(cluster: ClusterClient, groups: Iterable[str]) -> int:
-    """How many dead letters the queries have written that these groups belong to now."""
+async def count_letters(cluster: ClusterClient, groups: Iterable[str], query_id: str) -> int:
+    """How many dead letters a query has written, by the groups that keep which."""
+    query = LetterTask(query_id, 0).query
     count = 0
     for group in groups:
         known = await fetch_offsets_and_metadata(cluster, group)
         if known:  # of those that are named, transactions in their last step are waited for
             known = await fetch_offsets_and_metadata(cluster, group, known, stable=True)
-        count += sum(LetterProgress.decode(each.metadata).letters for each in known.values())
+        states = [LetterProgress.decode(each.metadata) for each in known.values()]
+        count += sum(each.letters for each in states if each.query == query)
     return count

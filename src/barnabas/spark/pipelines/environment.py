@@ -7,13 +7,17 @@ definition runs on a cluster of brokers and, in a test, on rows that are fed to 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from barnabas.records.compression import Compression
+from barnabas.spark.dead_letters.letter_target import LetterTarget
+from barnabas.spark.dead_letters.letter_writer import LetterTopic
 from barnabas.spark.pipelines.writer import Writer
 from barnabas.spark.sessions.combined_conf import is_for_the_jvm
+from barnabas.spark.source.consumer_settings import consumer_settings
 
 WANTED_CONF = {
     # State that is larger than memory, and checkpoints that hold what has changed.
@@ -38,6 +42,9 @@ class Records(Protocol):
         self, spark: SparkSession, topic: str, schema: StructType, options: Mapping[str, str]
     ) -> DataFrame: ...
 
+    def letters(self, target: "DeadLetterTopic", options: Mapping[str, str]) -> LetterTarget:
+        """Where tasks write dead letters of records that are read with these options."""
+
 
 @dataclass(frozen=True)
 class BrokerRecords:
@@ -57,12 +64,41 @@ class BrokerRecords:
         reader = spark.read.format("barnabas").options(**self._options(topic, options))
         return reader.schema(schema).load()
 
+    def letters(self, target: "DeadLetterTopic", options: Mapping[str, str]) -> LetterTopic:
+        given = self._options("", options)
+        settings = consumer_settings({name.lower(): value for name, value in given.items()})
+        return LetterTopic(
+            settings.connection,
+            target.topic,
+            target.group,
+            target.definition,
+            target.compression,
+        )
+
     def _options(self, topic: str, options: Mapping[str, str]) -> dict[str, str]:
         return {
             "kafka.bootstrap.servers": self.bootstrap_servers,
             "subscribe": topic,
             **options,
         }
+
+
+class DeadLetterTopic(NamedTuple):
+    """The dead letters of a source, of one kind."""
+
+    topic: str
+    group: str
+    """The group that keeps which of them are written."""
+    definition: str
+    """Stands for what decides which records are dead, and where they go."""
+    compression: Compression = Compression.NONE
+
+
+class DeadLetterSettings(NamedTuple):
+    """What a pipeline says of the dead letters of a source."""
+
+    group: str
+    compression: Compression = Compression.NONE
 
 
 @dataclass(frozen=True)
@@ -76,6 +112,7 @@ class Environment:
     """The consumer group to which sources commit their progress."""
     source: str | None = None
     """The name of the source that is loaded."""
+    dead_letters: DeadLetterSettings = DeadLetterSettings("dead-letters")  # noqa: RUF009 - a tuple
     writer: Writer | None = None
     """As which sinks write that remember it."""
 

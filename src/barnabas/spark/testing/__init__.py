@@ -14,6 +14,7 @@ processing-time timers use, stands still until `advance` moves it.
 
 pipeline_tester  `running`, and the pipeline it yields; `run_once`
 fed_records      the rows that were fed, as topics
+fed_letters      dead letters, as files
 stepped_query    a streaming query with a manual clock
 """
 

@@ -13,8 +13,10 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from barnabas.spark.pipelines.environment import DeadLetterTopic
 from barnabas.spark.pipelines.sources.feed import Record
 from barnabas.spark.source.schema import schema_of
+from barnabas.spark.testing.fed_letters import LetterFolder
 
 _ALL = schema_of(headers=True)
 
@@ -44,6 +46,15 @@ class FedRecords:
         spark.dataSource.register(FedTopic)
         reader = spark.read.format(FedTopic.name()).schema(schema)
         return reader.load(str(self.of(topic)))
+
+    def letters(self, target: DeadLetterTopic, options: Mapping[str, str]) -> LetterFolder:
+        del options
+        return LetterFolder(str(self.letter_folder), target.group)
+
+    @property
+    def letter_folder(self) -> Path:
+        """Where dead letters are."""
+        return self.folder.with_name("dead-letters")
 
     def of(self, topic: str) -> Path:
         """The folder of a topic."""

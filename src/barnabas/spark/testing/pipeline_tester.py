@@ -18,13 +18,13 @@ from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError
 from barnabas.spark.pipelines.environment import Environment, applied
 from barnabas.spark.pipelines.errors.failure import reason_of
 from barnabas.spark.pipelines.expectations.rule_counts import RuleCount, label_of
-from barnabas.spark.pipelines.run.dead_letters import dead_letter_pipelines
 from barnabas.spark.pipelines.run.pipeline_run import PipelineRun
 from barnabas.spark.pipelines.run.run_folder import RunFolder
 from barnabas.spark.pipelines.run.spark_log import silence_query_errors
 from barnabas.spark.pipelines.sources.feed import Fed
 from barnabas.spark.pipelines.sources.source import Source
 from barnabas.spark.sessions.tuned_session import session
+from barnabas.spark.testing.fed_letters import letters_in
 from barnabas.spark.testing.fed_records import FedRecords, aware
 from barnabas.spark.testing.stepped_query import SteppedQuery
 
@@ -89,17 +89,7 @@ class RunningPipeline:
 
     def dead_letters(self) -> list[dict[str, Any]]:
         """The records that dead-letter topics would have got, with their headers as a dict."""
-        letters = []
-        for each in dead_letter_pipelines(replace(self._pipeline, sources=self._sources)):
-            query = self._start(each)
-            try:
-                query.settle()
-                letters += [_plain(row) for row in query.rows()]
-            finally:
-                query.stop()
-        for letter in letters:
-            letter["headers"] = {each["key"]: each["value"] for each in letter["headers"]}
-        return letters
+        return letters_in(self._records.letter_folder)
 
     def expectations(self) -> dict[str, dict[str, int]]:
         """How many rows passed and failed each rule so far: `{"positive": {"passed": 2, ...}}`.

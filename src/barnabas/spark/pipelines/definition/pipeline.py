@@ -13,8 +13,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from barnabas.client.producer.producer_options import compression_of
 from barnabas.errors import InvalidArgument
-from barnabas.spark.pipelines.environment import Environment
+from barnabas.spark.pipelines.environment import DeadLetterSettings, Environment
 from barnabas.spark.pipelines.errors.pipeline_error import PipelineError
 from barnabas.spark.pipelines.errors.source_errors import source_named
 from barnabas.spark.pipelines.errors.user_code import user_code
@@ -33,6 +34,9 @@ __all__ = ["Pipeline", "PipelineError", "check_output_mode", "pipeline"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*$")
 _SESSION = "spark"
+
+DEAD_LETTERS = "dead-letters"
+"""Ends the name of the group that keeps which dead letters of a pipeline are written."""
 
 allow_early_udfs()  # whoever defines pipelines may define UDFs at the top of the same file
 
@@ -92,12 +96,22 @@ class Pipeline:
         sources = {name: each.resolved(folder) for name, each in self.sources.items()}
         return replace(self, sources=sources, sink=self.sink.resolved(folder))
 
+    def environment_of(self, source: str, environment: Environment) -> Environment:
+        """The environment that a source is loaded in."""
+        beside = f"{self.name}.{source}" if len(self.sources) > 1 else self.name
+        given = self.sink.producer_options.get("kafka.compression.type", "none")
+        settings = DeadLetterSettings(
+            f"{beside}.{DEAD_LETTERS}",
+            compression_of(given),  # type: ignore[arg-type]  # it says what is wrong itself
+        )
+        return replace(environment, source=source, dead_letters=settings)
+
     def rows(self, environment: Environment) -> DataFrame:
         """The result, with every source loaded in an environment."""
         inputs: dict[str, Any] = {}
         for name, source in self.sources.items():
             with source_named(name, self.name):
-                inputs[name] = source.load(replace(environment, source=name))
+                inputs[name] = source.load(self.environment_of(name, environment))
         if self.takes_session:
             inputs[_SESSION] = environment.spark
         with user_code(self.defined_in):
@@ -109,7 +123,7 @@ class Pipeline:
                 f"pipeline {self.name} has no stream among its sources: its rows would never change"
             )
         try:
-            return checked(rows, self.expect, None)
+            return checked(rows, self.expect, None, rows.columns)
         except InvalidArgument as error:
             raise InvalidArgument(f"pipeline {self.name}: {error}") from error
 

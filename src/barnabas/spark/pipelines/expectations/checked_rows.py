@@ -34,14 +34,20 @@ def checked(
     rows: DataFrame,
     rules: Sequence[Expectation],
     source: str | None,
+    shown: Sequence[str],
     dead_letters: DeadLetterFilter | None = None,
 ) -> DataFrame:
-    """The rows that may go on; `source` is where they come from, None for the result."""
+    """The rows that may go on; `source` is where they come from, None for the result.
+
+    `shown` are the columns of a row that errors show.
+    """
     if not rules:
         return rows
     columns = rows.columns
     names = [f"{_PASSES}{number}" for number in range(len(rules))]
-    passes = [_passes(rows, each).alias(name) for each, name in zip(rules, names, strict=True)]
+    passes = [
+        _passes(rows, each, shown).alias(name) for each, name in zip(rules, names, strict=True)
+    ]
     found = rows.select("*", *passes)
     found = found.observe(metric_of(source), *counts(rules, [F.col(each) for each in names]))
     by_mode = {
@@ -59,10 +65,10 @@ def checked(
         found = dead_letters(found, F.when(~all_pass, F.concat_ws("; ", *reasons)))
     for _, passed in by_mode["drop"]:
         found = found.where(passed)
-    return found.select(*(f"`{each}`" for each in columns))
+    return found.select(*map(_quoted, columns))
 
 
-def _passes(rows: DataFrame, rule: Expectation) -> Column:
+def _passes(rows: DataFrame, rule: Expectation, shown: Sequence[str]) -> Column:
     with _of_rule(rule):
         condition = F.expr(rule.condition)
         (field,) = rows.select(condition).schema.fields
@@ -74,10 +80,14 @@ def _passes(rows: DataFrame, rule: Expectation) -> Column:
     passes = F.coalesce(condition, F.lit(False))
     if rule.on_failure != "fail":
         return passes
-    row = F.to_json(F.struct("*"), {"ignoreNullFields": "false"})
+    row = F.to_json(F.struct(*map(_quoted, shown)), {"ignoreNullFields": "false"})
     named = "" if rule.name == rule.condition else f"{rule.name} "
     message = F.concat(F.lit(f"a row {FAILED}{named}({rule.condition}): "), row)
     return F.when(passes, F.lit(True)).otherwise(F.raise_error(message).cast("boolean"))
+
+
+def _quoted(name: str) -> str:
+    return "`{}`".format(name.replace("`", "``"))
 
 
 @contextmanager

@@ -31,6 +31,19 @@ def decoded(
     return taken.drop(UNDECODABLE)
 
 
+def decoded_or_dead(records: DataFrame, values: ValueFormat, kept: list[Column]) -> DataFrame:
+    """The columns of the values and those of `kept`, and `reason`: why a value is no row."""
+    whole = F.array(values.parsed(F.col("value")))
+    rows = F.transform(
+        whole,
+        lambda row: F.struct(
+            *(row[each.name].alias(each.name) for each in values.fields.fields),
+            _reason(values, row).alias("reason"),
+        ),
+    )
+    return records.select(*kept, F.inline(rows))
+
+
 def undecodable(records: DataFrame, values: ValueFormat) -> DataFrame:
     """Records whose value can't be decoded, with a column `reason`."""
     whole = F.array(values.parsed(F.col("value")))

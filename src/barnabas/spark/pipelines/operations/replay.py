@@ -4,13 +4,13 @@ from collections import Counter
 
 from barnabas.errors import InvalidArgument
 from barnabas.records.message import Message
+from barnabas.spark.dead_letters.dead_record import HEADER_PREFIX
 from barnabas.spark.pipelines.definition.pipeline import Pipeline
-from barnabas.spark.pipelines.sources.topic import DEAD_LETTER_HEADER
 from barnabas.sync.admin import Admin
 from barnabas.sync.consumer import Consumer
 from barnabas.sync.producer import Producer
 
-_TOPIC = f"{DEAD_LETTER_HEADER}topic"
+_TOPIC = f"{HEADER_PREFIX}topic"
 
 
 def replay_dead_letters(pipeline: Pipeline, bootstrap_servers: str) -> Counter[tuple[str, str]]:
@@ -55,8 +55,8 @@ def has_dead_letters(pipeline: Pipeline) -> bool:
 
 
 def _topics(pipeline: Pipeline) -> list[str]:
-    streams = (each.dead_letter_stream for each in pipeline.sources.values())
-    return sorted({each.topic for each in streams if each is not None})
+    topics = (each.dead_letter_topic for each in pipeline.sources.values())
+    return sorted({each for each in topics if each is not None})
 
 
 def _origin(letter: Message) -> str:
@@ -72,4 +72,4 @@ def _origin(letter: Message) -> str:
 
 def _headers(letter: Message) -> list[tuple[str, bytes | None]]:
     """Those that it had there."""
-    return [each for each in letter.headers if not each[0].startswith(DEAD_LETTER_HEADER)]
+    return [each for each in letter.headers if not each[0].startswith(HEADER_PREFIX)]

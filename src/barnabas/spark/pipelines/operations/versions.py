@@ -74,8 +74,8 @@ def make_topics(pipelines: Iterable[Pipeline], version: str, bootstrap_servers: 
 
 
 def _written_by(defined: Pipeline) -> list[str]:
-    letters = [each.dead_letter_stream for each in defined.sources.values()]
-    return [*(each.topic for each in letters if each is not None), *defined.sink.topics]
+    letters = [each.dead_letter_topic for each in defined.sources.values()]
+    return [*(each for each in letters if each is not None), *defined.sink.topics]
 
 
 def _sink(defined: Pipeline, version: str) -> Sink:

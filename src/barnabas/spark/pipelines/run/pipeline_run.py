@@ -16,17 +16,20 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.streaming.query import StreamingQuery
 
 from barnabas.errors import BarnabasError, InvalidArgument
+from barnabas.spark.dead_letters.letter_writer import LetterTopic
 from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError
 from barnabas.spark.pipelines.environment import BrokerRecords, Environment, Records, applied
 from barnabas.spark.pipelines.errors.error_list import raise_all
 from barnabas.spark.pipelines.errors.failure import reason_of
-from barnabas.spark.pipelines.run.dead_letters import dead_letter_pipelines
+from barnabas.spark.pipelines.run.former_letters import replace_former_letters
+from barnabas.spark.pipelines.run.letter_counter import LetterCounter
 from barnabas.spark.pipelines.run.progress import OUTPUT_METRIC
 from barnabas.spark.pipelines.run.run_folder import RunFolder
 from barnabas.spark.pipelines.run.supervised_query import SupervisedQuery
 
 _STATUS_INTERVAL_S = 1.0
 _POLL_S = 0.1
+_LAST_COUNT_S = 2.0
 
 
 class SparkGone(PipelineError):  # noqa: N818 - its name says what is wrong
@@ -66,11 +69,12 @@ class PipelineRun:
         self._locks: list[int] = []
         self._status_written = 0.0
         self.queries: list[SupervisedQuery] = []
+        self._counters: dict[str, LetterCounter] = {}
         for each in pipelines:
-            for defined in (each, *dead_letter_pipelines(each)):
-                self.queries.append(
-                    SupervisedQuery(defined, partial(self._start, defined), max_restarts)
-                )
+            self.queries.append(SupervisedQuery(each, partial(self._start, each), max_restarts))
+            topics = self._letter_topics(each)
+            if topics:
+                self._counters[each.name] = LetterCounter(topics)
 
     # -- the whole ------------------------------------------------------------------------------
 
@@ -93,6 +97,7 @@ class PipelineRun:
             for query in self.queries:
                 try:
                     self._locks.append(self._folder.lock(query.name))
+                    replace_former_letters(query.pipeline, self._folder)
                     self._check_output(query.pipeline)
                     self._check_rows(query.pipeline)
                 except (InvalidArgument, PipelineError) as error:
@@ -113,6 +118,7 @@ class PipelineRun:
             for query in self.queries:
                 query.give_up(SparkGone.MESSAGE)
             raise SparkGone(SparkGone.MESSAGE) from error
+        self._count_letters(over=[q for q, has in zip(self.queries, changed, strict=True) if has])
         if any(changed) or now - self._status_written >= _STATUS_INTERVAL_S:
             self._write_status(now)
 
@@ -142,8 +148,12 @@ class PipelineRun:
 
     def stop(self) -> None:
         """End all, even in the middle of a batch: the next run repeats that batch."""
+        running = [query for query in self.queries if query.state == "running"]
         for query in self.queries:
             query.stop()
+        self._count_letters(over=running)
+        for counter in self._counters.values():
+            counter.close()
         if self._locks:
             self._write_status(time.time())
         for descriptor in self._locks:
@@ -178,6 +188,28 @@ class PipelineRun:
                 checkpoint = self._folder.checkpoint_of(defined.name)
                 writer = writer.option("checkpointLocation", checkpoint)
             return writer.start()
+
+    def _letter_topics(self, defined: Pipeline) -> list[LetterTopic]:
+        """The topics that tasks of a pipeline write dead letters to."""
+        return [
+            target
+            for name, source in defined.sources.items()
+            for target in source.letter_targets(defined.environment_of(name, self._environment))
+            if isinstance(target, LetterTopic)
+        ]
+
+    def _count_letters(self, over: Iterable[SupervisedQuery]) -> None:
+        """Count dead letters; of those that are over, what is there in the end."""
+        ended = [query.name for query in over if query.is_over]
+        for query in self.queries:
+            counter = self._counters.get(query.name)
+            if counter is None or query.query_id is None:
+                continue
+            if query.name in ended:
+                counter.settle(query.query_id, _LAST_COUNT_S)
+            elif query.state == "running":
+                counter.poll(query.query_id)
+            query.progress.dead_letters = counter.count
 
     def _check_output(self, defined: Pipeline) -> None:
         try:

@@ -48,6 +48,11 @@ class SupervisedQuery:
     def is_over(self) -> bool:
         return self.state in ("done", "stopped", "failed")
 
+    @property
+    def query_id(self) -> str | None:
+        """The id of the query, which its checkpoint keeps; None before its first start."""
+        return None if self._query is None else self._query.id
+
     def start(self, now: float) -> None:
         """Start it; a failure to do so counts as one of the query.
 
@@ -108,7 +113,6 @@ class SupervisedQuery:
             "pipeline": self.name,
             "state": self.state,
             "started": self._started,
-            "batches": self.progress.batches,
             "batch": last and last.number,
             "batch_ended": last and last.ended,
             "batch_duration_ms": last and last.duration_ms,
@@ -120,7 +124,6 @@ class SupervisedQuery:
             "rows_in_per_s": round(rate_in, 1),
             "rows_out_per_s": round(rate_out, 1),
             "lag": last and last.lag,
-            "lag_s": self._lag_s(now),
             "watermark": self.progress.watermark,
             "state_rows": last and last.state_rows,
             "state_bytes": last and last.state_bytes,
@@ -128,11 +131,6 @@ class SupervisedQuery:
             "error": self.error,
             "next_start": self.next_start,
         }
-
-    def _lag_s(self, now: float) -> float | None:
-        """How far it is behind; None where no topics are read."""
-        last = self.progress.last
-        return None if last is None or last.lag is None else self.progress.lag_time.seconds(now)
 
     def _expectations(self) -> list[dict[str, Any]]:
         """The rules of sources and result, with how many rows passed and failed each."""

@@ -3,11 +3,12 @@
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Self
 
 from pyspark.sql import DataFrame
 
 from barnabas.errors import InvalidArgument
+from barnabas.spark.dead_letters.letter_target import LetterTarget
 from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.errors.source_errors import SourceError
 from barnabas.spark.pipelines.expectations.expectation import Expectation
@@ -44,9 +45,14 @@ class Source(PipelineEnd):
         raise InvalidArgument(f"{self.describe()} takes no expectations")
 
     @property
-    def dead_letter_stream(self) -> "DeadLetterStream | None":
-        """Records that `load` leaves out and that go to a dead-letter topic, if it has one."""
+    def dead_letter_topic(self) -> str | None:
+        """The topic for records that become no rows, if it has one."""
         return None
+
+    def letter_targets(self, environment: Environment) -> Sequence[LetterTarget]:
+        """Where tasks write dead letters."""
+        del environment
+        return ()
 
     def as_version(self, version: str, topics: Mapping[str, str]) -> Self:
         """The source of another version of the pipeline.
@@ -67,11 +73,3 @@ class Source(PipelineEnd):
         """Add rows in a test; `key` names the column that is the records' key too."""
         del feed, rows, key
         raise InvalidArgument(f"{self.describe()} can't be fed in a test")
-
-
-class DeadLetterStream(NamedTuple):
-    """What a source leaves out, and where it goes."""
-
-    topic: str
-    records: Source
-    """Records ready for that topic."""

@@ -2,26 +2,34 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StructType
 
 from barnabas.errors import InvalidArgument
+from barnabas.spark.dead_letters.dead_record import COLUMNS, HEADER_PREFIX, REASON
+from barnabas.spark.dead_letters.letter_target import LetterTarget
+from barnabas.spark.dead_letters.letter_udf import without_dead
 from barnabas.spark.pipelines.argument_names import read_options
-from barnabas.spark.pipelines.environment import Environment
+from barnabas.spark.pipelines.environment import DeadLetterTopic, Environment
 from barnabas.spark.pipelines.errors.source_errors import SourceError
 from barnabas.spark.pipelines.expectations.expectation import (
     Expectation,
     checked_rules,
     sends_dead_letters,
 )
-from barnabas.spark.pipelines.formats.record_decoder import decoded, undecodable
+from barnabas.spark.pipelines.formats.record_decoder import decoded, decoded_or_dead, undecodable
 from barnabas.spark.pipelines.formats.value_format import FormatName, ValueFormat
 from barnabas.spark.pipelines.pipeline_end import names_other_topics
-from barnabas.spark.pipelines.sources.expected_rows import with_expectations
+from barnabas.spark.pipelines.sources.expected_rows import (
+    beside_rows,
+    record_beside,
+    with_expectations,
+)
 from barnabas.spark.pipelines.sources.feed import Fed, Feed
 from barnabas.spark.pipelines.sources.record_schema import (
     ALL_COLUMNS,
@@ -34,11 +42,8 @@ from barnabas.spark.pipelines.sources.record_schema import (
     schema_problems,
     values_of,
 )
-from barnabas.spark.pipelines.sources.source import DeadLetterStream, Source
+from barnabas.spark.pipelines.sources.source import Source
 from barnabas.spark.pipelines.sources.watermark import split_watermark, with_watermark
-
-DEAD_LETTER_HEADER = "dead-letter."
-"""Prefix of the headers that a dead letter has in addition to those of its record."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +64,11 @@ class TopicSource(Source):
 
     def __post_init__(self) -> None:
         _check_record(self.record)
-        if sends_dead_letters(self.expect):
-            raise InvalidArgument('on_failure="dead_letter" needs a topic, and comes later: drop')
-        if self.schema is None and self._skips:
+        if sends_dead_letters(self.expect) and self.dead_letters is None:
+            raise InvalidArgument(
+                'on_failure="dead_letter" needs a topic: from_topic(..., dead_letters="NAME")'
+            )
+        if self.schema is None and self._skips and not sends_dead_letters(self.expect):
             raise InvalidArgument(
                 "dead_letters and skip_undecodable need a schema: without one nothing is decoded"
             )
@@ -95,14 +102,25 @@ class TopicSource(Source):
         return f"topic {self.topic}"
 
     def load(self, environment: Environment) -> DataFrame:
-        rows = with_expectations(self._load(environment), self, environment)
+        rows = with_expectations(
+            self._load(environment), self, environment, self._letters(environment, "expectations")
+        )
         return with_watermark(rows, self.watermark)
 
     def _load(self, environment: Environment) -> DataFrame:
         values = self.values
         if values is None:
             records = self._records(environment, ALL_COLUMNS.names)
-            return records if self.key is None else records.withColumn(self.key, key_text())
+            rows = records if self.key is None else records.withColumn(self.key, key_text())
+            return rows.select("*", *beside_rows(self._kept_beside))
+        if self.dead_letters is not None:
+            records = self._records(environment, [*self.record, *COLUMNS])
+            rows = decoded_or_dead(
+                records, values, [*kept_columns(self.key, self.record), *beside_rows(COLUMNS)]
+            )
+            target = self._letters(environment)
+            assert target is not None
+            return without_dead(rows, F.col(REASON), target, record_beside(rows)).drop(REASON)
         place = () if self._skips else PLACE  # for the error message
         key = () if self.key is None else ("key",)
         records = self._records(environment, [*key, *self.record, *place, "value"])
@@ -120,8 +138,10 @@ class TopicSource(Source):
         found = undecodable(self._records(environment, wanted), values)
         added = [
             F.struct(
-                F.lit(f"{DEAD_LETTER_HEADER}{name}").alias("key"),
-                F.col(name).cast("string").cast("binary").alias("value"),
+                F.lit(f"{HEADER_PREFIX}{name}").alias("key"),
+                (_time_text() if name == "timestamp" else F.col(name).cast("string"))
+                .cast("binary")
+                .alias("value"),
             )
             for name in (*PLACE, "timestamp", "reason")
         ]
@@ -145,10 +165,30 @@ class TopicSource(Source):
         return replace(self, expect=checked_rules(rules))
 
     @property
-    def dead_letter_stream(self) -> DeadLetterStream | None:
+    def dead_letter_topic(self) -> str | None:
+        return self.dead_letters
+
+    def letter_targets(self, environment: Environment) -> list[LetterTarget]:
+        found = [self._letters(environment), self._letters(environment, "expectations")]
+        return [each for each in found if each is not None]
+
+    def _letters(self, environment: Environment, kind: str | None = None) -> LetterTarget | None:
+        """Where undecodable records go, or those that fail an expectation."""
+        settings = environment.dead_letters
         if self.dead_letters is None:
             return None
-        return DeadLetterStream(self.dead_letters, UndecodableRecords(self))
+        if kind is not None and not sends_dead_letters(self.expect):
+            return None
+        decides = (self.dead_letters, self.format, str(self.schema), kind and self.expect)
+        definition = sha256(repr(decides).encode()).hexdigest()[:8]
+        group = settings.group if kind is None else f"{settings.group}.{kind}"
+        target = DeadLetterTopic(self.dead_letters, group, definition, settings.compression)
+        return environment.records.letters(target, self.options)
+
+    @property
+    def _kept_beside(self) -> tuple[str, ...]:
+        """Columns of the record that rows need until their rules were applied."""
+        return COLUMNS if sends_dead_letters(self.expect) else ()
 
     def problems(self) -> Iterator[SourceError]:
         yield from schema_problems(self.format, self.schema)
@@ -175,19 +215,6 @@ class TopicSource(Source):
         feed.add_records(
             self.topic, [fed_record(each, self.values, self.key, key) for each in rows]
         )
-
-
-@dataclass(frozen=True)
-class UndecodableRecords(Source):
-    """What a source of topics leaves out, as a source."""
-
-    source: TopicSource
-
-    def describe(self) -> str:
-        return f"{self.source.describe()}, undecodable"
-
-    def load(self, environment: Environment) -> DataFrame:
-        return self.source.load_undecodable(environment)
 
 
 def from_topic(
@@ -230,6 +257,11 @@ def from_topic(
         read_options(from_topic, topic, starting_offsets, options),
         checked_rules(expect),
     )
+
+
+def _time_text() -> Column:
+    in_utc = F.to_utc_timestamp("timestamp", F.current_timezone())
+    return F.date_format(in_utc, "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
 
 
 def _names(names: str | Sequence[str]) -> tuple[str, ...]:
