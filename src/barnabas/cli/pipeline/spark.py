@@ -17,6 +17,7 @@ from barnabas.cli.base.output import say
 from barnabas.spark import session
 from barnabas.spark.pipelines import RunFolder
 from barnabas.spark.pipelines.errors.failure import reason_of
+from barnabas.spark.pipelines.errors.known_causes import known_cause
 from barnabas.spark.pipelines.run.spark_log import keep_errors_quiet, log_to
 from barnabas.spark.sessions.combined_conf import combined
 
@@ -105,4 +106,8 @@ def start_spark(options: SparkOptions) -> SparkSession:
     except (Py4JError, PySparkException) as error:
         new = options.said_by_spark()[said_before:]
         reason = next((line for line in new if not line.startswith("WARN")), reason_of(error))
-        raise CommandError(f"Spark does not start: {reason} (see {options.errors})") from error
+        cause = known_cause("\n".join([*new, str(error)]))
+        advice = "" if cause is None or cause.advice in reason else f"; {cause.advice}"
+        raise CommandError(
+            f"Spark does not start: {reason}{advice} (see {options.errors})"
+        ) from error

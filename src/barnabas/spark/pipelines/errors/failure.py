@@ -8,6 +8,7 @@ import sysconfig
 from pathlib import Path
 
 import barnabas
+from barnabas.spark.pipelines.errors.known_causes import known_cause
 
 _WRAPPED = (
     re.compile(r"^\[STREAM_FAILED\] Query \[.*?\] terminated with exception: ", re.DOTALL),
@@ -53,6 +54,9 @@ def reason_of(error: BaseException) -> str:
     line = _STATE.sub("", text.strip().split("\n", 1)[0]).strip(" ;") or type(error).__name__
     short = line if len(line) <= _LINE else f"{line[:_LINE]}..."
     hints = [hint for name, hint in _HINTS.items() if line.startswith(name)]
+    cause = known_cause(str(error))
+    if cause is not None:
+        hints.append(cause.advice)
     return place + ("; ".join([short.rstrip("."), *hints]) if hints else short)
 
 

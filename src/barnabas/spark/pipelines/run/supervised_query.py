@@ -12,6 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.spark.pipelines.definition.pipeline import Pipeline
 from barnabas.spark.pipelines.errors.failure import reason_of
+from barnabas.spark.pipelines.errors.known_causes import known_cause
 from barnabas.spark.pipelines.expectations.rule_counts import RuleCount, label_of
 from barnabas.spark.pipelines.run.progress import Progress, is_of_a_batch, read_batch
 from barnabas.spark.pipelines.run.restart_policy import RestartPolicy
@@ -67,7 +68,7 @@ class SupervisedQuery:
         except (AnalysisException, IllegalArgumentException, InvalidArgument) as error:
             self.error, self.state = reason_of(error), "failed"
         except (PySparkException, BarnabasError) as error:
-            self._failed(reason_of(error), now)
+            self._failed(error, now)
         else:
             self.state = "running"
 
@@ -86,7 +87,7 @@ class SupervisedQuery:
                 if error is None:
                     self.state = "done"
                 else:
-                    self._failed(reason_of(error), now)
+                    self._failed(error, now)
         return self.state != before
 
     def stop(self) -> None:
@@ -163,9 +164,10 @@ class SupervisedQuery:
             self._backoff.reset()
             self.progress.add(batch)
 
-    def _failed(self, reason: str, now: float) -> None:
-        self.error = reason
-        wait_s = self._backoff.next_s()
+    def _failed(self, error: BaseException, now: float) -> None:
+        self.error = reason_of(error)
+        cause = known_cause(str(error))
+        wait_s = self._backoff.next_s("counted" if cause is None else cause.retry)
         if wait_s is None:
             self.state = "failed"
         else:
