@@ -4,13 +4,16 @@ import json
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 import barnabas
 from tests.cli.conftest import Cli
+from tests.support.wait import wait_until
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -31,6 +34,31 @@ def lines_until(
             return
     assert process.stderr is not None
     raise AssertionError(process.stderr.read().decode())
+
+
+def check_metrics(process: "subprocess.Popen[bytes]") -> None:
+    """Scrape them where the first lines of standard error, which are JSON, say."""
+    assert process.stderr is not None
+    said = (json.loads(line)["message"] for line in process.stderr)
+    url = next(line.removeprefix("metrics: ") for line in said if line.startswith("metrics: "))
+    assert url.startswith("http://127.0.0.1:")
+
+    def scraped() -> dict[tuple[str, ...], float]:
+        with urllib.request.urlopen(url) as answer:
+            families = text_string_to_metric_families(answer.read().decode())
+            return {
+                (each.name, *each.labels.values()): each.value
+                for family in families
+                for each in family.samples
+            }
+
+    wait_until(lambda: scraped()["barnabas_pipeline_rows_out_total", "shout"] == 1)
+    found = scraped()
+    assert found["barnabas_pipeline_rows_in_total", "shout"] == 1
+    assert found["barnabas_pipeline_lag_records", "shout"] == 0
+    assert found["barnabas_pipeline_lag_seconds", "shout"] == 0
+    assert found["barnabas_pipeline_state", "shout", "running"] == 1
+    assert found["barnabas_pipeline_batch_duration_seconds_count", "shout"] == 1
 
 
 @pytest.mark.long
@@ -55,8 +83,12 @@ def test_a_run_ends_in_good_order_and_can_be_looked_at_and_reset(
     producer.send(source, b'{"word": "hello"}')
     producer.flush()
 
-    process = cli.start("pipeline", "run", str(tmp_path), "--master", "local[2]", "--json")
+    process = cli.start(
+        *("pipeline", "run", str(tmp_path), "--master", "local[2]", "--json"),
+        *("--metrics-port", "0", "--log-format", "json"),
+    )
     lines_until(process, lambda status: status["rows_out"] == 1)
+    check_metrics(process)
     assert cli.json("pipeline", "status", str(tmp_path))[0]["state"] == "running"
     assert "shout is already running (process " in cli.fails(1, "pipeline", "run", str(tmp_path))
     assert "shout is running: stop it first" in cli.fails(1, "pipeline", "reset", str(tmp_path))

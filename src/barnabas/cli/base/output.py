@@ -9,9 +9,30 @@ from collections.abc import Iterable, Sequence
 
 Cell = str | int | None
 
+_ERROR = "error: "
+_says_json = False
+
+
+def say_json() -> None:
+    """From now on, say each thing as a JSON object in a line, for collectors of logs."""
+    global _says_json  # noqa: PLW0603 - one process, one standard error
+    _says_json = True
+
+
+def log_line(level: str, message: str, **fields: object) -> str:
+    """A line of a log as a JSON object."""
+    import json
+    from datetime import UTC, datetime
+
+    at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return json.dumps({"time": at, "level": level, "message": message, **fields})
+
 
 def say(text: str) -> None:
     """Tell the user something that is no result."""
+    if _says_json:
+        level = "error" if text.startswith(_ERROR) else "info"
+        text = log_line(level, text.removeprefix(_ERROR))
     with contextlib.suppress(OSError):  # a full disk or a closed pipe must not end a supervisor
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()

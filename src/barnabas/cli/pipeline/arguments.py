@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterable
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +18,14 @@ from barnabas.cli.base.command import (
 
 if TYPE_CHECKING:
     from barnabas.spark.pipelines import Pipeline
+
+
+class LogFormat(StrEnum):
+    """How lines about progress and failures are written."""
+
+    TEXT = "text"
+    JSON = "json"
+
 
 _VERSION = re.compile(r"[A-Za-z0-9_.-]+")
 

@@ -13,11 +13,12 @@ from barnabas.cli.base.command import (
     common_options,
     exit_with,
 )
-from barnabas.cli.base.output import print_json, print_table, say
+from barnabas.cli.base.output import print_json, print_table, say, say_json
 from barnabas.cli.base.pairs import parse_pairs
 from barnabas.cli.pipeline.arguments import (
     Checkpoints,
     Definitions,
+    LogFormat,
     Names,
     Version,
     bootstrap_of,
@@ -39,6 +40,7 @@ Examples:
   barnabas pipeline run views.sql --once
   barnabas pipeline run pipelines/ views_per_minute --master spark://host:7077
   barnabas pipeline run pipelines/ views_per_minute --version v2
+  barnabas pipeline run pipelines/ --metrics-port 9464 --log-format json
 """,
 )
 def run(
@@ -70,6 +72,22 @@ def run(
         list[str] | None,
         typer.Option("--conf", "-c", metavar="NAME=VALUE", help="Spark setting; may be repeated."),
     ] = None,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="Serve metrics for Prometheus on this port, such as 9464, at /metrics.",
+            show_default=False,
+        ),
+    ] = None,
+    metrics_host: Annotated[
+        str, typer.Option(metavar="HOST", help="Address to serve metrics on.")
+    ] = "127.0.0.1",
+    log_format: Annotated[
+        LogFormat, typer.Option(help="Lines about progress and failures: text, or JSON objects.")
+    ] = LogFormat.TEXT,
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
@@ -100,7 +118,11 @@ def run(
             once=once,
             max_restarts=3 if restarts is None and once else restarts,
             as_json=as_json or before.as_json,
+            json_log=log_format is LogFormat.JSON,
+            metrics=None if metrics_port is None else (metrics_host, metrics_port),
         )
+        if options.json_log:
+            say_json()
         chosen = chosen_of(path, names, start_spark=lambda: start_spark(spark))
         check_definitions(chosen)
         check_writable(spark)

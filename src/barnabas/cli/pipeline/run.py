@@ -2,7 +2,7 @@
 
 import signal
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from types import FrameType
 
@@ -16,6 +16,7 @@ from barnabas.cli.pipeline.check import check_before_start
 from barnabas.cli.pipeline.spark import SparkOptions, start_spark
 from barnabas.cli.pipeline.view import view_for
 from barnabas.spark.pipelines import Pipeline, PipelineRun
+from barnabas.spark.pipelines.run.metrics_server import MetricsServer
 from barnabas.spark.pipelines.run.pipeline_run import SparkGone
 from barnabas.spark.pipelines.run.session_conf import session_conf
 from barnabas.spark.sessions.combined_conf import combined
@@ -33,6 +34,9 @@ class RunOptions:
     once: bool
     max_restarts: int | None
     as_json: bool
+    json_log: bool = False
+    metrics: tuple[str, int] | None = None
+    """Host and port to serve metrics on."""
 
 
 class Interruption:
@@ -55,17 +59,31 @@ def run_pipelines(pipelines: list[Pipeline], options: RunOptions) -> int:
     """Run until they are done or a signal arrives; returns the exit code."""
     check_before_start(pipelines, options.bootstrap, options.spark.folder, once=options.once)
     conf = combined(session_conf(pipelines), options.spark.conf)
-    spark = start_spark(replace(options.spark, conf=conf))
-    interruption = Interruption()  # Spark's own handlers would end it at once
+    with ExitStack() as stack:
+        metrics = stack.enter_context(_serve(*options.metrics)) if options.metrics else None
+        spark = start_spark(replace(options.spark, conf=conf))
+        interruption = Interruption()  # Spark's own handlers would end it at once
+        try:
+            return _run(spark, pipelines, options, interruption, metrics)
+        except (Py4JError, ConnectionError, SparkGone) as error:
+            if interruption.exit_code is not None:
+                return interruption.exit_code  # the signal reached Spark too
+            raise CommandError(f"{SparkGone.MESSAGE} (see {options.spark.log})") from error
+        finally:
+            with options.spark.errors_in_file(), suppress(Py4JError, ConnectionError):
+                spark.stop()
+
+
+def _serve(host: str, port: int) -> MetricsServer:
     try:
-        return _run(spark, pipelines, options, interruption)
-    except (Py4JError, ConnectionError, SparkGone) as error:
-        if interruption.exit_code is not None:
-            return interruption.exit_code  # the signal reached Spark too
-        raise CommandError(f"{SparkGone.MESSAGE} (see {options.spark.log})") from error
-    finally:
-        with options.spark.errors_in_file(), suppress(Py4JError, ConnectionError):
-            spark.stop()
+        server = MetricsServer(host, port)
+    except OSError as error:
+        raise CommandError(
+            f"metrics can't be served on {host}:{port}: {error.strerror}; choose another "
+            "--metrics-port or --metrics-host"
+        ) from error
+    say(f"metrics: {server.url}")
+    return server
 
 
 def _run(
@@ -73,6 +91,7 @@ def _run(
     pipelines: list[Pipeline],
     options: RunOptions,
     interruption: Interruption,
+    metrics: MetricsServer | None,
 ) -> int:
     run = PipelineRun(
         spark,
@@ -84,19 +103,28 @@ def _run(
     )
     ui = spark.sparkContext.uiWebUrl
     say(f"Spark UI: {ui}" if ui else "Spark UI is disabled")
-    with view_for(as_json=options.as_json) as view:
+    with view_for(as_json=options.as_json, json_log=options.json_log) as view:
+
+        def show(*, is_last: bool = False) -> None:
+            now = time.time()
+            statuses = [each.status(now) for each in run.queries]
+            if metrics is not None:
+                durations = [each.progress.durations for each in run.queries]
+                metrics.publish(list(zip(statuses, durations, strict=True)))
+            if interruption.exit_code is not None and not is_last:
+                statuses = [{**each, "state": "stopping"} for each in statuses]
+            view.show(statuses, is_last=is_last)
+
         with run:
             while not run.is_over and interruption.exit_code is None:
                 run.poll()
-                view.show([each.status(time.time()) for each in run.queries])
+                show()
                 time.sleep(_POLL_S)
             if interruption.exit_code is not None:
-                view.show(
-                    [{**each.status(time.time()), "state": "stopping"} for each in run.queries]
-                )
+                show()
             with options.spark.errors_in_file():
                 run.stop()
-        view.show([each.status(time.time()) for each in run.queries], is_last=True)
+        show(is_last=True)
     if interruption.exit_code is not None:
         return interruption.exit_code
     run.check()

@@ -7,7 +7,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
-from barnabas.cli.base.output import human_size, print_json, print_line, print_table
+from barnabas.cli.base.output import human_size, log_line, print_json, print_line, print_table
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -34,10 +34,12 @@ class View(Protocol):
         """Show their current statuses; called several times a second."""
 
 
-def view_for(*, as_json: bool) -> View:
+def view_for(*, as_json: bool, json_log: bool = False) -> View:
     """The view for this output."""
     if as_json:
         return JsonView()
+    if json_log:
+        return JsonLogView()
     return LiveView() if sys.stdout.isatty() else LinesView()
 
 
@@ -124,8 +126,20 @@ class LinesView:
             waited = is_last or now.timestamp() - at >= _LINES_INTERVAL_S
             if each["state"] != state or (each["batch"] != batch and waited):
                 self._shown[each["pipeline"]] = (each["state"], each["batch"], now.timestamp())
-                print_line(f"{now:%H:%M:%S} {line_of(each)}")
+                print_line(self._line(now, each))
         sys.stdout.flush()
+
+    def _line(self, now: datetime, status: Status) -> str:
+        return f"{now:%H:%M:%S} {line_of(status)}"
+
+
+class JsonLogView(LinesView):
+    """The same lines as JSON objects, for collectors of logs."""
+
+    def _line(self, now: datetime, status: Status) -> str:
+        del now
+        level = {"waiting": "warning", "failed": "error"}.get(status["state"], "info")
+        return log_line(level, line_of(status), **status)
 
 
 def line_of(status: Status) -> str:

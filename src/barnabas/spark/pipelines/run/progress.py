@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from barnabas.spark.pipelines.expectations.rule_counts import RuleCount, read_counts
+from barnabas.spark.pipelines.run.batch_durations import BatchDurations
+from barnabas.spark.pipelines.run.lag_time import LagTime
 
 OUTPUT_METRIC = "barnabas_output"
 """The name under which a query counts the rows that it gives to its sink."""
@@ -26,7 +28,8 @@ class Batch:
     rows_in: int
     rows_out: int
     rows_late: int
-    lag: int | None
+    records: tuple[int, int] | None
+    """The sums of the last offsets in the topics, and of those that were read."""
     watermark: str | None
     state_rows: int
     state_bytes: int
@@ -36,6 +39,11 @@ class Batch:
     @property
     def ended(self) -> float:
         return self.began + self.duration_ms / 1000
+
+    @property
+    def lag(self) -> int | None:
+        """How many records of topics are there that the batch did not have."""
+        return None if self.records is None else self.records[0] - self.records[1]
 
 
 def is_of_a_batch(report: Mapping[str, Any]) -> bool:
@@ -56,7 +64,7 @@ def read_batch(report: Mapping[str, Any]) -> Batch:
         rows_in=report.get("numInputRows", 0),
         rows_out=output.get("rows", 0),
         rows_late=sum(each.get("numRowsDroppedByWatermark", 0) for each in operators),
-        lag=_lag(report.get("sources", [])),
+        records=_records(report.get("sources", [])),
         watermark=None if watermark == _NO_WATERMARK else watermark,
         state_rows=sum(each.get("numRowsTotal", 0) for each in operators),
         state_bytes=sum(each.get("memoryUsedBytes", 0) for each in operators),
@@ -64,15 +72,17 @@ def read_batch(report: Mapping[str, Any]) -> Batch:
     )
 
 
-def _lag(sources: list[Mapping[str, Any]]) -> int | None:
-    """How many records of topics are there that the batch did not have."""
-    lag = None
+def _records(sources: list[Mapping[str, Any]]) -> tuple[int, int] | None:
+    """How many records of topics there are, and how many of them were read."""
+    there = read = None
     for source in sources:
         latest, end = _offsets(source.get("latestOffset")), _offsets(source.get("endOffset"))
         if latest is not None and end is not None:
-            lag = lag or 0
-            lag += sum(max(offset - end.get(each, 0), 0) for each, offset in latest.items())
-    return lag
+            there = (there or 0) + sum(latest.values())
+            read = (read or 0) + sum(
+                min(end.get(each, 0), offset) for each, offset in latest.items()
+            )
+    return None if there is None or read is None else (there, read)
 
 
 def _offsets(value: Any) -> dict[tuple[str, str], int] | None:
@@ -106,6 +116,8 @@ class Progress:
     expectations: dict[str, RuleCount] = field(default_factory=dict)
     last: Batch | None = None
     watermark: str | None = None
+    durations: BatchDurations = field(default_factory=BatchDurations)
+    lag_time: LagTime = field(default_factory=LagTime)
     _recent: deque[Batch] = field(default_factory=deque)
 
     def add(self, batch: Batch) -> None:
@@ -117,6 +129,9 @@ class Progress:
             self.expectations[label] = self.expectations.get(label, RuleCount()).plus(count)
         self.last = batch
         self.watermark = batch.watermark or self.watermark
+        self.durations.add(batch.duration_ms / 1000)
+        if batch.records is not None:
+            self.lag_time.add(batch.ended, *batch.records)
         self._recent.append(batch)
 
     def rates(self, now: float) -> tuple[float, float]:

