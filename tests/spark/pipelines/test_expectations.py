@@ -18,6 +18,7 @@ from barnabas.spark.pipelines import (
     to_console,
     to_topic,
 )
+from barnabas.spark.pipelines.errors.known_causes import known_cause
 from barnabas.spark.pipelines.expectations.rule_counts import RuleCount, read_counts
 from barnabas.spark.testing import Record, running
 
@@ -60,8 +61,11 @@ def test_fail_names_the_rule_and_a_row(spark: SparkSession) -> None:
     with running(orders_that(result=(rule,)), spark=spark) as run:
         run.feed("orders", {"id": 1, "amount": 2})
         complaint = r'expectation positive \(amount > 0\): \{"id":2,"amount":-1.0\}'
-        with pytest.raises(PipelineError, match=complaint):
+        with pytest.raises(PipelineError, match=complaint) as raised:
             run.feed("orders", *SOME)
+    cause = known_cause(str(raised.value))
+    assert cause is not None
+    assert cause.retry == "never"
 
 
 def test_dead_letters_of_rules_and_of_the_schema(spark: SparkSession) -> None:

@@ -82,6 +82,9 @@ def live_table(statuses: Sequence[Status]) -> "Group":
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("watermark", no_wrap=True)
     table.add_column("state", justify="right", no_wrap=True)
+    has_letters = any(each.get("dead_letters") for each in statuses)
+    if has_letters:
+        table.add_column("dead letters", justify="right", no_wrap=True)
     errors = []
     for each in statuses:
         style = _STATE_STYLES.get(each["state"], "red" if each["error"] else "dim")
@@ -96,7 +99,9 @@ def live_table(statuses: Sequence[Status]) -> "Group":
             if each["state_rows"]
             else "-",
         )
-        table.add_row(each["pipeline"], Text(each["state"], style), *cells)
+        letters = [_count(each.get("dead_letters"))] if has_letters else []
+        table.add_row(each["pipeline"], Text(each["state"], style), *cells, *letters)
+        errors += [Text(f"{each['pipeline']}: {rule}", "yellow") for rule in failed_rules(each)]
         if each["error"] is not None and each["state"] in ("waiting", "failed"):
             errors.append(Text(f"{each['pipeline']}: {_problem(each)}", "red"))
     return Group(table, *errors)
@@ -157,9 +162,22 @@ def line_of(status: Status) -> str:
         parts.append(f"watermark {_watermark(status['watermark'])}")
     if status["state_rows"]:
         parts.append(f"state {_count(status['state_rows'])} rows")
+    if status.get("dead_letters"):
+        parts.append(f"dead letters {_count(status['dead_letters'])}")
+    parts += failed_rules(status)
     if status["error"] is not None and status["state"] in ("waiting", "failed"):
         parts.append(_problem(status))
     return "  ".join(parts)
+
+
+def failed_rules(status: Status) -> list[str]:
+    """The rules that rows have failed, with how many."""
+    return [
+        f"{_count(each['failed'])} of {_count(each['failed'] + each['passed'])} rows failed "
+        f"{each['rule']} ({each['on_failure']})"
+        for each in status.get("expectations", ())
+        if each["failed"]
+    ]
 
 
 def _problem(status: Status) -> str:
@@ -207,7 +225,17 @@ def print_statuses(statuses: Sequence[Status], *, as_json: bool) -> None:
     if not statuses:
         return
     print_table(
-        ("pipeline", "state", "batch", "rows in", "rows out", "lag", "last batch", "error"),
+        (
+            "pipeline",
+            "state",
+            "batch",
+            "rows in",
+            "rows out",
+            "dead letters",
+            "lag",
+            "last batch",
+            "error",
+        ),
         [
             (
                 each["pipeline"],
@@ -215,6 +243,7 @@ def print_statuses(statuses: Sequence[Status], *, as_json: bool) -> None:
                 each["batch"],
                 each["rows_in"],
                 each["rows_out"],
+                each.get("dead_letters"),
                 each["lag"],
                 _time(each["batch_ended"]),
                 each["error"] if each["state"] in ("waiting", "failed", "died") else None,
@@ -222,6 +251,9 @@ def print_statuses(statuses: Sequence[Status], *, as_json: bool) -> None:
             for each in statuses
         ],
     )
+    for each in statuses:
+        for rule in failed_rules(each):
+            print_line(f"{each['pipeline']}: {rule}")
 
 
 def _count(value: float | None) -> str:

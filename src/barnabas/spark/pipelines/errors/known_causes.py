@@ -83,6 +83,12 @@ _CAUSES = (
         "batches (maxOffsetsPerTrigger), or fewer cores (--master 'local[2]')",
     ),
     _cause(
+        r"a row failed the expectation ",
+        "the pipeline stays before this batch: change the rule, or drop such rows (on_failure), "
+        "and run it again",
+        "never",
+    ),
+    _cause(
         r"CONCURRENT_STREAM_LOG_UPDATE",
         "another process runs a pipeline with this checkpoint: stop it, or use other --checkpoints",
     ),
