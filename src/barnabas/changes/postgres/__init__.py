@@ -1,9 +1,22 @@
 """Changes of a PostgreSQL, by logical replication with its own output plugin, pgoutput.
 
+changes        `PostgresChanges`: positions, and the events between them
+settings       settings, under Debezium's names
+envelope       events as records, in Debezium's envelope
+
+slot           the replication slot and the publication
+snapshot       rows that were there before the first change
+catalog        what the database says of its tables and types
+connection     connections, and errors in a line
+position       how far a stream was read, as it is saved
+
+events         changes, from the messages of transactions
+table_shape    a table as its rows are written
+table_filter   which tables and columns are read
 pgoutput       messages of the plugin, from bytes
-lsn            positions in the log
-type_catalog   types of columns, by their numbers
 values         values: from PostgreSQL's text to JSON
 calendar_text  dates and times for it
 nested_text    arrays and hstores for it
+type_catalog   types of columns, by their numbers
+lsn            positions in the log
 """

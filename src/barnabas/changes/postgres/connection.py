@@ -1,0 +1,104 @@
+"""Connections to the database whose changes are read, and its errors in a line.
+
+Values come as texts, and how a text looks depends on the session: so it is fixed here, the same for
+snapshots and changes.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from barnabas.changes.postgres.settings import ChangeSettings
+from barnabas.errors import BarnabasError
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+_CONNECT_TIMEOUT_S = 10
+_SESSION = {
+    "bytea_output": "hex",
+    "datestyle": "ISO",
+    "extra_float_digits": "1",
+    "intervalstyle": "iso_8601",
+    "lc_monetary": "C",
+    "search_path": "",  # so that names of tables and types are whole
+    "statement_timeout": "0",
+    "timezone": "UTC",
+}
+
+
+class ChangesError(BarnabasError):
+    """The changes of a database can't be read; the message says what to do."""
+
+
+def connect(settings: ChangeSettings, *, replication: bool = False) -> "Connection[Any]":
+    """A connection on which every statement is a transaction."""
+    import psycopg
+
+    session = " ".join(f"-c {name}={value or quoted_empty}" for name, value in _SESSION.items())
+    parameters: dict[str, Any] = {
+        "host": settings.hostname,
+        "port": settings.port,
+        "user": settings.user,
+        "password": settings.password,
+        "dbname": settings.dbname,
+        "options": session,
+        "client_encoding": "utf8",
+        "application_name": f"barnabas {settings.slot_name}",
+        "connect_timeout": _CONNECT_TIMEOUT_S,
+        **settings.connection,
+    }
+    if replication:
+        parameters["replication"] = "database"
+    try:
+        return psycopg.connect(autocommit=True, **parameters)
+    except psycopg.Error as error:
+        raise ChangesError(
+            f"can't connect to {where(settings)}: {first_line(error)}{_fix(str(error))}"
+        ) from None
+
+
+quoted_empty = "''"
+
+
+def where(settings: ChangeSettings) -> str:
+    """The database, without secrets."""
+    host = settings.hostname or "the default host"
+    port = f":{settings.port}" if settings.port else ""
+    user = f" as {settings.user}" if settings.user else ""
+    return f"database {settings.dbname} at {host}{port}{user}"
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says first."""
+    text = str(error).strip()
+    # What libpq says of a failed connection starts with the address, which is known.
+    return text.splitlines()[0] if text else type(error).__name__
+
+
+@contextmanager
+def explained(settings: ChangeSettings, doing: str) -> Iterator[None]:
+    """Errors of the database, with what was being done and where."""
+    import psycopg
+    from psycopg import errors
+
+    try:
+        yield
+    except errors.InsufficientPrivilege as error:
+        raise ChangesError(
+            f"{doing}: {first_line(error)}: the user needs the attribute REPLICATION, SELECT on "
+            "the tables, and for a new publication to own them (or create it yourself and set "
+            "publication.autocreate.mode=disabled)"
+        ) from error
+    except psycopg.Error as error:
+        raise ChangesError(f"{doing} ({where(settings)}): {first_line(error)}") from error
+
+
+def _fix(text: str) -> str:
+    if "password authentication failed" in text or "no password supplied" in text:
+        return ": set database.user and database.password (or PGPASSWORD, ~/.pgpass)"
+    if "does not exist" in text:
+        return ": is database.dbname or database.user right?"
+    if "pg_hba.conf" in text:
+        return ": allow this user and address in pg_hba.conf"
+    return ": is the server running, and are database.hostname and database.port right?"

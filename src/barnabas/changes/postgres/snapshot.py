@@ -1,0 +1,149 @@
+"""The rows that were there before the first change: a table at a time, in chunks by primary key.
+
+A chunk is all rows after one key, up to another. While the process that created the slot lives, its
+chunks are read from the snapshot that was exported with the slot: together they are the database as
+it was where the log starts. After a restart that snapshot is gone, and the chunks that are left are
+read as the rows are then. Some of their changes follow in the log once more, in order, so whoever
+applies all of them by key gets the same rows in the end.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from barnabas.changes.postgres.catalog import Table
+from barnabas.changes.postgres.pgoutput import Relation, Row
+from barnabas.changes.postgres.position import ChangePosition, SnapshotPosition
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.sql import Composable
+
+_ROW_ADDRESS = "ctid"
+
+
+def next_chunk(
+    connection: "Connection[Any]", table: Table | None, start: ChangePosition, rows: int
+) -> ChangePosition:
+    """Where a chunk of so many rows ends; `table` is None if it was dropped."""
+    from psycopg import sql
+
+    snapshot = start.snapshot
+    assert snapshot is not None
+    end = None
+    order = () if table is None else _order(table)
+    if table is not None and order:
+        # With the table's name: a bare one would be that of the text, which sorts otherwise.
+        names = [sql.Identifier(table.schema, table.name, each) for each in order]
+        texts = sql.SQL(", ").join(sql.SQL("{}::text").format(each) for each in names)
+        with reading(connection, snapshot.name, table):
+            end = connection.execute(
+                sql.SQL("SELECT {} FROM {}{} ORDER BY {} OFFSET {} LIMIT 1").format(
+                    texts,
+                    _source(table),
+                    _where(table, snapshot.after, None),
+                    sql.SQL(", ").join(names),
+                    sql.Literal(rows - 1),
+                )
+            ).fetchone()
+    if end is not None:
+        return start._replace(snapshot=snapshot._replace(after=tuple(end)))
+    left = snapshot.tables[1:]
+    return start._replace(snapshot=snapshot._replace(tables=left, after=None) if left else None)
+
+
+def chunks(start: ChangePosition, end: ChangePosition) -> Iterator[SnapshotPosition]:
+    """The parts of tables between two positions: each with its first table and start."""
+    at = start.snapshot
+    while at is not None and at != end.snapshot:
+        yield at
+        if end.snapshot is not None and at.tables == end.snapshot.tables:
+            return
+        left = at.tables[1:]
+        at = at._replace(tables=left, after=None) if left else None
+
+
+def chunk_end(at: SnapshotPosition, end: ChangePosition) -> tuple[str, ...] | None:
+    """The last key of a part; None for all the rest of its table."""
+    if end.snapshot is None or end.snapshot.tables != at.tables:
+        return None
+    return end.snapshot.after
+
+
+def rows_of(
+    connection: "Connection[Any]",
+    table: Table,
+    relation: Relation,
+    after: Sequence[str] | None,
+    until: Sequence[str] | None,
+) -> Iterator[Row]:
+    """Rows of a table, as texts, in the order of their key."""
+    from psycopg import sql
+
+    order = _order(table)
+    columns = sql.SQL(", ").join(sql.Identifier(each.name) for each in relation.columns)
+    query = sql.SQL("COPY (SELECT {} FROM {}{}{}) TO STDOUT").format(
+        columns,
+        _source(table),
+        _where(table, after, until),
+        sql.SQL(" ORDER BY {}").format(sql.SQL(", ").join(map(sql.Identifier, order)))
+        if order
+        else sql.SQL(""),
+    )
+    with connection.cursor() as cursor, cursor.copy(query) as copy:
+        yield from copy.rows()
+
+
+@contextmanager
+def reading(connection: "Connection[Any]", snapshot: str | None, table: Table) -> Iterator[None]:
+    """A transaction on the exported snapshot, or on the present if that is gone."""
+    from psycopg import errors, sql
+
+    begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    connection.execute(begin)
+    try:
+        if snapshot is not None:
+            try:
+                connection.execute(
+                    sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot))
+                )
+            except (errors.InvalidParameterValue, errors.UndefinedObject):
+                connection.execute("ROLLBACK")
+                connection.execute(begin)
+        if table.key_schemas:
+            schemas = ", ".join(table.key_schemas)
+            connection.execute("SELECT set_config('search_path', %s, true)", (schemas,))
+        yield
+    finally:
+        if not connection.closed:
+            connection.execute("ROLLBACK")
+
+
+def _order(table: Table) -> tuple[str, ...]:
+    """The columns by which a table is cut into chunks; none if it can't be cut."""
+    if table.primary_key:
+        return table.primary_key
+    return () if table.is_partitioned else (_ROW_ADDRESS,)
+
+
+def _source(table: Table) -> "Composable":
+    from psycopg import sql
+
+    only = sql.SQL("" if table.is_partitioned else "ONLY ")
+    return only + sql.Identifier(table.schema, table.name)
+
+
+def _where(table: Table, after: Sequence[str] | None, until: Sequence[str] | None) -> "Composable":
+    from psycopg import sql
+
+    names = sql.SQL(", ").join(map(sql.Identifier, _order(table)))
+    conditions = [
+        sql.SQL("({}) {} ({})").format(
+            names, sql.SQL(sign), sql.SQL(", ").join(map(sql.Literal, key))
+        )
+        for sign, key in ((">", after), ("<=", until))
+        if key is not None
+    ]
+    if not conditions:
+        return sql.SQL("")
+    return sql.SQL(" WHERE ") + sql.SQL(" AND ").join(conditions)
