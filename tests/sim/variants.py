@@ -322,7 +322,7 @@ VARIANTS: dict[str, Variant] = {
         [patch("barnabas.log.recovery.recovery.marked_start", _first_file)], "damage", 10
     ),
     "trust every directory": Variant(
-        [patch("barnabas.broker.replica.partitions.examine", lambda *_, **__: ReplicaDoubt())],
+        [patch("barnabas.broker.replica.replica_opener.examine", lambda *_, **__: ReplicaDoubt())],
         "damage",
     ),
     "store what a leader has sent with a wrong checksum": Variant(

@@ -8,6 +8,7 @@ from barnabas.broker.control.active_controller import ActiveController
 from barnabas.broker.control.broker_lifecycle import BrokerLifecycle
 from barnabas.broker.control.cluster_view import ClusterView
 from barnabas.broker.control.controller_calls import ControllerCalls
+from barnabas.broker.control.controller_factory import new_controller
 from barnabas.broker.control.departures import Departures
 from barnabas.broker.control.disk_trust import DiskTrust
 from barnabas.broker.control.lost_replicas import LostReplicas
@@ -25,15 +26,8 @@ from barnabas.broker.coordinator.transaction_verification import TransactionVeri
 from barnabas.broker.environment import Environment
 from barnabas.broker.fetch.fetch_sessions import FetchSessions
 from barnabas.broker.follower.replica_fetchers import ReplicaFetchers
-from barnabas.broker.net.cluster_secret import (
-    NEW_BYTES,
-    SETTING,
-    new_secret,
-    secret_path,
-    write_secret,
-)
 from barnabas.broker.net.connection_limits import ConnectionLimits
-from barnabas.broker.net.peer_proof import Credentials, PeerIdentity, key_of
+from barnabas.broker.net.node_credentials import NodeCredentials
 from barnabas.broker.net.peers import Peers, peer_client_id
 from barnabas.broker.net.refused_proofs import RefusedProofs
 from barnabas.broker.quorum.configured_voters import parse_voters
@@ -44,7 +38,6 @@ from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partitions import Partitions
 from barnabas.broker.replica.recompression import Recompression
 from barnabas.broker.settings.config import BrokerConfig
-from barnabas.controller.controller import Controller
 from barnabas.controller.controller_config import ControllerConfig
 from barnabas.controller.replica_ends import ReplicaEnds
 from barnabas.log import DataDirectory, StorageError
@@ -82,7 +75,6 @@ class Node:
         self.data = data
         self.environment = environment
         self._on_failure = on_failure
-        self._secret = secret
         self.refused_proofs = RefusedProofs()
         self.loop = loop = environment.loop
         self.clock = clock = environment.clock
@@ -103,13 +95,22 @@ class Node:
         self.fetch_sessions = FetchSessions(config.fetch.max_sessions, self.random)
         self._incarnation_id = self.random.randbytes(16)
         named = parse_voters(config.node.quorum_voters)
+        self.credentials = NodeCredentials(
+            data,
+            environment.disk,
+            loop,
+            self._metadata_thread,
+            self.random,
+            lambda: self.quorum.cluster_id,
+            secret,
+        )
         self.peers = Peers(
             loop,
             clock,
             self._address_of,
             self._peer_lost,
             peer_client_id(self.node_id),
-            self.credentials,
+            self.credentials.current,
             self.random.randbytes,
         )
         self.departures = Departures(loop, clock, self.image, self.peers.is_connected)
@@ -154,7 +155,7 @@ class Node:
             loop,
             clock,
             self.quorum,
-            self._new_controller,
+            lambda now_ms: new_controller(config, self.image, self.random, now_ms),
             self._replica_ends,
             self.quorum.stalls.total_ms,
         )
@@ -266,54 +267,6 @@ class Node:
     def cluster_id(self) -> str:
         return self.quorum.cluster_id
 
-    def credentials(self) -> Credentials | None:
-        """What authenticates this node to other nodes; None until it is in a cluster."""
-        cluster_id = self.cluster_id
-        if not cluster_id:
-            return None
-        me = PeerIdentity(self.node_id, self.data.directory_id)
-        return Credentials(me, cluster_id, key_of(self._secret, cluster_id))
-
-    async def _see_to_the_secret(self) -> None:
-        """Create the secret on a node that is a cluster by itself; nodes that join later need
-        it."""
-        if self._secret is not None:
-            return
-        path = secret_path(self.data)
-        voters = (key.node_id for key in self.quorum.voters.keys)
-        if {*self.image.brokers, *voters} == {self.node_id}:
-            secret = new_secret(self.random.randbytes(NEW_BYTES))
-            try:
-                await self.loop.run_in_executor(
-                    self._metadata_thread, write_secret, self.environment.disk, path, secret
-                )
-            except OSError as error:
-                logger.warning("no cluster secret: can't write %s: %s", path, error)
-            else:
-                self._secret = secret
-        else:
-            logger.warning(
-                "this cluster has no secret: a client that knows the protocol can "
-                "pass for a node. Give every node the same %s, see docs/cluster.md",
-                SETTING,
-            )
-
-    def _new_controller(self, now_ms: int) -> Controller:
-        config = self.config
-        return Controller(
-            self.image,
-            ControllerConfig(
-                session_timeout_ms=config.membership.session_timeout_ms,
-                auto_leader_rebalance=config.membership.auto_leader_rebalance_enable,
-                leader_imbalance_check_interval_ms=1000
-                * config.membership.imbalance_check_interval_seconds,
-                leader_imbalance_percentage=config.membership.imbalance_percentage,
-            ),
-            settings=config.settings,
-            new_uuid=lambda: self.random.randbytes(16),
-            now_ms=now_ms,
-        )
-
     async def _replica_ends(
         self, image: MetadataImage, asked: list[tuple[TopicImage, PartitionImage]]
     ) -> ReplicaEnds:
@@ -411,7 +364,9 @@ class Node:
         await self.in_step()
         self.isr_changes.start(self.partitions.led)
         self.partitions.set_strays_aside(keep={CLUSTER_METADATA})
-        await self._see_to_the_secret()
+        voters = {key.node_id for key in self.quorum.voters.keys}
+        members = {*self.image.brokers, *voters}
+        await self.credentials.ensure_secret(is_alone=members == {self.node_id})
         await self._wait_for_voters()
 
     async def _wait_for_voters(self) -> None:

@@ -1,6 +1,7 @@
 """Answers that were under way when a follower's log was cut."""
 
 from barnabas.broker.follower.replica_session import Followed, ReplicaSession
+from barnabas.broker.replica.replica_truncation import truncate_to
 from tests.broker.follower.test_follower_log import LED_BY_2, replica
 
 
@@ -14,7 +15,7 @@ def test_an_answer_to_a_request_before_the_cut_is_not_taken_for_one_to_the_next(
     session.next_request(7, 500)
     first = session.requests
     assert before.is_answered_by(first)
-    partition.truncate_to(1, keep=False)
+    truncate_to(partition, 1, keep=False)
     again = Followed(partition)
     session.name(again)
     request = session.next_request(7, 500)

@@ -9,6 +9,7 @@ from barnabas.broker.replica.append_limits import AppendLimits
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partition_host import PartitionHost
 from barnabas.broker.replica.replica_doubt import ReplicaDoubt
+from barnabas.broker.replica.replica_truncation import start_at, truncate_to
 from barnabas.broker.runtime.clock import Clock
 from barnabas.log import Log, LogConfig, StorageError
 from barnabas.metadata.image import PartitionImage
@@ -111,10 +112,10 @@ def test_a_doubt_stays_until_what_is_suspect_is_cut_off() -> None:
 def test_who_waits_for_a_flush_looks_again_when_the_log_is_cut() -> None:
     disk, partition = replica()
     disk.capacity = 1 << 30
-    waits = [partition.next_flush()]
-    partition.truncate_to(1, keep=False)
-    waits.append(partition.next_flush())
-    partition.start_at(7, keep=False)
+    waits = [partition.flush_waits.next()]
+    truncate_to(partition, 1, keep=False)
+    waits.append(partition.flush_waits.next())
+    start_at(partition, 7, keep=False)
     assert all(wait.done() and not wait.cancelled() for wait in waits)
 
 

@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from random import Random
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import barnabas
-from barnabas.broker.node import Node
+from barnabas.broker.control.controller_factory import new_controller
 from barnabas.broker.settings import component_settings
 from barnabas.broker.settings.component_settings import read_settings
 from barnabas.broker.settings.config import BrokerConfig, ConfigError
@@ -183,10 +182,8 @@ def test_the_controller_is_as_patient_as_the_settings_say() -> None:
         "leader.imbalance.check.interval.seconds": "7",
         "leader.imbalance.per.broker.percentage": "37",
     }
-    node: Any = SimpleNamespace(
-        config=BrokerConfig(settings), image=MetadataImage(), random=Random(1)
-    )
-    assert Node._new_controller(node, 0)._config == ControllerConfig(
+    controller = new_controller(BrokerConfig(settings), MetadataImage(), Random(1), 0)
+    assert controller._config == ControllerConfig(
         session_timeout_ms=1234,
         auto_leader_rebalance=False,
         leader_imbalance_check_interval_ms=7000,

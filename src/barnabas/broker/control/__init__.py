@@ -1,6 +1,7 @@
 """This node and the controller: being one, reaching it, and following what it decides.
 
 active_controller       the controller, while this node leads the metadata log
+controller_factory      the controller as the settings want it
 controller_apis         how each API of the controller is decided and refused
 controller_calls        reaches the controller, wherever it is
 broker_lifecycle        registration, heartbeats, controlled shutdown

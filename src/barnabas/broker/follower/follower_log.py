@@ -5,6 +5,7 @@ All functions raise `StorageError` if the disk fails.
 
 import logging
 
+from barnabas.broker.replica import replica_truncation
 from barnabas.broker.replica.partition import Partition
 from barnabas.log import DeleteJob, checked_batches
 from barnabas.replication import EpochEnd, follower_high_watermark, truncation_offset
@@ -41,7 +42,7 @@ def truncate(partition: Partition, diverging: EpochEnd) -> None:
     before = log.log_end_offset
     offset = truncation_offset(log.end_offset_for_epoch, before, diverging)
     lost = partition.high_watermark - offset
-    partition.truncate_to(offset, keep=lost > 0 or partition.is_recovering)
+    replica_truncation.truncate_to(partition, offset, keep=lost > 0 or partition.is_recovering)
     if lost > 0:
         logger.error(
             "%s-%d: the leader lacks %d committed records; they are kept in set-aside",
@@ -65,4 +66,4 @@ def start_at(partition: Partition, offset: int) -> None:
         "%s-%d starts again at %d, like its leader", partition.topic, partition.index, offset
     )
     lost = partition.high_watermark - offset
-    partition.start_at(offset, keep=lost > 0 or partition.is_recovering)
+    replica_truncation.start_at(partition, offset, keep=lost > 0 or partition.is_recovering)

@@ -247,7 +247,7 @@ class ReplicaFetcher:
                 partition.log.flushed_offset < min(end, partition.log.log_end_offset)
                 and followed.is_following
             ):
-                flushed = partition.next_flush()
+                flushed = partition.flush_waits.next()
                 self._host.flush(partition)
                 # The future itself is not awaited: a fetcher that is cancelled would cancel it too,
                 # and mistake that for a failed flush.

@@ -4,6 +4,7 @@ A handler takes as much of the node as it names in `Needs`, the request and its 
 the response, something that will hold it, or None for no answer. `broker.routes` is the table.
 
 for_controller          all APIs that the controller decides
+fetch_steps, fetch_slices   the steps of a fetch, and fetches of very many partitions
 group_shards            what handlers of groups share
 transaction_shards      what handlers of transactions share
 hanging_transactions    WriteTxnMarkers of an operator

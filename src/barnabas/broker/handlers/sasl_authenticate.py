@@ -8,7 +8,8 @@ from typing import Protocol
 
 from barnabas.broker.net.connection_limits import ConnectionLimits
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.net.peer_proof import NONCE_BYTES, Credentials, ProofError, Verifier
+from barnabas.broker.net.node_credentials import NodeCredentials
+from barnabas.broker.net.peer_proof import NONCE_BYTES, ProofError, Verifier
 from barnabas.broker.net.refused_proofs import RefusedProofs
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.sasl_authenticate import (
@@ -21,9 +22,7 @@ class Needs(Protocol):
     """What this handler asks of the node."""
 
     connections: ConnectionLimits
-
-    def credentials(self) -> Credentials | None: ...
-
+    credentials: NodeCredentials
     random: Random
     refused_proofs: RefusedProofs
 
@@ -37,7 +36,7 @@ def handle(
         return SaslAuthenticateResponse(ErrorCode.ILLEGAL_SASL_STATE, "this node has proved itself")
     try:
         if proof is None:
-            credentials = node.credentials()
+            credentials = node.credentials.current()
             if credentials is None:
                 raise ProofError("this node has not joined a cluster yet")
             connection.proof = Verifier(

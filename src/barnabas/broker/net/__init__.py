@@ -7,7 +7,8 @@ foreign_protocol                HTTP or TLS on the Kafka port
 request_order                   which requests of a connection may overlap
 dispatcher                      from a frame to its handler and back
 startup_gate                    who is served before the node is ready
-peers, peer_connection         requests to other nodes
-peer_proof, cluster_secret, refused_proofs   how nodes prove that they are nodes
+peers, peer_connection          requests to other nodes
+node_credentials, cluster_secret   what this node proves itself with
+peer_proof, refused_proofs      how nodes prove that they are nodes
 peer_authorization              requests that only nodes may send
 """

@@ -1,12 +1,18 @@
 """The replicas on this node: their logs, their roles, and the work that keeps them.
 
 partitions                  all replicas of the node, in step with the metadata image
+replica_opener              opens, recovers and examines the log of a replica
+replica_directories         directories without a replica, and replicas without a directory
+clean_shutdown              flushes and closes all logs
 partition                   one replica: its log, its role, its high watermark
+replica_truncation          truncates a replica's log, and its high watermark with it
 leader_appender             appends while this node leads
 replica_doubt               whether a replica may lack acknowledged records
 partition_host              what the partitions of a node share
+topic_settings              what a topic's settings mean for its replicas
 append_limits               what a topic's settings allow a producer to send
-commit_waits, watchers      who waits for the high watermark, and who is told of changes
+commit_waits, flush_waits   requests that wait for the high watermark, or for a flush
+watchers                    what is notified of changes
 leadership                  whether a client's idea of the leader is right
 isr_changes                 asks the controller for changes of in-sync sets
 recompression               compresses batches as compression.type says, in threads

@@ -16,9 +16,11 @@ from asyncio import Future
 
 from barnabas.broker.replica.append_limits import AppendLimits
 from barnabas.broker.replica.commit_waits import CommitWaits, Done
+from barnabas.broker.replica.flush_waits import FlushWaits
 from barnabas.broker.replica.leader_appender import LeaderAppender
 from barnabas.broker.replica.partition_host import PartitionHost
 from barnabas.broker.replica.replica_doubt import ReplicaDoubt
+from barnabas.broker.replica.replica_truncation import truncate_damaged, truncate_suspect
 from barnabas.broker.replica.watchers import ReplicaWatcher, Watcher
 from barnabas.log import DeleteJob, Log, LogConfig, StorageError
 from barnabas.metadata.partition_image import RECOVERING, PartitionImage
@@ -37,13 +39,13 @@ class Partition:
     """One replica, which is the partition's leader or a follower."""
 
     __slots__ = (
-        "_flushes",
         "_refusal_logged_ms",
         "_waits",
         "appender",
         "deleted",
         "doubt",
         "flush_required",
+        "flush_waits",
         "high_watermark",
         "host",
         "index",
@@ -94,7 +96,7 @@ class Partition:
         self.appender = LeaderAppender(self)
         self.host = host
         self._waits: CommitWaits | None = None
-        self._flushes: list[Future[None]] = []
+        self.flush_waits = FlushWaits(host.loop)
         self._refusal_logged_ms: int | None = None
 
     # -- the role ----------------------------------------------------------------------------------
@@ -127,9 +129,9 @@ class Partition:
         # This comes first: if the disk fails, the whole change is retried.
         if leadership_changed and image.leader not in (-1, self.host.node_id):
             if not self.doubt.is_only_hole:
-                self._cut_suspect()
+                truncate_suspect(self)
         elif leadership_changed and may_lead and self.is_recovering and len(image.replicas) > 1:
-            self._cut_damaged()
+            truncate_damaged(self)
         self.partition_epoch = image.partition_epoch
         self.replicas, self.isr = image.replicas, image.isr
         if leadership_changed:
@@ -185,7 +187,7 @@ class Partition:
             and self.leader_id not in (-1, self.host.node_id)
         )
         if is_cut:
-            self._cut_suspect()
+            truncate_suspect(self)
         self.doubt.settle()
         self.log.is_in_doubt = False
         return is_cut
@@ -225,64 +227,12 @@ class Partition:
             host.broker_epoch_of,
         )
 
-    def _cut_suspect(self) -> None:
-        if self.doubt.suspect_from is not None:
-            is_damaged = bool(self.log.lost_ranges)
-            self.truncate_to(self.doubt.suspect_from, keep=is_damaged or self.is_recovering)
-            self.doubt.suspect_from = None
-
-    def _cut_damaged(self) -> None:
-        """Truncate at the first damaged record: the replica was elected for what is before it, see
-        `log_end`."""
-        first_lost = self.log.lost_ranges.first_offset
-        if first_lost is not None:
-            self.truncate_to(first_lost, keep=True)
-
     def _follow(self) -> None:
         if self.leading is not None:
             # The replica may have begun an epoch in which it appended nothing.
             self.log.truncate_to(self.log.log_end_offset)
         self.leading = None
         self._fail_waits(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-
-    def truncate_to(self, offset: int, *, keep: bool) -> None:
-        """Truncate the log, and the high watermark with it; `keep` sets the removed records aside.
-
-        Raises `StorageError`.
-        """
-        log = self.log
-        before = log.log_end_offset
-        directory = self.host.set_aside(self) if keep and offset < before else ""
-        try:
-            log.truncate_to(offset, set_aside=directory)
-        finally:  # the disk may have failed half-way
-            self.high_watermark = min(self.high_watermark, log.log_end_offset)
-            self.host.moved(self)
-            self._end_flush_waits()  # what they wait for may be gone
-        if directory:
-            logger.warning(
-                "%s ends at %d now, not at %d; what was cut off is in %s",
-                self.name,
-                log.log_end_offset,
-                before,
-                directory,
-            )
-
-    def start_at(self, offset: int, *, keep: bool) -> None:
-        """Discard the log and restart it, empty, at `offset`. Raises `StorageError`."""
-        has_any = self.log.size_bytes > 0
-        directory = self.host.set_aside(self) if keep and has_any else ""
-        self.log.truncate_fully_and_start_at(offset, set_aside=directory)
-        self.high_watermark = offset
-        self.host.moved(self)
-        self._end_flush_waits()
-        if directory:
-            logger.warning(
-                "%s starts again at %d; its former records are in %s",
-                self.name,
-                offset,
-                directory,
-            )
 
     def log_refusal(self, error: Exception, now_ms: int) -> None:
         """Log that the disk failed, at a limited rate: producers retry many times a second."""
@@ -369,12 +319,6 @@ class Partition:
             self.high_watermark, self.log.log_end_offset, self.host.clock.steady_ms()
         )
 
-    def next_flush(self) -> "Future[None]":
-        """Done with the next successful flush; cancelled if one fails or none comes."""
-        future: Future[None] = self.host.loop.create_future()
-        self._flushes.append(future)
-        return future
-
     # -- the high watermark ------------------------------------------------------------------------
 
     @property
@@ -399,13 +343,7 @@ class Partition:
     def flushed(self) -> None:
         """More of the log has been flushed."""
         self.maybe_advance_high_watermark()
-        self._end_flush_waits()
-
-    def _end_flush_waits(self) -> None:
-        flushes, self._flushes = self._flushes, []
-        for future in flushes:
-            if not future.done():
-                future.set_result(None)
+        self.flush_waits.release()
 
     def advance_high_watermark(self, offset: int) -> None:
         """Everything below `offset` is committed."""
@@ -463,9 +401,7 @@ class Partition:
     def _fail_waits(self, error: ErrorCode) -> None:
         if self._waits is not None:
             self._waits.fail(error)
-        flushes, self._flushes = self._flushes, []
-        for future in flushes:
-            future.cancel()
+        self.flush_waits.cancel()
 
     def cut_off(self) -> None:
         """Fail waits for a commit with an unknown outcome: this node is cut off and would not learn

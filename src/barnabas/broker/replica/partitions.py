@@ -4,45 +4,25 @@ A topic has a list of its partitions, by index; an entry is None where this node
 """
 
 import logging
-import re
 from asyncio import AbstractEventLoop, Event
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
 
-from barnabas.broker.replica.append_limits import AppendLimits
+from barnabas.broker.replica.clean_shutdown import close_logs
 from barnabas.broker.replica.high_watermark_checkpoint import HighWatermarkCheckpoint
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partition_host import PartitionHost, ignore, ignore_offline, never
-from barnabas.broker.replica.replica_doubt import ReplicaDoubt
-from barnabas.broker.replica.replica_trust import accept_alone, examine
+from barnabas.broker.replica.replica_directories import ReplicaDirectories
+from barnabas.broker.replica.replica_opener import ReplicaOpener
+from barnabas.broker.replica.topic_settings import topic_settings
 from barnabas.broker.runtime.clock import Clock
 from barnabas.broker.settings.config import BrokerConfig
-from barnabas.log import (
-    FLUSH_MARK,
-    METADATA_FILE,
-    DataDirectory,
-    DeleteJob,
-    Disk,
-    FlushJob,
-    Log,
-    LogConfig,
-    OpenFiles,
-    RecoveryReport,
-    StorageError,
-    read_topic_id,
-    write_topic_id,
-)
+from barnabas.log import DataDirectory, DeleteJob, Disk, StorageError
 from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
-from barnabas.metadata.topic_configs import own_defaults
 from barnabas.wire.errors import ErrorCode
 
 logger = logging.getLogger(__name__)
 
-_LOG_FILE = re.compile(
-    rf"\d{{20}}\..+|log\.state.*|{re.escape(METADATA_FILE)}.*|{re.escape(FLUSH_MARK)}"
-)
-_FLUSHES_AT_CLOSE = 16
 _TRY_AGAIN_S = 5.0
 
 Replicas = list[Partition | None]
@@ -81,17 +61,12 @@ class Partitions:
         self.image = image
         """The image that `apply` and `reconfigure` use; replaced when a snapshot is loaded."""
         self._data = data
-        self._disk = disk
-        self._files = OpenFiles(disk, limit=4096)
         self._loop = loop
         self._executor = executor
         self._threads = threads
         self._clock = clock
         self._node_id = node_id
-        self._is_suspect = is_suspect
         self._is_directory_new = is_directory_new
-        self._suspects: set[tuple[bytes, int]] = set()
-        """Replicas that could not be opened yet when the disk was suspect."""
         self.high_watermarks = HighWatermarkCheckpoint(disk, data.path)
         self._host = PartitionHost(
             node_id,
@@ -107,6 +82,18 @@ class Partitions:
             self._rejected,
             self.high_watermarks.moved.setdefault,
             self._set_aside,
+        )
+        self._opener = ReplicaOpener(
+            data,
+            disk,
+            clock,
+            self._host,
+            self.high_watermarks,
+            is_suspect=is_suspect,
+            is_directory_new=is_directory_new,
+        )
+        self._directories = ReplicaDirectories(
+            data, disk, node_id, self.high_watermarks, self.run_later
         )
         self.by_name: dict[str, Replicas] = {}
         self.by_id: dict[bytes, Replicas] = {}
@@ -151,40 +138,34 @@ class Partitions:
         for partition in tuple(self.led):
             partition.cut_off()
 
-    # -- in step with the image --------------------------------------------------------------------
+    # -- the data directory ------------------------------------------------------------------------
 
     def report_missing_replicas(self) -> None:
-        """Log, at startup, which replicas of this node have no directory.
+        """Log, at startup, which replicas of this node have no directory."""
+        self._directories.report_missing(self.image, is_directory_new=self._is_directory_new())
 
-        Those without another replica are lost, and named. If the data directory is new, all others
-        are fetched, and counted.
-        """
-        found = set(self._data.partitions())
-        fetched = 0
-        for topic in self.image.topics.values():
-            for image in topic.partitions:
-                if (topic.name, image.index) in found:
-                    continue
-                if image.replicas != [self._node_id]:
-                    fetched += self._node_id in image.replicas
-                    continue
-                known = self.high_watermarks.acknowledged(topic.name, topic.topic_id, image.index)
-                if not known:
-                    logger.warning(
-                        "%s-%d has lost its directory and all records in it; it starts empty",
-                        topic.name,
-                        image.index,
-                    )
-        if fetched and self._is_directory_new():
-            replicas = "1 replica is" if fetched == 1 else f"{fetched} replicas are"
-            logger.warning("the data directory is new; %s fetched from other nodes", replicas)
+    def set_strays_aside(self, keep: set[str]) -> None:
+        """Rename directories of partitions that the image does not assign to this node."""
+        self._directories.set_strays_aside(self.image, keep)
+
+    def _set_aside(self, partition: Partition) -> str:
+        """A new directory for records truncated from a partition's log."""
+        return self._data.set_aside_path(partition.topic, partition.index, self._clock.now_ms())
+
+    def close(self) -> bool:
+        """Flush and close every log; returns whether all succeeded."""
+        is_clean = close_logs(self, self._threads)
+        self.high_watermarks.close()
+        return is_clean
+
+    # -- in step with the image --------------------------------------------------------------------
 
     def apply(self, topic: TopicImage, indexes: Iterable[int]) -> None:
         """Bring the replicas of these partitions of a topic in step with the image.
 
         A replica that can't be opened or removed because of the disk is retried later.
         """
-        settings = self._settings(topic.name)
+        settings = topic_settings(self._config, self.image, topic.name)
         partitions = self.by_id.get(topic.topic_id)
         if partitions is None:
             partitions = self.by_id[topic.topic_id] = []
@@ -197,10 +178,10 @@ class Partitions:
             try:
                 if self._node_id in image.replicas:
                     if partition is None:
-                        partition = self._open(topic, index, settings)
+                        partition = self._opener.open(topic, index, *settings)
                         partitions[index] = partition
                         self.high_watermarks.opened(partition)
-                        self._suspects.discard((topic.topic_id, index))
+                        self._opener.suspects.discard((topic.topic_id, index))
                         if partition.doubt:
                             self._host.on_doubt(partition)
                     self._assign(partition, image)
@@ -210,8 +191,7 @@ class Partitions:
             except StorageError as error:
                 logger.error("%s-%d: %s", topic.name, index, error)
                 if partitions[index] is None and self._node_id in image.replicas:
-                    if self._is_suspect():
-                        self._suspects.add((topic.topic_id, index))
+                    self._opener.failed(topic.topic_id, index)
                     self._host.on_offline(topic.name, topic.topic_id, index)
                 self._loop.call_later(_TRY_AGAIN_S, self._try_again, topic.topic_id, index)
 
@@ -222,7 +202,7 @@ class Partitions:
     @property
     def has_suspects(self) -> bool:
         """Whether a replica that may have lost records could not be opened yet."""
-        return bool(self._suspects)
+        return bool(self._opener.suspects)
 
     def reapply(self, partition: Partition) -> None:
         """Apply the image to a replica once more."""
@@ -255,64 +235,9 @@ class Partitions:
         for changed in self.leaders_changed:
             changed(partition)
 
-    def _open(
-        self, topic: TopicImage, index: int, settings: tuple[LogConfig, AppendLimits]
-    ) -> Partition:
-        log_config, limits = settings
-        path = self._data.partition_path(topic.name, index)
-        acknowledged = self.high_watermarks.acknowledged(topic.name, topic.topic_id, index)
-        was_there = self._disk.exists(path)
-        owner = read_topic_id(self._disk, path)
-        if owner not in (None, topic.topic_id):
-            # The topic was deleted and recreated while this node was down.
-            logger.warning(
-                "%s-%d belongs to an earlier topic of that name; renamed to %s",
-                topic.name,
-                index,
-                self._data.set_aside(topic.name, index),
-            )
-            owner = None
-        if owner is None:
-            write_topic_id(self._disk, path, topic.topic_id)
-        key = topic.topic_id, index
-        power_lost = self._is_suspect() or key in self._suspects
-        now_ms = self._clock.now_ms()
-        log = Log.open(
-            self._disk, path, log_config, now_ms, files=self._files, power_lost=power_lost
-        )
-        if log.recovery is not None:
-            _warn(topic.name, index, log.recovery)
-        name = f"{topic.name}-{index}"
-        doubt = ReplicaDoubt()
-        if topic.partitions[index].is_only_replica(self._node_id):
-            accept_alone(
-                name, log, acknowledged, now_ms, was_there=was_there, power_lost=power_lost
-            )
-        else:
-            doubt = examine(
-                log,
-                acknowledged,
-                was_there=was_there,
-                power_lost=power_lost,
-                is_directory_new=self._is_directory_new(),
-            )
-        log.configure(log_config)  # the settings may have changed since it was written
-        partition = Partition(topic.name, index, topic.topic_id, log, limits, self._host)
-        partition.doubt = doubt
-        log.is_in_doubt = bool(doubt)
-        if log.flusher.is_required and log.flushed_offset < log.log_end_offset:
-            log.flusher.flush()  # unsynced since a crash: must not be served yet
-        elif log.flusher.lacks_mark:
-            self._host.on_append(partition)
-        return partition
-
-    def _set_aside(self, partition: Partition) -> str:
-        """A new directory for records truncated from a partition's log."""
-        return self._data.set_aside_path(partition.topic, partition.index, self._clock.now_ms())
-
     def reconfigure(self, topic: str) -> None:
         """Apply changed settings of the topic, or changed defaults."""
-        log_config, limits = self._settings(topic)
+        log_config, limits = topic_settings(self._config, self.image, topic)
         for partition in self.by_name.get(topic, ()):
             if partition is not None:
                 partition.configure(log_config, limits)
@@ -349,122 +274,3 @@ class Partitions:
     def run_later(self, job: DeleteJob, delay_ms: int = 0) -> None:
         """Delete files on another thread, as deleting a large one takes a while."""
         self._loop.call_later(delay_ms / 1000, self._loop.run_in_executor, self._executor, job.run)
-
-    def set_strays_aside(self, keep: set[str]) -> None:
-        """Rename directories of partitions that the image does not assign to this node.
-
-        A crash during a delete leaves some, but so does lost metadata: so they are kept for an
-        operator, renamed so that a new topic of that name is not affected. A directory that has the
-        name of a partition but holds no log is left alone. Replicas that have moved to another node
-        are deleted. The image must be the newest there is.
-        """
-        self.high_watermarks.forget_unclaimed(self._is_kept_here)
-        for topic, index in self._data.partitions():
-            if topic in keep or self._is_kept_here(topic, index):
-                continue
-            path = self._data.partition_path(topic, index)
-            if not self._holds_a_log(path):
-                logger.warning("%s-%d is not a partition; ignored", topic, index)
-                continue
-            image = self.image.topics.get(topic)
-            if image is not None and read_topic_id(self._disk, path) == image.topic_id:
-                self.run_later(self._data.delete_partition(topic, index))
-                continue
-            logger.warning(
-                "%s-%d belongs to no topic; renamed to %s, which can be removed",
-                topic,
-                index,
-                self._data.set_aside(topic, index),
-            )
-
-    def _is_kept_here(self, topic: str, index: int) -> bool:
-        image = self.image.topics.get(topic)
-        return (
-            image is not None
-            and index < len(image.partitions)
-            and self._node_id in image.partitions[index].replicas
-        )
-
-    def _holds_a_log(self, path: str) -> bool:
-        try:
-            names = self._disk.list_files(path)
-            return not self._disk.list_directories(path) and all(map(_LOG_FILE.fullmatch, names))
-        except OSError:
-            return False
-
-    def close(self) -> bool:
-        """Flush and close every log, so that the next start needs no scan; returns whether all
-        succeeded.
-
-        The flushes run in parallel: in sequence, a thousand partitions take seconds.
-        """
-        flushes: list[tuple[Partition, FlushJob]] = []
-        failed: list[Partition] = []
-        for partition in self:
-            with _logged(partition, failed):
-                job = partition.log.flusher.prepare(everything=True)
-                if job is not None:
-                    flushes.append((partition, job))
-        closed: list[Partition] = []
-
-        def sync_state(partition: Partition) -> None:
-            with _logged(partition, failed):
-                partition.log.state_file.sync()
-
-        with self._threads(_FLUSHES_AT_CLOSE, "flush") as pool:
-            for _ in pool.map(lambda flush: flush[1].run(), flushes):
-                pass
-            for partition, job in flushes:
-                with _logged(partition, failed):
-                    partition.log.flusher.complete(job)
-            for partition in self:
-                with _logged(partition, failed):
-                    partition.close()
-                    if partition.log.segments:
-                        closed.append(partition)
-            for _ in pool.map(sync_state, closed):
-                pass
-        self.high_watermarks.close()
-        return not failed
-
-    def _settings(self, topic: str) -> tuple[LogConfig, AppendLimits]:
-        """The log settings and append limits of a topic."""
-        config = self._config
-        configs = self.image.topic_configs(topic)
-        configs = {**own_defaults(topic, configs), **configs}
-        topic_settings = config.topic(configs)
-        compression = topic_settings.compression
-        limits = AppendLimits(
-            topic_settings.max_message_bytes,
-            config.replicas.max_decompressed_batch_bytes,
-            topic_settings.timestamp_before_max_ms,
-            topic_settings.timestamp_after_max_ms,
-            topic_settings.is_compacted,
-            topic_settings.min_insync_replicas,
-            compression,
-            in_place=compression is None and not topic_settings.log.is_log_append_time,
-        )
-        return topic_settings.log, limits
-
-
-def _warn(topic: str, index: int, recovery: RecoveryReport) -> None:
-    if recovery.lost:
-        logger.warning("%s-%d has lost %s", topic, index, recovery.lost)
-    if recovery.scanned_bytes or recovery.dropped_segments:
-        logger.warning(
-            "%s-%d was not closed: scanned %d bytes, truncated %d",
-            topic,
-            index,
-            recovery.scanned_bytes,
-            recovery.cut_bytes,
-        )
-
-
-@contextmanager
-def _logged(partition: Partition, failed: list[Partition]) -> Iterator[None]:
-    """Log a failed close and go on with the others; the next start scans that log."""
-    try:
-        yield
-    except StorageError as error:
-        failed.append(partition)
-        logger.error("%s-%d could not be closed: %s", partition.topic, partition.index, error)

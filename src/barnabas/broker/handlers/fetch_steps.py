@@ -1,0 +1,192 @@
+"""The steps of a fetch: update the session with the request, read, and build the response."""
+
+from asyncio import AbstractEventLoop
+from itertools import groupby
+from typing import Protocol
+
+from barnabas.broker.control.broker_lifecycle import BrokerLifecycle
+from barnabas.broker.control.cluster_view import ClusterView
+from barnabas.broker.fetch.fetch_entry import Entry, Key
+from barnabas.broker.fetch.fetch_session import NO_REPLICA_ID, FetchSession
+from barnabas.broker.fetch.fetch_sessions import FetchSessions
+from barnabas.broker.fetch.preferred_read_replica import preferred_read_replica
+from barnabas.broker.fetch.replica_entry import ReplicaEntry
+from barnabas.broker.net.connection_limits import ConnectionLimits
+from barnabas.broker.net.dispatcher import RequestContext
+from barnabas.broker.quorum.quorum import Quorum
+from barnabas.broker.replica.leadership import TELLS_LEADER, partition_image
+from barnabas.broker.replica.partitions import Partitions
+from barnabas.broker.settings.config import BrokerConfig
+from barnabas.metadata.image import MetadataImage
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    ForgottenTopic,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+)
+
+_FROM_FOLLOWER = 11
+_BY_ID = 13
+_READ_COMMITTED = 1
+_LEADER_SELECTOR = "LeaderSelector"
+
+
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    cluster: ClusterView
+    config: BrokerConfig
+    connections: ConnectionLimits
+    fetch_sessions: FetchSessions
+    image: MetadataImage
+    lifecycle: BrokerLifecycle
+    loop: AbstractEventLoop
+    partitions: Partitions
+    quorum: Quorum
+    rack: str | None
+
+
+def committed_only(request: FetchRequest) -> bool:
+    return request.isolation_level == _READ_COMMITTED
+
+
+def is_cut_off(node: Needs, session: FetchSession) -> bool:
+    """Whether the reader should look for another leader: this one may have been replaced."""
+    return session.replica_id == NO_REPLICA_ID and node.lifecycle.is_cut_off
+
+
+def update_session(node: Needs, session: FetchSession, request: FetchRequest, version: int) -> None:
+    session.isolate(committed_only=committed_only(request))
+    find_lost(node, session)
+    for topic in request.topics:
+        add_partitions(node, session, request, topic, version)
+    forget_partitions(session, request, version)
+
+
+def add_partitions(
+    node: Needs, session: FetchSession, request: FetchRequest, topic: FetchTopic, version: int
+) -> None:
+    name = _topic_key(topic, by_id=version >= _BY_ID)
+    for asked in topic.partitions:
+        key = (name, asked.partition)
+        entry = session.entries.get(key)
+        if entry is None:
+            entry = _new_entry(node, session.replica_id, request, key, version)
+        session.add(entry, asked)
+        if request.rack_id:
+            _prefer(node, entry, asked, request.rack_id)
+
+
+def forget_partitions(session: FetchSession, request: FetchRequest, version: int) -> None:
+    for forgotten in request.forgotten_topics_data:
+        name = _topic_key(forgotten, by_id=version >= _BY_ID)
+        session.forget((name, index) for index in forgotten.partitions)
+
+
+def _new_entry(
+    node: Needs, replica_id: int, request: FetchRequest, key: Key, version: int
+) -> Entry:
+    found = node.partitions.find(*key)
+    if replica_id == NO_REPLICA_ID:
+        return Entry(key, found, leader_only=version < _FROM_FOLLOWER)
+    state = request.replica_state
+    return ReplicaEntry(key, found, replica_id, -1 if state is None else state.replica_epoch)
+
+
+def _prefer(node: Needs, entry: Entry, asked: FetchPartition, rack: str) -> None:
+    partition = entry.partition
+    if partition is not None and entry.error is ErrorCode.NONE and partition.is_leader:
+        selector = node.config.fetch.replica_selector_class or ""
+        if node.rack != rack and not selector.endswith(_LEADER_SELECTOR):
+            entry.preferred_read_replica = preferred_read_replica(
+                partition, node.image, asked.fetch_offset, rack
+            )
+
+
+def find_lost(node: Needs, session: FetchSession) -> None:
+    for entry in session.lost():
+        session.found(entry, node.partitions.find(*entry.key))
+
+
+def _topic_key(topic: FetchTopic | ForgottenTopic, *, by_id: bool) -> str | bytes:
+    return topic.topic_id if by_id else topic.topic
+
+
+def answer(
+    node: Needs,
+    session: FetchSession,
+    request: FetchRequest,
+    context: RequestContext,
+    *,
+    everything: bool,
+) -> FetchResponse:
+    max_bytes, min_one = room(node, session, request)
+    find_lost(node, session)
+    cut_off = is_cut_off(node, session)
+    answers = session.read(max_bytes, everything=everything or cut_off, min_one=min_one)
+    return respond(node, session, context, answers, cut_off=cut_off)
+
+
+def room(
+    node: Needs, session: FetchSession, request: FetchRequest, size: int = 0
+) -> tuple[int, bool]:
+    """How much may be added to a response of `size` bytes, and whether one batch may exceed it."""
+    unread = node.connections.unread
+    max_bytes = request.max_bytes
+    if session.replica_id == NO_REPLICA_ID:
+        max_bytes = min(max_bytes, node.config.fetch.max_bytes)
+    return min(max_bytes - size, unread.room()), not unread.is_exceeded
+
+
+def respond(
+    node: Needs,
+    session: FetchSession,
+    context: RequestContext,
+    answers: list[tuple[Entry, PartitionData]],
+    *,
+    cut_off: bool,
+) -> FetchResponse:
+    response = FetchResponse(session_id=session.session_id)
+    failed = False
+    for topic, together in groupby(answers, key=lambda answer: answer[0].key[0]):
+        answered = FetchableTopicResponse(partitions=[data for _, data in together])
+        if isinstance(topic, bytes):
+            answered.topic_id = topic
+        else:
+            answered.topic = topic
+        response.responses.append(answered)
+        failed = failed or any(data.error_code in TELLS_LEADER for data in answered.partitions)
+    if failed:
+        _tell_leaders(node, response, context)
+    if cut_off:
+        # Committed records can still be read here. A consumer that has read them all should find
+        # the leader.
+        for _, data in answers:
+            if not data.records and data.error_code == ErrorCode.NONE:
+                data.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if not any(data.records for _, data in answers):
+            context.disconnect_after_response(node.loop)
+    return response
+
+
+def _tell_leaders(node: Needs, response: FetchResponse, context: RequestContext) -> None:
+    """Add the leaders, and their addresses, of partitions that are not led here."""
+    leaders = set()
+    for topic in response.responses:
+        for data in topic.partitions:
+            if data.error_code in TELLS_LEADER:
+                name = topic.topic or topic.topic_id
+                image = partition_image(node.image, name, data.partition_index)
+                if image is not None:
+                    data.current_leader = LeaderIdAndEpoch(image.leader, image.leader_epoch)
+                    leaders.add(image.leader)
+    for leader_id in sorted(leaders):
+        address = node.cluster.endpoint_of(leader_id, context.connection)
+        if address is not None:
+            response.node_endpoints.append(NodeEndpoint(leader_id, address.host, address.port))

@@ -1,0 +1,123 @@
+"""Opens the log of a replica, recovers it, and decides whether it can be trusted."""
+
+import logging
+from collections.abc import Callable
+
+from barnabas.broker.replica.append_limits import AppendLimits
+from barnabas.broker.replica.high_watermark_checkpoint import HighWatermarkCheckpoint
+from barnabas.broker.replica.partition import Partition
+from barnabas.broker.replica.partition_host import PartitionHost
+from barnabas.broker.replica.replica_doubt import ReplicaDoubt
+from barnabas.broker.replica.replica_trust import accept_alone, examine
+from barnabas.broker.runtime.clock import Clock
+from barnabas.log import (
+    DataDirectory,
+    Disk,
+    Log,
+    LogConfig,
+    OpenFiles,
+    RecoveryReport,
+    read_topic_id,
+    write_topic_id,
+)
+from barnabas.metadata.image import TopicImage
+
+logger = logging.getLogger(__name__)
+
+_OPEN_FILES = 4096
+
+
+class ReplicaOpener:
+    """Opens the replicas of a node in its data directory."""
+
+    def __init__(
+        self,
+        data: DataDirectory,
+        disk: Disk,
+        clock: Clock,
+        host: PartitionHost,
+        high_watermarks: HighWatermarkCheckpoint,
+        *,
+        is_suspect: Callable[[], bool],
+        is_directory_new: Callable[[], bool],
+    ) -> None:
+        self._data = data
+        self._disk = disk
+        self._files = OpenFiles(disk, limit=_OPEN_FILES)
+        self._clock = clock
+        self._host = host
+        self._node_id = host.node_id
+        self._high_watermarks = high_watermarks
+        self._is_suspect = is_suspect
+        self._is_directory_new = is_directory_new
+        self.suspects: set[tuple[bytes, int]] = set()
+        """Replicas that could not be opened yet when the disk was suspect."""
+
+    def failed(self, topic_id: bytes, index: int) -> None:
+        """A replica can't be opened. If the disk is suspect now, the replica remains so."""
+        if self._is_suspect():
+            self.suspects.add((topic_id, index))
+
+    def open(
+        self, topic: TopicImage, index: int, log_config: LogConfig, limits: AppendLimits
+    ) -> Partition:
+        """Open a replica, and create its directory if there is none. Raises `StorageError`."""
+        path = self._data.partition_path(topic.name, index)
+        acknowledged = self._high_watermarks.acknowledged(topic.name, topic.topic_id, index)
+        was_there = self._disk.exists(path)
+        owner = read_topic_id(self._disk, path)
+        if owner not in (None, topic.topic_id):
+            # The topic was deleted and recreated while this node was down.
+            logger.warning(
+                "%s-%d belongs to an earlier topic of that name; renamed to %s",
+                topic.name,
+                index,
+                self._data.set_aside(topic.name, index),
+            )
+            owner = None
+        if owner is None:
+            write_topic_id(self._disk, path, topic.topic_id)
+        key = topic.topic_id, index
+        power_lost = self._is_suspect() or key in self.suspects
+        now_ms = self._clock.now_ms()
+        log = Log.open(
+            self._disk, path, log_config, now_ms, files=self._files, power_lost=power_lost
+        )
+        if log.recovery is not None:
+            _warn(topic.name, index, log.recovery)
+        name = f"{topic.name}-{index}"
+        doubt = ReplicaDoubt()
+        if topic.partitions[index].is_only_replica(self._node_id):
+            accept_alone(
+                name, log, acknowledged, now_ms, was_there=was_there, power_lost=power_lost
+            )
+        else:
+            doubt = examine(
+                log,
+                acknowledged,
+                was_there=was_there,
+                power_lost=power_lost,
+                is_directory_new=self._is_directory_new(),
+            )
+        log.configure(log_config)  # the settings may have changed since it was written
+        partition = Partition(topic.name, index, topic.topic_id, log, limits, self._host)
+        partition.doubt = doubt
+        log.is_in_doubt = bool(doubt)
+        if log.flusher.is_required and log.flushed_offset < log.log_end_offset:
+            log.flusher.flush()  # unsynced since a crash: must not be served yet
+        elif log.flusher.lacks_mark:
+            self._host.on_append(partition)
+        return partition
+
+
+def _warn(topic: str, index: int, recovery: RecoveryReport) -> None:
+    if recovery.lost:
+        logger.warning("%s-%d has lost %s", topic, index, recovery.lost)
+    if recovery.scanned_bytes or recovery.dropped_segments:
+        logger.warning(
+            "%s-%d was not closed: scanned %d bytes, truncated %d",
+            topic,
+            index,
+            recovery.scanned_bytes,
+            recovery.cut_bytes,
+        )

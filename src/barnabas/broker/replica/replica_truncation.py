@@ -1,0 +1,71 @@
+"""Truncates the log of a replica, and its high watermark with it.
+
+Records that a replica has acknowledged, or that may be all that is left of a partition, are set
+aside in a directory (`keep`) instead of deleted.
+"""
+
+import logging
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from barnabas.broker.replica.partition import Partition
+
+logger = logging.getLogger(__name__)
+
+
+def truncate_to(partition: "Partition", offset: int, *, keep: bool) -> None:
+    """Truncate the log, and the high watermark with it; `keep` sets the removed records aside.
+
+    Raises `StorageError`.
+    """
+    log = partition.log
+    before = log.log_end_offset
+    directory = partition.host.set_aside(partition) if keep and offset < before else ""
+    try:
+        log.truncate_to(offset, set_aside=directory)
+    finally:  # the disk may have failed half-way
+        partition.high_watermark = min(partition.high_watermark, log.log_end_offset)
+        partition.host.moved(partition)
+        partition.flush_waits.release()  # what they wait for may be gone
+    if directory:
+        logger.warning(
+            "%s ends at %d now, not at %d; the truncated records are in %s",
+            partition.name,
+            log.log_end_offset,
+            before,
+            directory,
+        )
+
+
+def start_at(partition: "Partition", offset: int, *, keep: bool) -> None:
+    """Discard the log and restart it, empty, at `offset`. Raises `StorageError`."""
+    has_any = partition.log.size_bytes > 0
+    directory = partition.host.set_aside(partition) if keep and has_any else ""
+    partition.log.truncate_fully_and_start_at(offset, set_aside=directory)
+    partition.high_watermark = offset
+    partition.host.moved(partition)
+    partition.flush_waits.release()
+    if directory:
+        logger.warning(
+            "%s starts again at %d; its former records are in %s",
+            partition.name,
+            offset,
+            directory,
+        )
+
+
+def truncate_suspect(partition: "Partition") -> None:
+    """Truncate where the log is in doubt; another replica leads, and has those records."""
+    doubt = partition.doubt
+    if doubt.suspect_from is not None:
+        is_damaged = bool(partition.log.lost_ranges)
+        truncate_to(partition, doubt.suspect_from, keep=is_damaged or partition.is_recovering)
+        doubt.suspect_from = None
+
+
+def truncate_damaged(partition: "Partition") -> None:
+    """Truncate at the first damaged record: the replica was elected for what is before it, see
+    `Partition.log_end`."""
+    first_lost = partition.log.lost_ranges.first_offset
+    if first_lost is not None:
+        truncate_to(partition, first_lost, keep=True)
