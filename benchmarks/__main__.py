@@ -10,24 +10,24 @@ startup         time to the first acknowledged record, memory and CPU at rest
 partitions      broker CPU per message, from 1 to 1,000 partitions
 connections     broker CPU per message, from 1 to 500 connections
 compaction      a compacted topic of 5 GB: time, CPU, memory, and produce p99 meanwhile
-transactions    throughput, latency and CPU with idempotence and transactions, beside without
-read_committed  consumer throughput and broker CPU of read_committed, beside without
+transactions    throughput, latency and CPU with idempotence and transactions, vs. without
+read_committed  consumer throughput and broker CPU of read_committed vs. read_uncommitted
 failover        kill -9 of a leader until the next acknowledged write and the next consumed record
-replication     acks=all throughput and latency, three replicas beside one
-offset_commits  committed offsets a second, flushed before they are acknowledged beside not
-catch_up        how fast a returning follower gets what it missed, beside a consumer
+replication     acks=all throughput and latency, three replicas vs. one
+offset_commits  committed offsets a second, flushed before the acknowledgement vs. not
+catch_up        how fast a returning follower catches up, vs. a consumer
 controller      10,000 partitions: created, and failover with them
 idle_cluster    CPU and memory of three nodes at rest
-clients         records a second, and a CPU second, of our client beside others
+clients         records a second, and a CPU second, of our client vs. others
 columns         records encoded and decoded a second, as objects and as columns, with and without C
 record_check    what a broker pays for looking at every record, with and without C
-spark_reads     rows a second and CPU of Spark reading a topic, beside Spark's own Kafka connector
+spark_reads     rows a second and CPU of Spark reading a topic, vs. Spark's own Kafka connector
 spark_writes    the same for Spark writing to a topic, and from one topic to another
 
 Each module says what its numbers mean. The ratio compares Barnabas with `bare_broker.py`, a broker
 stripped of everything: what is left is the price of being a real one. Those of
-transactions, of clusters, of clients and of records have tables of their own, with what each figure
-is compared with beside it. `--against` adds a column for any Kafka-compatible broker that you run
+transactions, of clusters, of clients and of records have their own tables, with the baseline of
+each figure. `--against` adds a column for any Kafka-compatible broker that you run
 yourself on this machine; a topic called barnabas-bench is made in it and deleted, again and again.
 """
 
@@ -42,7 +42,7 @@ from rich.console import Console
 from benchmarks.bench import (
     AIOKAFKA,
     ASYNCIO,
-    BESIDE,
+    BASELINE,
     CLUSTER,
     CONFLUENT,
     KAFKA_PYTHON,
@@ -121,14 +121,14 @@ def main() -> None:
             continue
         rows[name] = import_module(f"benchmarks.{name}").measure(bench)
     names = [contender.name for contender in contenders]
-    own_and_beside = [BARNABAS, BESIDE, *(name for name in names if name == OTHER)]
+    own_and_baseline = [BARNABAS, BASELINE, *(name for name in names if name == OTHER)]
     for columns, kinds in (
         (names, MEASUREMENTS),
-        (own_and_beside, OF_TRANSACTIONS),
-        ([CLUSTER, BESIDE], OF_CLUSTERS),
+        (own_and_baseline, OF_TRANSACTIONS),
+        ([CLUSTER, BASELINE], OF_CLUSTERS),
         ([BARNABAS, ASYNCIO, CONFLUENT, AIOKAFKA, KAFKA_PYTHON], OF_CLIENTS),
         ([KERNEL, WITHOUT, OBJECTS], OF_RECORDS),
-        ([BARNABAS, BESIDE], OF_SPARK),
+        ([BARNABAS, BASELINE], OF_SPARK),
     ):
         found = {name: found for name, found in rows.items() if name in kinds}
         if found:

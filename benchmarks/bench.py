@@ -15,7 +15,7 @@ from benchmarks.brokers import BARE, BARNABAS, Contender
 TOPIC = "barnabas-bench"
 
 CLUSTER = "three nodes"
-BESIDE = "beside it"
+BASELINE = "baseline"
 """What a figure is compared with in the same run; the row's name says what that is."""
 
 KERNEL = "kernel"
@@ -50,11 +50,11 @@ class Row:
         if self.at_least_ratios:
             return BARNABAS, next(iter(self.at_least_ratios))
         ours = CLUSTER if CLUSTER in self.values else BARNABAS
-        return ours, BESIDE if ours == CLUSTER or BESIDE in self.values else BARE
+        return ours, BASELINE if ours == CLUSTER or BASELINE in self.values else BARE
 
     @property
     def ratio(self) -> float | None:
-        """Barnabas to the bare broker, or whatever it is to what stands beside it."""
+        """Barnabas compared with the bare broker, or with the baseline of the row."""
         ours, other = self._pair
         if not self.values.get(other) or ours not in self.values:
             return None

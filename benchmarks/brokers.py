@@ -66,7 +66,7 @@ class Broker:
 
 @dataclass(frozen=True)
 class Contender:
-    """A broker that can be started, or one that somebody else runs."""
+    """A broker that can be started, or one that is already running."""
 
     name: str
     elsewhere: tuple[str, int, int] | None = None

@@ -1,4 +1,4 @@
-"""Catch-up: how fast a follower that was away gets what it missed, beside an ordinary consumer.
+"""Catch-up: how fast a follower that was away catches up, vs. an ordinary consumer.
 
 A node is stopped, a partition of three replicas is filled with 1 kB records, the node is started
 again. Its speed is what its log gains between a tenth and nine tenths of what it missed; the
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from benchmarks.bench import BESIDE, CLUSTER, TOPIC, Bench, Row
+from benchmarks.bench import BASELINE, CLUSTER, TOPIC, Bench, Row
 from benchmarks.clusters import produce_all, three_nodes, until
 from tests.support.cluster import ClusterProcesses, NodeProcess
 
@@ -43,9 +43,9 @@ def measure(bench: Bench) -> list[Row]:
         back_s = time.perf_counter() - began
     return [
         Row(
-            "Catch-up of a returning follower, beside a consumer",
+            "Catch-up of a returning follower vs. a consumer",
             "MB/s",
-            {CLUSTER: caught_up, BESIDE: consumed},
+            {CLUSTER: caught_up, BASELINE: consumed},
         ),
         Row(f"Start to back in sync, {megabytes} MB behind", "s", {CLUSTER: back_s}),
     ]

@@ -1,4 +1,4 @@
-"""What a record costs in the client: Barnabas beside the libraries that people use, in one run.
+"""What a record costs in the client: Barnabas vs. other libraries, in one run.
 
 Thousands of records for each second on the clock, and for each second of CPU of the client's
 process, all threads counted. Values of 100 B and of 1 kB, three partitions of one broker, whose
@@ -9,11 +9,11 @@ outcomes   the same, and the application looks at the offset of each
 lists      records handed over many at once, where a library has that
 consume    `for message in consumer`, or whatever gives one record after the other
 batches    lists of records
-tables     Arrow, beside the best that the others have
+tables     Arrow, vs. the best that the others have
 
 Each client is a process of its own. They take turns, and medians are compared. How each library is
 set up stands in `benchmarks/libraries`. Consumers are timed from their first record on: joining a
-group is no part of it.
+group is not part of it.
 
 The promise: at least what confluent-kafka does, three times what aiokafka and kafka-python do, and
 with tables five times what confluent-kafka does.
@@ -126,7 +126,7 @@ def compare(bench: Bench, broker: Broker, size: int) -> tuple[Found, Found]:
 
 
 def rows_of(found: Found, label: str, unit: str) -> list[Row]:
-    """Lines of the table; a work that nobody does has none."""
+    """Lines of the table; a task that no client does has none."""
     rows = []
     for work, values in found.items():
         aims = _AIMS if BARNABAS in values else {}

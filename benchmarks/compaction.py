@@ -4,10 +4,11 @@ A compacted topic of 5 GB (0.5 GB with --quick) in one partition: records of 1 k
 a key that has not been there before. It is filled while compaction is kept from running, then the
 broker is started again and compacts it. Meanwhile, and for as long before, 500 requests of one
 record a second go to another topic, acks=1, and the time to each answer is taken: p99 while it
-compacts stands beside p99 while it does not. CPU and memory are those of the process that compacts.
+compacts is compared with p99 while it does not. CPU and memory are those of the process that
+compacts.
 
 Then a group that has committed a million offsets, ten at a time (100,000 with --quick): how long
-the broker takes from its start to answering with the last, beside a group with a thousand.
+the broker takes from its start to answering with the last, vs. a group with a thousand.
 """
 
 import random

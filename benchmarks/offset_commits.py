@@ -1,10 +1,10 @@
 """What it costs that committed offsets are on the disk before they are acknowledged.
 
 Sixteen groups, each with a connection of its own, commit the offset of a partition again and again,
-each after the last one was answered: commits a second of all of them, and how long one takes.
-Beside it the same with `flush.messages` of the topic of the offsets set to never. On one node, and
-on three, where every replica in sync has to have a commit. All of it shares this machine and its
-disk.
+each after the last one was answered: commits a second of all of them, and how long one takes. The
+baseline is the same with `flush.messages` of the topic of the offsets set to never. On one node,
+and on three, where every replica in sync has to have a commit. All of it shares this machine and
+its disk.
 """
 
 import threading
@@ -23,7 +23,7 @@ from barnabas.wire.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from benchmarks.bench import BESIDE, CLUSTER, TOPIC, Bench, Row
+from benchmarks.bench import BASELINE, CLUSTER, TOPIC, Bench, Row
 from benchmarks.clusters import cluster_of
 from benchmarks.raw_client import RawConnection
 from tests.support.cluster import ClusterProcesses
@@ -47,14 +47,14 @@ def measure(bench: Bench) -> list[Row]:
             frames = [_commit_frame(f"group-{number}") for number in range(_GROUPS)]
             addresses = [_coordinator(cluster, f"group-{number}") for number in range(_GROUPS)]
             for _ in range(bench.rounds):
-                for column, flush in ((CLUSTER, "1"), (BESIDE, _NEVER)):
+                for column, flush in ((CLUSTER, "1"), (BASELINE, _NEVER)):
                     _set_flush(cluster, flush)
                     for key, value in _commit(addresses, frames, seconds).items():
                         seen.setdefault(key, {}).setdefault(column, []).append(value)
         what = "1 node" if nodes == 1 else f"{nodes} nodes"
         for key, unit in (("commits a second", "/s"), ("p50", "ms"), ("p99", "ms")):
             values = {column: median(found) for column, found in seen[key].items()}
-            rows.append(Row(f"Offset commits, {what}, {key}, flushed beside not", unit, values))
+            rows.append(Row(f"Offset commits, {what}, {key}, flushed vs. not", unit, values))
     return rows
 
 

@@ -1,8 +1,9 @@
 """What it costs a broker to look at every record before it stores a batch, in one process.
 
 The pass over the records by itself: nanoseconds for each record, and CPU seconds for each GB of
-values; "batch of one" is the price of a request with a single record. Beside it, what a batch costs
-as a whole before it is stored (header, CRC and records). Each with the compiled kernel and without.
+values; "batch of one" is the price of a request with a single record. Compared with what a batch
+costs as a whole before it is stored (header, CRC and records). Each with the compiled kernel and
+without.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""What replicas cost: `acks=all` with three replicas, beside one, on the same three nodes.
+"""What replicas cost: `acks=all` with three replicas vs. one, on the same three nodes.
 
 Throughput: one producer (librdkafka, default settings) fills one partition with 1 kB records, as
 fast as it can; MB of values per second on the clock until the last acknowledgement. Latency: 500
@@ -12,7 +12,7 @@ from statistics import median, quantiles
 
 from confluent_kafka import Producer
 
-from benchmarks.bench import BESIDE, CLUSTER, Bench, Row
+from benchmarks.bench import BASELINE, CLUSTER, Bench, Row
 from benchmarks.clusters import produce_all, three_nodes
 from tests.support.cluster import ClusterProcesses
 
@@ -26,7 +26,7 @@ def measure(bench: Bench) -> list[Row]:
     seen: dict[str, dict[str, list[float]]] = {}
     with three_nodes() as cluster:
         for number in range(bench.rounds):
-            for column, replicas in ((CLUSTER, 3), (BESIDE, 1)):
+            for column, replicas in ((CLUSTER, 3), (BASELINE, 1)):
                 topic = f"r{replicas}-{number}"
                 cluster.create_topic(topic, 1, replicas)
                 values = {
@@ -41,9 +41,9 @@ def measure(bench: Bench) -> list[Row]:
                     seen.setdefault(key, {}).setdefault(column, []).append(value)
     medians = {key: {c: median(v) for c, v in by_column.items()} for key, by_column in seen.items()}
     return [
-        Row("acks=all throughput, 3 replicas beside 1", "MB/s", medians["MB/s"]),
-        Row("acks=all latency p50, 3 replicas beside 1", "ms", medians["p50"]),
-        Row("acks=all latency p99, 3 replicas beside 1", "ms", medians["p99"]),
+        Row("acks=all throughput, 3 replicas vs. 1", "MB/s", medians["MB/s"]),
+        Row("acks=all latency p50, 3 replicas vs. 1", "ms", medians["p50"]),
+        Row("acks=all latency p99, 3 replicas vs. 1", "ms", medians["p99"]),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Reading from Spark: rows a second, and what they cost, beside Spark's own Kafka connector.
+"""Reading from Spark: rows a second, and what they cost, vs. Spark's own Kafka connector.
 
 read            `spark.read` of a whole topic of four partitions into nothing
 stream          `spark.readStream` of the topic in four micro-batches, into nothing; the seconds are

@@ -35,12 +35,12 @@ from rich.console import Console
 
 import barnabas
 import barnabas.spark
-from benchmarks.bench import BESIDE, TOPIC, Bench, Row
+from benchmarks.bench import BASELINE, TOPIC, Bench, Row
 from benchmarks.brokers import BARNABAS, Broker
 
 PACKAGES = "BARNABAS_SPARK_KAFKA_PACKAGES"
 JARS = "BARNABAS_SPARK_KAFKA_JARS"
-FORMATS = {BARNABAS: "barnabas", BESIDE: "kafka"}
+FORMATS = {BARNABAS: "barnabas", BASELINE: "kafka"}
 PARTITIONS = 4
 
 _SMALL_BATCHES = 60
@@ -67,7 +67,7 @@ class Cost(NamedTuple):
 def connectors(console: Console) -> list[str]:
     """Ours, and Spark's own if it is there."""
     if os.environ.get(PACKAGES) or os.environ.get(JARS):
-        return [BARNABAS, BESIDE]
+        return [BARNABAS, BASELINE]
     console.print(
         "Spark's own Kafka connector is not there to compare with: set "
         f"{PACKAGES}=org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION (Spark's version), "
@@ -164,7 +164,7 @@ def compare(
                 costs[name].append(cost)
     medians = {name: Cost(*map(median, zip(*each, strict=True))) for name, each in costs.items()}
     speeds = {name: count / cost.elapsed / 1e6 for name, cost in medians.items()}
-    promise = {BESIDE: aim} if aim is not None and BESIDE in works else {}
+    promise = {BASELINE: aim} if aim is not None and BASELINE in works else {}
     rows = [
         Row(what, "M/s", speeds, at_least_ratios=promise),
         Row(what, "CPU s/M", {name: cost.cpu / count * 1e6 for name, cost in medians.items()}),

@@ -1,10 +1,10 @@
-"""Writing from Spark: rows a second, and what they cost, beside Spark's own Kafka connector.
+"""Writing from Spark: rows a second, and what they cost, vs. Spark's own Kafka connector.
 
 write           `df.write` of rows with a key, made by Spark itself
 stream          from one topic to another in four micro-batches, at least once; the seconds are
                 those of its triggers, the CPU includes the query's start
 exactly once    the same with deliveryGuarantee=exactly-once, which the other connector lacks: it
-                is beside our own without
+                is compared with our own without
 shares          of the CPU of `write`
 micro-batch     from a trigger's start to its end, of ten records each, from one topic to another
 
@@ -22,7 +22,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 import barnabas
 from barnabas.spark.sink.options import sink_options
 from barnabas.spark.sink.row_writer import write_rows
-from benchmarks.bench import BESIDE, TOPIC, Bench, Row
+from benchmarks.bench import BASELINE, TOPIC, Bench, Row
 from benchmarks.brokers import BARNABAS, Broker, Contender
 from benchmarks.spark_side import (
     FORMATS,
@@ -62,8 +62,8 @@ def measure(bench: Bench) -> list[Row]:
             took = {name: micro_batch_ms(spark, broker, name, AT_LEAST_ONCE) for name in names}
             rows.append(Row("micro-batch, topic to topic", "ms", took, at_most=_MICRO_BATCH_MS))
             ms = micro_batch_ms(spark, broker, BARNABAS, EXACTLY_ONCE)
-            beside = {BARNABAS: ms, BESIDE: took[BARNABAS]}
-            rows.append(Row("micro-batch, exactly once", "ms", beside, at_most=_MICRO_BATCH_MS))
+            compared = {BARNABAS: ms, BASELINE: took[BARNABAS]}
+            rows.append(Row("micro-batch, exactly once", "ms", compared, at_most=_MICRO_BATCH_MS))
     return rows
 
 
@@ -91,7 +91,7 @@ def _writes(
         bench, broker, f"stream, exactly once, {size} B", count,
         {
             BARNABAS: lambda name: stream_write(spark, broker, name, count, EXACTLY_ONCE),
-            BESIDE: lambda _: stream_write(spark, broker, BARNABAS, count, AT_LEAST_ONCE),
+            BASELINE: lambda _: stream_write(spark, broker, BARNABAS, count, AT_LEAST_ONCE),
         },
     )  # fmt: skip
     batches = _rows(size, count)

@@ -1,4 +1,4 @@
-"""What idempotence and transactions cost, beside a producer without them, in the same run.
+"""What idempotence and transactions cost, vs. a producer without them, in the same run.
 
 Throughput: one producer (librdkafka, acks=all) fills three partitions with 1 kB records as fast as
 it can, plain, idempotent, and in transactions of 100 ms or of 1,000 records. MB of values a second
@@ -6,7 +6,7 @@ on the clock until the last commit; and CPU of the broker for each GB.
 
 A small transaction is one record: from its begin until the commit is acknowledged, one after the
 other. librdkafka speaks the older generation of the protocol (the client adds the partition, the
-broker asks whether it has), our own client the newer one (the broker adds it). Beside it stands a
+broker asks whether it has), our own client the newer one (the broker adds it). The baseline is a
 record that is sent and acknowledged without a transaction, by the same client.
 """
 
@@ -21,7 +21,7 @@ from confluent_kafka import Producer
 
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.producer.record_producer import RecordProducer
-from benchmarks.bench import BESIDE, TOPIC, Bench, Row, Values
+from benchmarks.bench import BASELINE, TOPIC, Bench, Row, Values
 from benchmarks.brokers import BARE, Broker, Contender
 
 _SIZE = 1000
@@ -58,9 +58,9 @@ def measure(bench: Bench) -> list[Row]:
         with contender.running(TOPIC, _PARTITIONS) as broker:
             return (
                 _latency("older", *one_by_one(broker, count))
-                | _latency("older beside", *single_records(broker, count))
+                | _latency("older baseline", *single_records(broker, count))
                 | _latency("newer", *own_one_by_one(broker, count, transactional=True))
-                | _latency("newer beside", *own_one_by_one(broker, count, transactional=False))
+                | _latency("newer baseline", *own_one_by_one(broker, count, transactional=False))
             )
 
     filled = bench.alternate("transactions, throughput", fill)
@@ -68,22 +68,22 @@ def measure(bench: Bench) -> list[Row]:
     rows = []
     for mode in (IDEMPOTENT, BY_TIME, BY_COUNT):
         for unit, what in (("MB/s", "Throughput"), ("CPU s/GB", "Broker CPU per GB")):
-            values = filled[f"{mode} {unit}"] | beside(filled[f"{PLAIN} {unit}"])
-            rows.append(Row(f"{what}, {mode} beside plain", unit.removeprefix("CPU "), values))
+            values = filled[f"{mode} {unit}"] | baseline(filled[f"{PLAIN} {unit}"])
+            rows.append(Row(f"{what}, {mode} vs. plain", unit.removeprefix("CPU "), values))
     for generation, who in (("older", "librdkafka"), ("newer", "own client")):
         for key, what, unit in (
             ("p50", "Transaction of one record, p50", "ms"),
             ("p99", "Transaction of one record, p99", "ms"),
             ("CPU", "Broker CPU per transaction of one record", "us"),
         ):
-            values = ended[f"{generation} {key}"] | beside(ended[f"{generation} beside {key}"])
-            rows.append(Row(f"{what}, {who}, beside none", unit, values))
+            values = ended[f"{generation} {key}"] | baseline(ended[f"{generation} baseline {key}"])
+            rows.append(Row(f"{what}, {who}, vs. none", unit, values))
     return rows
 
 
-def beside(values: Mapping[str, float]) -> Values:
+def baseline(values: Mapping[str, float]) -> Values:
     """The first contender's figure, which is Barnabas's own, to compare with."""
-    return {BESIDE: next(iter(values.values()))}
+    return {BASELINE: next(iter(values.values()))}
 
 
 # -- throughput ------------------------------------------------------------------------------------

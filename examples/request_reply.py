@@ -3,8 +3,8 @@
     barnabas server &
     python examples/request_reply.py [BOOTSTRAP]
 
-A question says in its headers where the answer shall go, and which question it answers. Whoever
-asks has a topic for answers of its own; those who answer form a group, and share the questions.
+The headers of a question name the topic for the answer and the id of the question. Each asker has
+its own topic for answers; the workers form a group, and share the questions.
 """
 
 import argparse
@@ -51,7 +51,7 @@ class Asker:
         await self._admin.close()
 
     async def ask(self, question: str, timeout_s: float = 10) -> str:
-        """The answer; TimeoutError if nobody gives one."""
+        """The answer; TimeoutError if there is none in time."""
         number = uuid4().bytes
         self._waiting[number] = asyncio.get_running_loop().create_future()
         headers = [("reply-to", self._topic.encode()), ("question", number)]

@@ -34,7 +34,7 @@ def work(name: str, bootstrap: str, done: Counter[int], stop: Event) -> str:
         "jobs",
         group="workers",
         value_format="json",
-        rebalance_timeout_ms=5_000,  # a job is short: nobody has to wait for longer for a worker
+        rebalance_timeout_ms=5_000,  # jobs are short, so rebalances can be
     ) as jobs:
         while not stop.is_set():
             for job in jobs.poll(timeout_s=0.1, max_records=1):

@@ -134,7 +134,7 @@ class Account:
         )
 
     def check_sum(self) -> Check:
-        """Nothing that was sent is of a kind that nobody asks for."""
+        """Every record that was sent is of a known kind."""
         kinds = {
             "views": self.views.total(),
             "clicks": len(self.clicks),

@@ -36,7 +36,7 @@ def check_pause(
 
 
 def check_return(killed_s: float, whole_again_s: float | None) -> Check:
-    """Nobody has started the node again but the one who always does."""
+    """The supervisor has restarted the node."""
     took = None if whole_again_s is None else whole_again_s - killed_s
     return Check(
         "the killed node came back by itself, and has everything",

@@ -10,13 +10,13 @@ on a cluster that has the topic `activity`, with values as
 
 `at` is when it happened. Events may come ten minutes later than others that happened after them,
 since phones are not always online; whatever comes later still is left out. Tables are in the
-folder `tables` beside this file, or in the one that the variable TABLES names.
+folder `tables` next to this file, or in the one that the variable TABLES names.
 """
 
 import os
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from barnabas.spark.pipelines import from_topic, pipeline, to_parquet, to_topic
 
@@ -70,7 +70,7 @@ def clicked_views(views: DataFrame, clicks: DataFrame) -> DataFrame:
     trigger="2 seconds",
 )
 def views_table(counts: DataFrame) -> DataFrame:
-    """The counts as a table, for whoever asks questions later."""
+    """The counts as a table, for later queries."""
     return counts
 
 

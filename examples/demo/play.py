@@ -1,9 +1,10 @@
 """The play: three nodes, a website, Spark, a kill -9, and the reckoning.
 
 The website opens while Spark starts. In the middle of its half hour it waits until Spark is there.
-Then the node that is the controller dies, and comes back by itself; nobody waits for it. When all
-is sent, the night watch ends the last minutes (see `traffic`), and the pipelines finish what they
-have. Then Spark is stopped, and everything is read anew and compared with what was sent.
+Then the node that is the controller is killed, and restarts by itself; the demo does not wait for
+it. When all is sent, the night watch ends the last minutes (see `traffic`), and the pipelines
+finish what they have. Then Spark is stopped, and everything is read again and compared with what
+was sent.
 """
 
 import asyncio
@@ -176,7 +177,7 @@ class Play:
         await website.settle()
         self._account = Account(website.sent)
         await self._until(self._is_finished)
-        stage.tell("the pipelines are done; Spark stops, and everything is read anew")
+        stage.tell("the pipelines are done; Spark stops, and everything is read again")
         await self._processes.end(spark)
         return await self._reckoning()
 

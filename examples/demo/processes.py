@@ -42,8 +42,8 @@ class Processes:
     async def __aexit__(self, _: object, error: BaseException | None, __: object) -> None:
         try:
             if error is not None:
-                self.kill()  # nobody wants to wait for an orderly end of what is thrown away
-            # Last come, first go: the cluster outlives its clients, so that they can say goodbye.
+                self.kill()  # a failed demo is thrown away: do not wait
+            # In reverse order: the cluster outlives its clients, so that they can close cleanly.
             for process in list(reversed(self._running)):
                 await self.end(process)
         finally:
@@ -71,7 +71,7 @@ class Processes:
         """Start a Python program; `on_line` gets each line that it prints."""
         plain = {name: v for name, v in os.environ.items() if not name.startswith("BARNABAS_")}
         with self._log.open("ab") as log:
-            # A session of its own: Ctrl-C reaches only the demo, which ends everybody in order.
+            # Its own session: Ctrl-C reaches only the demo, which ends all processes in order.
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 *arguments,

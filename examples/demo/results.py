@@ -1,4 +1,4 @@
-"""What is in topics and tables in the end, read as anybody would."""
+"""The contents of topics and tables at the end, read with ordinary clients."""
 
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,11 @@ async def read_all(bootstrap: str, topic: str) -> list[Message]:
 
 
 def read_table(folder: Path) -> list[dict[str, Any]]:
-    """The rows of a Parquet table; none if nobody has written to it."""
+    """The rows of a Parquet table; empty if it was never written."""
     return parquet.read_table(folder).to_pylist() if folder.exists() else []
 
 
 async def count_records(admin: barnabas.aio.Admin, topic: str) -> int:
-    """How many records a topic has that nobody writes to in transactions."""
+    """The number of records of a topic without transactions."""
     ends: dict[TopicPartition, int] = await admin.offsets(topic)
     return sum(ends.values())

@@ -1,4 +1,4 @@
-"""Spark with the pipelines of `pipelines.py`: the command that anybody would run, as a process."""
+"""Spark with the pipelines of `pipelines.py`: the usual command, as a process."""
 
 from asyncio.subprocess import Process
 from pathlib import Path
@@ -16,7 +16,7 @@ async def run_pipelines(
 ) -> Process:
     """`on_status` hears how a pipeline is whenever a batch of it is done.
 
-    Tables are made in `folder`. All that nobody needs afterwards is in `work`.
+    Tables are created in `folder`. Temporary files are in `work`.
     """
     return await processes.client(
         "-m", "barnabas", "pipeline", "run", str(PIPELINES), "--bootstrap", bootstrap,
@@ -29,7 +29,7 @@ async def run_pipelines(
 
 
 def _environment(work: Path, tables: Path) -> dict[str, str]:
-    """Temporary files go where they are cleaned up, even if nobody can do that any more."""
+    """Temporary files go where they are removed even after a kill."""
     work.mkdir()
     return {
         "JAVA_TOOL_OPTIONS": f"{_SHORT_LIVED} -Djava.io.tmpdir={work}",

@@ -1,4 +1,4 @@
-"""What is known at this moment, for whoever shows it."""
+"""The current state of the demo, for its displays."""
 
 import time
 from dataclasses import dataclass, field

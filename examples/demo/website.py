@@ -1,7 +1,7 @@
 """The website: sends what its visitors do, and knows what it has sent.
 
 Its clock runs fast, a minute in a second or so, but never gets more than `AHEAD` minutes ahead of
-what the cluster has acknowledged. So whoever reads all partitions up to their ends sees no event
+what the cluster has acknowledged. So a reader of all partitions up to their ends sees no event
 much later than others that were sent after it, even while a partition waits for a new leader. That
 is what a watermark relies on; no real clock is so fast that one would have to care.
 """

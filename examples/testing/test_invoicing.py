@@ -17,7 +17,7 @@ from examples.testing.invoicing import IMPATIENT, Invoicing
 
 @pytest.fixture
 def invoices(barnabas_cluster: Cluster, barnabas_topic: str) -> str:
-    """A second topic beside `barnabas_topic`, which has the orders."""
+    """A second topic; `barnabas_topic` has the orders."""
     name = f"{barnabas_topic}-invoices"
     barnabas_cluster.create_topic(name)
     return name

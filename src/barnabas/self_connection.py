@@ -1,8 +1,8 @@
-"""A TCP connection to oneself, which takes the place of somebody who is not there.
+"""Detects a TCP connection of a process to itself.
 
-A port that nobody listens at may be one of those that the system gives to outgoing connections.
-Whoever connects to it again and again is one day given that very port for its own end, and TCP lets
-it connect to itself: it hears its own requests, and the port is in use for whoever belongs there.
+A port without a listener may be one of those that the system assigns to outgoing connections. A
+client that connects to it repeatedly may be assigned that very port, and TCP lets it connect to
+itself: it receives its own requests, and the real listener finds its port in use.
 """
 
 import socket

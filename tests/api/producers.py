@@ -79,7 +79,7 @@ def read(bootstrap: str, topic: str, partition: int = 0) -> list[confluent_kafka
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": bootstrap,
-            "group.id": "nobody",
+            "group.id": "unknown",
             "enable.auto.commit": False,
             "enable.partition.eof": True,
             "isolation.level": "read_committed",

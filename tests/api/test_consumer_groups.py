@@ -109,7 +109,7 @@ def test_members_share_the_partitions_and_nothing_is_read_twice(
 
 
 def test_partitions_are_committed_before_they_go(servers: str, topic_with: Fill) -> None:
-    """By hand, in the callback: whoever gets them reads on behind that."""
+    """By hand, in the callback: the next owner reads on after that."""
     topic = topic_with(20, 2)
     with (
         barnabas.Consumer(

@@ -79,7 +79,7 @@ def busy(got: list[list[Message]]) -> set[int]:
 
 
 def test_threads_share_by_key(servers: str, broker_of_groups: barnabas.Cluster) -> None:
-    """More of them than partitions, and fast ones wait for nobody."""
+    """More of them than partitions, and fast ones do not wait."""
     topic = keyed(servers, broker_of_groups, keys=40, count=1_000, partitions=2)
     with barnabas.Consumer(servers, topic, group=topic) as consumer:
         workers = Workers(consumer.streams(5), lambda _number, _message: time.sleep(0.0005))

@@ -133,7 +133,7 @@ def interrupt_when(condition: Callable[[], bool]) -> None:
     """Press Ctrl-C, so to speak, as soon as something holds."""
 
     def press() -> None:
-        wait_until(condition, "nobody waits")
+        wait_until(condition, "no caller waits")
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=press).start()

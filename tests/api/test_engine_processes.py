@@ -1,4 +1,4 @@
-"""The end of a program with clients that nobody closed, forks, and doing without uvloop."""
+"""The end of a program with clients that were not closed, forks, and running without uvloop."""
 
 import subprocess
 import sys

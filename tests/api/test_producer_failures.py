@@ -1,4 +1,4 @@
-"""Errors of the producer, in both faces: whoever asks hears of them, and else everybody does."""
+"""Errors of the producer, in both APIs: reported to the caller that waits, or else on close."""
 
 import asyncio
 import gc

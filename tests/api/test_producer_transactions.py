@@ -46,7 +46,7 @@ def run(main: Coroutine[Any, Any, None]) -> None:
 
 def test_a_block_is_seen_as_a_whole_or_never(face: Face, bootstrap: str, topic: str) -> None:
     async def main() -> None:
-        # What nobody waits for lingers, so that it is still here when it is dropped.
+        # Records without a waiter linger, so they are still here when they are dropped.
         async with face(bootstrap, transactional_id=topic, linger_ms=60_000) as producer:
             async with producer.transaction():
                 sent = [await producer.send(topic, b"kept %d" % number) for number in range(3)]

@@ -1,4 +1,4 @@
-"""Our clients beside those that everybody uses: the same records, partitions, groups, transactions.
+"""Our clients with other clients: the same records, partitions, groups, transactions.
 
 Each scenario has ours on one side and confluent-kafka (librdkafka), kafka-python and aiokafka on
 the other. The shared broker of the tests may be a real Kafka (`BARNABAS_TEST_BOOTSTRAP`).

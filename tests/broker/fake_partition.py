@@ -123,7 +123,7 @@ class FakePartition:
         self._waiting.clear()
 
     def follow(self) -> None:
-        """Somebody else leads."""
+        """Another node leads."""
         self.leads = False
         self.give_up()
 

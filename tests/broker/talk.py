@@ -61,7 +61,7 @@ class Transport:
 
 
 class ConnectionCount:
-    """Lets everybody in."""
+    """Admits every connection."""
 
     max_request_bytes = 1000
 

@@ -99,7 +99,7 @@ def test_damaged_metadata(make_broker: MakeBroker) -> None:
 
 
 def test_metadata_damaged_in_the_middle_after_an_unclean_stop(make_broker: MakeBroker) -> None:
-    """Nobody vouches for it, but what stands behind the flaw is no torn tail."""
+    """The state does not cover it, but what follows the damage is not a torn tail."""
     broker = make_broker()
     with RawClient(broker.host, broker.port) as client:
         create_topic(client, "t")
@@ -223,7 +223,7 @@ def test_what_is_advertised_is_told(tmp_path: Path) -> None:
 
 
 def test_a_stop_answers_or_ends_everybody_and_needs_no_scan(make_broker: MakeBroker) -> None:
-    """Somebody waits for records, somebody for a flush, somebody for a group."""
+    """Clients wait for records, for a flush and for a group."""
     broker = make_broker(group_initial_rebalance_delay_ms="60000")
     with (
         RawClient(broker.host, broker.port) as client,
@@ -355,7 +355,7 @@ def test_what_a_partition_has_lost_is_said(make_broker: MakeBroker) -> None:
 def test_a_half_done_delete_is_finished(make_broker: MakeBroker) -> None:
     """Killed between the decision to delete a topic and the deletion, or in the middle of it.
 
-    In the first case the broker can't know that nobody misses the data: it is set aside.
+    In the first case the broker can't know that the data is not needed: it is set aside.
     """
     broker = make_broker()
     with RawClient(broker.host, broker.port) as client:
@@ -396,7 +396,7 @@ def test_lost_metadata_does_not_take_the_data_with_it(make_broker: MakeBroker) -
 
 
 def test_what_is_not_the_brokers_is_left_alone(tmp_path: Path) -> None:
-    """Somebody may point it at a directory that is not empty."""
+    """A user may point it at a directory that is not empty."""
     broker = BrokerProcess(tmp_path)
     files = [broker.data / "photos-2024" / "sea.jpg", broker.data / "src-1" / "lib" / "x.log"]
     for file in files:

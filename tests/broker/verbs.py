@@ -69,7 +69,7 @@ def find_coordinator(client: RawClient, group: str) -> None:
         (answer,) = client.ask(asked_for, 9).groups
         return (found.error_code, answer.error_code) == (ErrorCode.NONE, ErrorCode.NONE)
 
-    wait_until(serves, f"nobody coordinates {group}")
+    wait_until(serves, f"no coordinator for {group}")
 
 
 def delete_topic(client: RawClient, name: str) -> None:

@@ -1,4 +1,4 @@
-"""The client beside a real cluster whose nodes are killed, frozen and stopped in turn."""
+"""The client with a real cluster whose nodes are killed, frozen and stopped in turn."""
 
 import asyncio
 import signal

@@ -2,11 +2,11 @@
 
 - **lost write**: acknowledged, but not there at the end.
 - **inconsistent offset**: two values for one offset, among acknowledgements, polls and the end.
-- **lost read**: somebody was given a record that is not there at the end.
+- **lost read**: a client was given a record that is not there at the end.
 - **duplicate**: a value at two offsets. Only a producer that is not idempotent may cause one, and
   only as often as it has sent a record again.
 - **reordered**: records of an idempotent producer in another order than sent.
-- **invented**: a record that nobody sent, or in a partition for which it was not meant.
+- **invented**: a record that was never sent, or in a partition for which it was not meant.
 - **non-monotonic poll**, **skipped poll**: a consumer that reads on in its partition sees each
   record that is there at the end exactly once, in order.
 - **unread**: a record that no member of a group which read to the end has seen.

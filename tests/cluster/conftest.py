@@ -92,7 +92,7 @@ def hurt(cluster: ClusterProcesses, partitions: int = 3, **options: object) -> I
 
 
 def compare_replicas(cluster: ClusterProcesses) -> None:
-    """All replicas of a partition hold the same bytes, once nobody writes any more."""
+    """All replicas of a partition hold the same bytes, once all writes have ended."""
 
     def differing() -> dict[str, dict[int, int]]:
         found = {}

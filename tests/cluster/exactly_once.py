@@ -67,7 +67,7 @@ def read_all(cluster: ClusterProcesses, client: Client, count: int) -> list[list
 
 
 def ends_alike(cluster: ClusterProcesses, topic: str, partition: int) -> bool:
-    """Whether readers of committed records get as far as everybody."""
+    """Whether read_committed consumers get as far as others."""
     leader = cluster.leader_of(topic, partition)
     ends = set()
     for isolation_level in (0, 1):

@@ -72,7 +72,7 @@ def rotten(
 
 _NOT_WRITTEN_DOWN_BYTES = 60_000
 """More than is written in the time until the high watermark is written down. What a replica lacks
-of that nobody can know; see `replica.high.watermark.checkpoint.interval.ms`."""
+that can't be detected; see `replica.high.watermark.checkpoint.interval.ms`."""
 
 
 def _place(node: NodeProcess, topic: str, random: Random) -> tuple[Path, int] | None:
@@ -120,7 +120,7 @@ def cut_off(
 
 @contextlib.contextmanager
 def cut_between(cluster: ClusterProcesses, one: NodeProcess, other: NodeProcess) -> Iterator[None]:
-    """Two nodes don't hear each other; everybody else hears both."""
+    """Two nodes don't hear each other; all others hear both."""
     network = _network(cluster)
     network.cut_both_ways(one.node_id, other.node_id)
     try:

@@ -142,7 +142,7 @@ class Pipelines:
     def _watch(self) -> None:
         config = {"bootstrap.servers": self._cluster.bootstrap, "log_level": 2, **IMPATIENT}
         consumer = Consumer(
-            {**config, "group.id": "nobody", "enable.auto.commit": False}
+            {**config, "group.id": "unknown", "enable.auto.commit": False}
             | {"isolation.level": "read_committed", "auto.offset.reset": "error"}
         )
         consumer.assign(

@@ -40,7 +40,7 @@ def test_offsets_are_sent_once_all_nodes_are_back(
     sending = threading.Thread(target=send_offsets, args=[2], daemon=True)
     sending.start()
     sending.join(5)
-    assert sending.is_alive(), "there was nobody to send them to"
+    assert sending.is_alive(), "there was no broker to send them to"
     cluster.start()
     sending.join(60)
     assert not sending.is_alive(), "all nodes are back, and it still waits"

@@ -11,7 +11,7 @@ from tests.support.cluster import ClusterProcesses
 def test_what_a_wiped_broker_has_lost_is_found(
     tmp_path: Path, resources: contextlib.ExitStack
 ) -> None:
-    """One node, one replica: nobody else has it, so it must be missed."""
+    """One node, one replica: no other has it, so it must be missed."""
     # The clients may be the first to ask for the topic afterwards: it is made the same then.
     cluster = resources.enter_context(ClusterProcesses(tmp_path, 1, {"num.partitions": "2"}))
     cluster.create_topic(TOPIC, 2, replicas=1)

@@ -11,7 +11,7 @@ which member they are.
 Now and then it changes its mind, for the first time in its second transaction: what it writes then
 is marked, and must never be read. It deals with failures as the libraries ask for: one who must
 abort does so and reads again, one who is fenced ends. Whatever else happens ends it too, and
-somebody starts it again.
+it is started again.
 """
 
 import itertools
@@ -63,7 +63,7 @@ def main() -> None:
             request_timeout_ms=_REQUEST_TIMEOUT_MS,
         ) as consumer,
     ):
-        # Whoever had the id before has ended by now, so what is committed stays as it is.
+        # The former owner of the id has ended by now, so what is committed stays as it is.
         if partitions:
             positions = {int(p): consumer.committed(source, int(p)) or 0 for p in partitions}
             consumer.assign(source, positions)

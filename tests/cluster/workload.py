@@ -36,7 +36,7 @@ IMPATIENT: Mapping[str, Any] = {
     "reconnect.backoff.max.ms": 1_000,
     "session.timeout.ms": 6_000,
 }
-"""For faults that nobody is told of: by default a client waits a minute for an answer."""
+"""For silent faults: by default a client waits a minute for an answer."""
 
 _MAX_OUTSTANDING = 300
 _PAD = " " * 100
@@ -170,7 +170,7 @@ class Workload:
         Member(name, self._topic, self._consumer(GROUP), self.history).run(self._consuming)
 
     def _follow(self, name: str) -> None:
-        lone = Lone(name, self._topic, self._consumer("nobody"), self.history)
+        lone = Lone(name, self._topic, self._consumer("unknown"), self.history)
         lone.run(self._partitions, self._consuming)
 
     def _consumer(self, group: str) -> Consumer:

@@ -89,7 +89,7 @@ class SmallCluster:
         """Those of the last decision."""
         self.warnings: list[str] = []
         self.ends: dict[int, ReplicaEnd] = {}
-        """How far the logs of a broker go, if not as far as everybody's."""
+        """How far the logs of a broker go, if not as far as the others'."""
         self.dead: set[int] = set()
         """Who does nothing, whatever the controller thinks."""
         self._uuids = count(1)
@@ -224,7 +224,7 @@ class SmallCluster:
         self.join(broker_id, previous_epoch=self.epoch(broker_id))
 
     def kill(self, *broker_ids: int) -> None:
-        """Their connections break, and nobody else falls silent meanwhile."""
+        """Their connections break, and no other falls silent meanwhile."""
         for broker_id in broker_ids:
             self.controller.disconnected(broker_id, self.now_ms)
         self.now_ms += GRACE_MS

@@ -61,7 +61,7 @@ def test_the_wiped_disk_of_the_last_in_sync_does_not_win(cluster: SmallCluster) 
     cluster.ends[1] = ReplicaEnd(-1, 0)
     cluster.join(1, log_dir=directory(1, 9))
     assert eligible(cluster) == (-1, [], [2, 3])
-    assert cluster.elect(1) == 0  # there is nobody else yet
+    assert cluster.elect(1) == 0  # there is no other yet
     assert eligible(cluster) == (1, [1], [])
 
 

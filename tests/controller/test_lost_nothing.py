@@ -1,9 +1,9 @@
-"""Random lives of a cluster, beside a model of what its brokers really have on their disks.
+"""Random histories of a cluster, compared with a model of what its brokers have on disk.
 
 The model knows what every replica holds and what is committed: all that every member of the
 in-sync set has. Brokers are killed, lose power or their whole disk, come back and tell the truth
 about it; replicas are moved, topics come and go, controllers change. Whatever the controller
-decides, whoever leads must have all that was committed.
+decides, every leader must have all that was committed.
 """
 
 from collections.abc import Callable
@@ -410,7 +410,7 @@ class World(SmallCluster):
                 self.fetched.get((where, partition.leader_epoch), {}).pop(process.id, None)
 
     def check_data(self, where: Where, partition: PartitionImage) -> None:
-        """Whoever leads, or may, has all that is committed; commit what all in sync have."""
+        """Every possible leader has all that is committed; commit what all in sync have."""
         if partition.leader == -1 or not self.serves(partition.leader):
             return
         log = self.log(partition.leader, where)

@@ -41,7 +41,7 @@ def test_the_leader_may_stay(cluster: SmallCluster) -> None:
     result = cluster.set_isr([1, 4, 2])
     assert (result.error_code, result.isr) == (0, [1, 4])
     assert moving(cluster) == ([1, 4], [], [])
-    assert cluster.partition().leader_epoch == 1  # somebody lost its replica
+    assert cluster.partition().leader_epoch == 1  # a broker lost its replica
 
 
 def test_growing_and_reordering(cluster: SmallCluster) -> None:

@@ -1,4 +1,4 @@
-"""Directories that are somebody's stay, those that are nobody's go."""
+"""Directories in use stay, abandoned ones are removed."""
 
 import os
 import tempfile

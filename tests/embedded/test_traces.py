@@ -126,7 +126,7 @@ def test_a_cluster_that_nobody_closes() -> None:
 
 
 def test_nodes_end_with_their_launcher() -> None:
-    """Were it killed, nobody could end them any more."""
+    """If it were killed, nothing could end them."""
     with program("time.sleep(60)") as traces:
         launcher = psutil.Process(traces.process.pid).children()[0]
         psutil.Process(traces.pids[0]).resume()

@@ -98,7 +98,7 @@ def environment(bootstrap: str, directory: Path, *tools: str) -> dict[str, str]:
         **os.environ,
         "PATH": ":".join([os.environ["PATH"], *map(str, found)]),
         "BARNABAS_BOOTSTRAP": bootstrap,
-        # Compiled once for all steps, even where nothing may be compiled beside the sources.
+        # Compiled once for all steps, even where nothing may be written next to the sources.
         "PYTHONPYCACHEPREFIX": str(directory / "pycache"),
         "PYTHONDONTWRITEBYTECODE": "",
     }

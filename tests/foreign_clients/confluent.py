@@ -306,7 +306,7 @@ class Confluent(Client):
     ) -> Consumer:
         config: dict[str, Any] = {
             "bootstrap.servers": bootstrap,
-            "group.id": group or "nobody",
+            "group.id": group or "unknown",
             "enable.auto.commit": False,
             "auto.offset.reset": reset,
             "partition.assignment.strategy": strategy,

@@ -1,4 +1,4 @@
-"""Topics that come into being when somebody asks for them, where that is allowed."""
+"""Topics that are created on demand, where that is allowed."""
 
 from tests.conftest import MakeBroker
 from tests.foreign_clients.face import Client

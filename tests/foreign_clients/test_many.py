@@ -45,7 +45,7 @@ def test_a_thousand_topics(client: Client, thousand_topics: str, name: str) -> N
 
 
 def test_two_hundred_connections(client: Client, bootstrap: str, new_topic: NewTopic) -> None:
-    """Each of 200 connections gets its answers while a client works beside them."""
+    """Each of 200 connections gets its answers while another client works."""
     topic = new_topic()
     host, _, port = bootstrap.partition(":")
     connections = [socket.create_connection((host, int(port)), timeout=60) for _ in range(200)]

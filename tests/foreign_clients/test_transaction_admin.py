@@ -64,7 +64,7 @@ def test_a_transaction_can_be_looked_at(
     )
     assert admin.describe_transactions([name])[name].topic_partitions == set()
     with pytest.raises(TransactionalIdNotFoundError):
-        admin.describe_transactions(["nobody-" + name])
+        admin.describe_transactions(["unknown-" + name])
 
 
 def test_the_producers_of_a_partition(

@@ -447,7 +447,7 @@ def test_a_zombie_that_only_commits_is_told_so(
 def test_a_transaction_that_takes_too_long_is_aborted(
     client: Client, bootstrap: str, new_topic: NewTopic, transactional: Transactional
 ) -> None:
-    """Nobody has to come and ask: readers go on, and the producer is told when it comes back."""
+    """Without any request: readers go on, and the producer is fenced when it comes back."""
     topic = new_topic()
     producer = transactional(transaction_timeout_ms=2_000)
     producer.begin()

@@ -71,7 +71,7 @@ def test_promised_bytes_cost_nothing_before_they_come(
 
 
 def test_a_client_that_does_not_read_is_not_read_from(broker: BrokerProcess) -> None:
-    """Answers nobody takes do not pile up: the broker stops reading requests instead."""
+    """Unread answers do not pile up: the broker stops reading requests instead."""
     before = broker.rss()
     request = b"".join(encode_request(MetadataRequest(topics=None), 9, 1, "deaf"))
     with connect(broker) as connection:

@@ -134,7 +134,7 @@ class Shell:
             assert self.shard.image == self._replayed, "a decision has changed what is persistent"
         for token, response in decision.replies:
             assert isinstance(token, int)
-            assert token in self.asked, "an answer nobody asked for"
+            assert token in self.asked, "an unexpected answer"
             assert token not in self.answers, "answered twice"
             for version in range(response.MIN_VERSION, response.MAX_VERSION + 1):
                 response.encode(Writer(), version)
@@ -166,7 +166,7 @@ class Shell:
         self.carry_out(self.shard.failed(self.in_flight.popleft(), now_ms=self.now_ms))
 
     def resign(self) -> None:
-        """Somebody else is the coordinator now."""
+        """Another node is the coordinator now."""
         self.is_over = True
         self.carry_out(CoordinatorDecision(replies=self.shard.unload()))
         while self.in_flight:
@@ -403,7 +403,7 @@ class Shell:
         return names
 
     def assign(self, names: Sequence[str], generation_id: int) -> None:
-        """Everybody syncs, the leader (first) last."""
+        """All members sync, the leader (first) last."""
         plan = {name: f"for {name}".encode() for name in names}
         tokens = [self.sync(name, generation_id) for name in names[1:]]
         tokens.append(self.sync(names[0], generation_id, plan))

@@ -261,7 +261,7 @@ class GroupMachine(RuleBasedStateMachine):
                 del memory[later]  # type: ignore[attr-defined]
 
     def teardown(self) -> None:
-        """In the end everybody is answered."""
+        """In the end every request is answered."""
         if not hasattr(self, "shell"):
             return
         for _ in range(8):
@@ -337,7 +337,7 @@ class GroupMachine(RuleBasedStateMachine):
     def generations_only_grow(self) -> None:
         group = self.group()
         if group is None:
-            # Deleted, or never persisted: the next one begins anew.
+            # Deleted, or never persisted: the next one starts over.
             self.generation_id = 0
             self.forget_generations_after(0)
         else:

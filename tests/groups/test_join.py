@@ -95,7 +95,7 @@ def test_without_an_initial_delay_the_first_member_does_not_wait() -> None:
         ({"protocols": [("x" * 10_000, b"")]}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
         ({"instance": ""}, ErrorCode.INVALID_REQUEST),
         ({"instance": "a/b"}, ErrorCode.INVALID_REQUEST),
-        ({"member_id": "nobody"}, ErrorCode.UNKNOWN_MEMBER_ID),
+        ({"member_id": "unknown"}, ErrorCode.UNKNOWN_MEMBER_ID),
     ],
 )
 def test_a_refused_join_leaves_nothing_behind(
@@ -108,7 +108,7 @@ def test_a_refused_join_leaves_nothing_behind(
 
 def test_a_stranger_is_unknown_in_a_known_group(shell: Shell) -> None:
     shell.form(1)
-    assert shell.error(shell.join("nobody")) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert shell.error(shell.join("unknown")) == ErrorCode.UNKNOWN_MEMBER_ID
     assert shell.error(shell.join("c-1", instance="i")) == ErrorCode.UNKNOWN_MEMBER_ID
 
 

@@ -37,7 +37,7 @@ def test_the_old_way_answers_for_the_one_member(shell: Shell) -> None:
 
 def test_several_members_leave_at_once(shell: Shell) -> None:
     first, second, third = shell.form(3)
-    token = shell.leave(first, "nobody", second)
+    token = shell.leave(first, "unknown", second)
     assert codes(shell, token) == [ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.NONE]
     assert len(shell.joined(shell.join(third)).members) == 1
 

@@ -48,7 +48,7 @@ class Cluster:
         """The newest offset of each partition that a client knows to be committed."""
         self.moves = self.assignments = self.commits = 0
         self.is_calm = False
-        """Nothing goes wrong any more, and nobody leaves."""
+        """Nothing goes wrong any more, and no member leaves."""
 
     def coordinators(self) -> list[Shell]:
         return [self.current, *self.zombies]
@@ -81,7 +81,7 @@ class Cluster:
         if self.zombies:
             zombie = self.zombies.pop(0)
             zombie.resign()
-            assert zombie.asked == zombie.answers.keys(), "somebody was left waiting"
+            assert zombie.asked == zombie.answers.keys(), "a request was left waiting"
 
     def assigned(self, generation_id: int, name: str, assignment: bytes) -> None:
         given = self.given[generation_id]
@@ -180,7 +180,7 @@ class Client:
         if self.refused(ErrorCode(answer.error_code)):
             return
         self.is_member = True
-        # A static member that comes back as somebody new has what its former self had.
+        # A static member that comes back with a new id has what it had before.
         name = self.instance or self.member_id
         self.cluster.assigned(self.generation_id, name, answer.assignment)
         self.positions = {
@@ -225,7 +225,7 @@ def test_a_group_that_moves_about(seed: int) -> None:
     assert cluster.moves > 3
     assert cluster.assignments > 5
     assert cluster.commits > 5
-    # When nothing more goes wrong, everybody has a share, and all of them together have all.
+    # When nothing more goes wrong, every member has a share, and together they have all.
     cluster.is_calm = True
     for _ in range(400):
         for client in clients:

@@ -88,7 +88,7 @@ def test_members_commit_with_their_generation(shell: Shell) -> None:
         ("c-1", 0, ErrorCode.ILLEGAL_GENERATION),
         ("c-1", 2, ErrorCode.ILLEGAL_GENERATION),
         ("c-1", -1, ErrorCode.ILLEGAL_GENERATION),
-        ("nobody", 1, ErrorCode.UNKNOWN_MEMBER_ID),
+        ("unknown", 1, ErrorCode.UNKNOWN_MEMBER_ID),
         ("", -1, ErrorCode.UNKNOWN_MEMBER_ID),
     ],
 )

@@ -22,7 +22,7 @@ def test_everybody_gets_what_the_leader_says(shell: Shell) -> None:
     leader, follower = join_two(shell)
     early = shell.sync(follower, 1)
     assert early not in shell.answers
-    own = shell.sync(leader, 1, {leader: b"L", follower: b"F", "stranger": b"S"})
+    own = shell.sync(leader, 1, {leader: b"L", follower: b"F", "unknown": b"S"})
     assert (shell.synced(own).assignment, shell.synced(early).assignment) == (b"L", b"F")
     assert shell.synced(early).protocol_name == "range"
     assert shell.synced(early).protocol_type == "consumer"
@@ -84,7 +84,7 @@ def test_a_member_that_joins_anew_while_its_sync_is_parked_is_not_timed_out(shel
     [
         ("c-1", 2, {}, ErrorCode.ILLEGAL_GENERATION),
         ("c-1", 0, {}, ErrorCode.ILLEGAL_GENERATION),
-        ("nobody", 1, {}, ErrorCode.UNKNOWN_MEMBER_ID),
+        ("unknown", 1, {}, ErrorCode.UNKNOWN_MEMBER_ID),
         ("", 1, {}, ErrorCode.UNKNOWN_MEMBER_ID),
         ("c-1", 1, {"instance": "i"}, ErrorCode.UNKNOWN_MEMBER_ID),
         ("c-1", 1, {"protocol_name": "other"}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
@@ -110,6 +110,6 @@ def test_heartbeats_tell_how_things_stand(shell: Shell) -> None:
     shell.assign([leader, follower], 1)
     assert shell.heartbeat(follower, 1) == ErrorCode.NONE
     assert shell.heartbeat(follower, 0) == ErrorCode.ILLEGAL_GENERATION
-    assert shell.heartbeat("nobody", 1) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert shell.heartbeat("unknown", 1) == ErrorCode.UNKNOWN_MEMBER_ID
     shell.join(leader)
     assert shell.heartbeat(follower, 1) == ErrorCode.REBALANCE_IN_PROGRESS

@@ -184,7 +184,7 @@ class TransactionMachine(RuleBasedStateMachine):
                 assert successor.is_stable(*key) == is_stable
 
     def teardown(self) -> None:
-        """When all transactions are over nothing is unstable, and everybody is answered."""
+        """When all transactions are over nothing is unstable, and every request is answered."""
         if not hasattr(self, "shell"):
             return
         for producer_id in range(1, 4):

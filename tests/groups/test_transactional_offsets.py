@@ -235,9 +235,9 @@ def test_everything_stable(shell: Shell) -> None:
         ("c-1", 0, None, ErrorCode.ILLEGAL_GENERATION),
         ("c-1", 2, None, ErrorCode.ILLEGAL_GENERATION),
         ("c-1", -1, None, ErrorCode.ILLEGAL_GENERATION),
-        ("nobody", 1, None, ErrorCode.UNKNOWN_MEMBER_ID),
+        ("unknown", 1, None, ErrorCode.UNKNOWN_MEMBER_ID),
         ("", 1, None, ErrorCode.UNKNOWN_MEMBER_ID),
-        ("", -1, "nobody", ErrorCode.UNKNOWN_MEMBER_ID),
+        ("", -1, "unknown", ErrorCode.UNKNOWN_MEMBER_ID),
     ],
 )
 def test_who_may_commit(

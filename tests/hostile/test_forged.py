@@ -1,7 +1,7 @@
 """An ordinary client sends what only nodes may send: nothing happens.
 
 No leader is deposed, nothing is acknowledged that no replica has, nothing that was acknowledged is
-lost, no transaction is ended by a stranger, and nobody waits long meanwhile.
+lost, no transaction is ended by another client, and clients are served meanwhile.
 """
 
 import json
@@ -186,7 +186,7 @@ def committed(cluster: ClusterProcesses, prefix: bytes, until: bytes) -> list[by
     return [value for value in values if value.startswith(prefix)]
 
 
-def test_a_stranger_ends_no_transaction(cluster: ClusterProcesses) -> None:
+def test_a_other_ends_no_transaction(cluster: ClusterProcesses) -> None:
     markers = next(kind for kind in FORGERIES if kind.__name__ == "WriteTxnMarkersRequest")
     name = b"tx-%d-" % time.monotonic_ns()
     with barnabas.Producer(cluster.bootstrap, transactional_id="tx") as producer:
@@ -212,14 +212,14 @@ def address(node: NodeProcess) -> tuple[str, int]:
     return node.host, node.port
 
 
-def test_no_stranger_acknowledges_for_a_replica(cluster: ClusterProcesses) -> None:
-    """And where the leader is the only one, nobody becomes another."""
+def test_no_other_acknowledges_for_a_replica(cluster: ClusterProcesses) -> None:
+    """And where the leader is the only one, no other appears."""
     cluster.wait_until_in_sync()
     world = look(cluster)
     leader = cluster.nodes[world.partition_leader]
     followers = [node for node in cluster.nodes.values() if node is not leader]
     pretended = [node.node_id for node in followers] or [leader.node_id, leader.node_id + 1]
-    with leader.connect(30) as producer, leader.connect(30) as stranger:
+    with leader.connect(30) as producer, leader.connect(30) as other:
         data = PartitionProduceData(0, batch(b"not replicated"))
         topic = TopicProduceData("", world.topic_id, [data])
         for node in followers:
@@ -231,7 +231,7 @@ def test_no_stranger_acknowledges_for_a_replica(cluster: ClusterProcesses) -> No
                 for node_id in pretended:
                     for broker_epoch in range(12):
                         request = replica_fetch(world, node_id, 10**6, broker_epoch)
-                        assert stranger.ask(request).error_code == REFUSED
+                        assert other.ask(request).error_code == REFUSED
             answer = producer.receive().responses[0].partition_responses[0]
         finally:
             for node in followers:
@@ -241,8 +241,8 @@ def test_no_stranger_acknowledges_for_a_replica(cluster: ClusterProcesses) -> No
     assert set(cluster.partitions(TOPIC)[TOPIC, 0].isr) == cluster.nodes.keys()
 
 
-def test_a_stranger_can_not_prove_anything(cluster: ClusterProcesses) -> None:
-    """Neither with the wrong secret nor with nonsense; and it costs nobody anything."""
+def test_a_other_can_not_prove_anything(cluster: ClusterProcesses) -> None:
+    """Neither with the wrong secret nor with nonsense; and it costs others nothing."""
     for node in cluster.nodes.values():
         with Onlooker(node) as onlooker:
             for secret in (b"a wrong secret of some length", look(cluster).cluster_id.encode()):
@@ -272,8 +272,8 @@ def test_a_voter_is_removed_only_under_its_right_name(cluster: ClusterProcesses)
         for node_id in (*before.voters, 9):
             request = RemoveRaftVoterRequest(before.cluster_id, node_id, b"guess" + bytes(11))
             assert node.ask(request).error_code == ErrorCode.VOTER_NOT_FOUND
-        stranger = AddRaftVoterRequest(before.cluster_id, 200, 9, b"d" * 16, [])
-        refused = node.ask(stranger).error_code
+        other = AddRaftVoterRequest(before.cluster_id, 200, 9, b"d" * 16, [])
+        refused = node.ask(other).error_code
         assert refused in (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_LEADER_OR_FOLLOWER)
     if len(cluster.nodes) == 1:
         last = RemoveRaftVoterRequest(before.cluster_id, 1, before.voters[1])

@@ -15,7 +15,7 @@ COUNT = 2000
 
 @pytest.fixture
 def before(broker: BrokerProcess) -> int:
-    """The broker's memory when it has served somebody."""
+    """The broker's memory when it has served a client."""
     with RawClient(broker.host, broker.port) as client:
         client.ask(ApiVersionsRequest("first", "1"))
     return resident(broker.pid)

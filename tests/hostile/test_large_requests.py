@@ -69,7 +69,7 @@ def test_large_requests_are_answered_and_nobody_waits_for_it(
     for request in _large(MANY):
         with Onlooker(broker) as onlooker:
             client.ask(request)
-        # What takes a second and more as a whole is done in slices. On a quiet machine nobody
+        # What takes a second and more as a whole is done in slices. On a quiet machine no request
         # waits for longer than 0.2 s, which is what decoding takes.
         assert onlooker.longest_s < 2.0, type(request).__name__
 

@@ -62,7 +62,7 @@ def test_many_small_answers_count_too(broker: BrokerProcess) -> None:
         for _ in range(300):
             client = stack.enter_context(_deaf(broker))
             client.send_bytes(client.frame(MetadataRequest(topics=None)) * 20)
-        wait_until(lambda: _names_the_limit(broker), "nobody is closed")
+        wait_until(lambda: _names_the_limit(broker), "no connection is closed")
         assert onlooker.grown < LIMIT + _OWN
 
 

@@ -1,4 +1,4 @@
-"""Looking through segments that nobody reads."""
+"""Scrubbing segments that are not read."""
 
 import pytest
 

@@ -63,7 +63,7 @@ class Checker:
                 raise Violation(f"leader {key} of epoch {raft.epoch} lacks committed entries")
 
     def applied(self, key: ReplicaKey, entry: Entry, digest: int) -> int:
-        """State-machine safety: everybody applies the same entries; returns the new digest."""
+        """State-machine safety: all replicas apply the same entries; returns the new digest."""
         if entry.base_offset == self.committed_end:
             self.committed.append(entry)
             self.happened["commits"] += 1

@@ -129,7 +129,7 @@ class Faults:
         self.simulation.say(f"{replica.node_id} pauses for {length_ms} ms")
 
     def wipe(self) -> None:
-        """A voter loses its disk. Once a run, and only if everybody agrees on the voters, so that
+        """A voter loses its disk. Once a run, and only if all agree on the voters, so that
         what is committed is certain to be on a majority of those left."""
         simulation = self.simulation
         replica = self._anybody()

@@ -88,7 +88,7 @@ class Replica:
         self.raft = None
 
     def wipe(self, number: int) -> None:
-        """Come back, once started, with an empty disk, and so as somebody else."""
+        """Come back, once started, with an empty disk, and so as another replica."""
         self.raft = None
         self.disk = Disk()
         self.key = ReplicaKey(self.node_id, directory_id(number))

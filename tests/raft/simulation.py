@@ -230,7 +230,7 @@ class Simulation:
         self._recover()
 
     def _recover(self) -> None:
-        """Something new must be committed and read, and everybody must have all of it."""
+        """Something new must be committed and read, and all replicas must have all of it."""
         written: int | None = None
         reads = self.checker.reads
         end = self.now + RECOVERY_MS

@@ -53,7 +53,7 @@ def test_the_simulator_finds(name: str) -> None:
 
 
 def test_without_a_pre_vote_a_node_that_returns_unseats_the_leader() -> None:
-    """No promise is broken, but everybody is disturbed: the reason for asking first."""
+    """No promise is broken, but all replicas are disturbed: the reason for pre-votes."""
     cluster = Cluster()
     leader = cluster.elect()
     cluster.run(50)

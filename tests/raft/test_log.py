@@ -8,7 +8,7 @@ from barnabas.raft import Batch, BrokenInvariant, Entry, OffsetAndEpoch, Snapsho
 from barnabas.raft.log import RaftLog
 from tests.raft.single import voter_key
 
-NOBODY = VoterSet()
+NO_VOTERS = VoterSet()
 ONE = VoterSet.of([voter_key(1)])
 TWO = VoterSet.of([voter_key(1), voter_key(2)])
 
@@ -30,8 +30,8 @@ def test_points_of_the_log_are_those_of_the_list(plain: list[Entry], data: st.Da
     snapshot = None
     if cut:
         point = OffsetAndEpoch(plain[cut - 1].end_offset, plain[cut - 1].epoch)
-        snapshot = Snapshot(point, NOBODY, b"")
-    log = RaftLog(snapshot, plain, NOBODY)
+        snapshot = Snapshot(point, NO_VOTERS, b"")
+    log = RaftLog(snapshot, plain, NO_VOTERS)
     kept = plain[cut:]
     start = OffsetAndEpoch(0, 0) if snapshot is None else snapshot.snapshot_id
     points = [start] + [OffsetAndEpoch(e.end_offset, e.epoch) for e in kept]
@@ -49,7 +49,7 @@ def test_points_of_the_log_are_those_of_the_list(plain: list[Entry], data: st.Da
 
 @given(entries(), st.integers(0, 10))
 def test_a_read_returns_whole_entries_and_at_least_one(plain: list[Entry], limit: int) -> None:
-    log = RaftLog(None, plain, NOBODY)
+    log = RaftLog(None, plain, NO_VOTERS)
     for index, entry in enumerate(plain):
         expected = tuple(plain[index : index + max(limit, 1)])
         assert log.read(entry.base_offset, limit) == expected
@@ -67,7 +67,7 @@ def test_voters_come_with_their_entry_and_go_with_it() -> None:
 
 
 def test_a_snapshot_keeps_the_voters_it_was_taken_with() -> None:
-    log = RaftLog(None, [Entry(0, 1, TWO), Entry(1, 1, Batch(b"x")), Entry(2, 1, ONE)], NOBODY)
+    log = RaftLog(None, [Entry(0, 1, TWO), Entry(1, 1, Batch(b"x")), Entry(2, 1, ONE)], NO_VOTERS)
     log.drop_before(Snapshot(OffsetAndEpoch(2, 1), log.voters_at(2), b""))
     assert (log.voters_at(2), log.voters) == (TWO, ONE)
     log.truncate(2)
@@ -76,13 +76,14 @@ def test_a_snapshot_keeps_the_voters_it_was_taken_with() -> None:
 
 @pytest.mark.parametrize("entry", [Entry(2, 2, Batch(b"")), Entry(1, 1, Batch(b""))])
 def test_an_entry_must_follow(entry: Entry) -> None:
-    log = RaftLog(None, [Entry(0, 2, Batch(b"x"))], NOBODY)
+    log = RaftLog(None, [Entry(0, 2, Batch(b"x"))], NO_VOTERS)
     with pytest.raises(BrokenInvariant):
         log.append(entry)
 
 
 def test_neither_half_an_entry_nor_a_snapshot_can_be_truncated() -> None:
-    log = RaftLog(Snapshot(OffsetAndEpoch(5, 1), ONE, b""), [Entry(5, 1, Batch(b"x", 3))], NOBODY)
+    snapshot = Snapshot(OffsetAndEpoch(5, 1), ONE, b"")
+    log = RaftLog(snapshot, [Entry(5, 1, Batch(b"x", 3))], NO_VOTERS)
     for offset in (4, 6):
         with pytest.raises(BrokenInvariant):
             log.truncate(offset)

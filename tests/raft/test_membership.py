@@ -112,7 +112,7 @@ def test_a_change_that_is_not_committed_goes_with_its_entry() -> None:
 
 
 def test_a_leader_that_removed_itself_alone_knows_of_it_and_is_elected_again() -> None:
-    """The other voter has less of the log, so nobody else can be."""
+    """The other voter has less of the log, so no other can be."""
     cluster = Cluster(nodes=2)
     leader = cluster.elect()
     cluster.write()

@@ -1,4 +1,4 @@
-"""Decoding what nobody should have sent: only declared errors, and memory by the bytes received."""
+"""Decoding malformed batches: only declared errors, and memory in proportion to the input."""
 
 import tracemalloc
 

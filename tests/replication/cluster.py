@@ -151,7 +151,7 @@ class Wires:
         target = self._cluster.nodes.get(node_id)
         if target is None or (self._node_id, node_id) in self._cluster.cuts:
             await asyncio.sleep(0.01)
-            raise PeerUnavailable("nobody there")
+            raise PeerUnavailable("not running")
         line = self.lines.setdefault(node_id, Line())
         answer = await line.send(target.dispatch(request, version), self.loop)
         return decode_response(bytearray(answer)[4:], request.RESPONSE, version)

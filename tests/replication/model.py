@@ -2,7 +2,7 @@
 
 Nodes learn late what the controller decides, fetches and answers are delayed, reordered, repeated
 and lost, old leaders go on leading, nodes restart, some without the end of their log. What a leader
-calls committed is noted; whoever leads must have it.
+calls committed is noted; every leader must have it.
 """
 
 from dataclasses import dataclass, field, replace
@@ -329,7 +329,7 @@ class Model:
             self.step()
 
     def settle(self) -> None:
-        """Faults stop: everybody learns, fetches and is heard until nothing moves."""
+        """Faults stop: all nodes learn, fetch and are heard until nothing moves."""
         for node in self.nodes.values():
             self.learn(node)
         for _ in range(400):

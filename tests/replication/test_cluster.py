@@ -561,7 +561,7 @@ def test_a_replica_on_a_disk_that_refuses_is_opened_later(
 def test_who_asks_a_leader_that_does_not_know_it_yet_keeps_what_it_has(tmp_path: Path) -> None:
     """It has more than the new leader, and asks before that one has heard that it leads.
 
-    What was asked stays in the session; when it is looked at again, nobody has compared the logs.
+    What was asked stays in the session; when it is read again, the logs were not compared.
     """
 
     async def test(cluster: Cluster) -> None:

@@ -19,7 +19,7 @@ def fetch(state: LeaderState, node_id: int, offset: int, end: int, now_ms: int =
 
 def test_committed_is_what_all_in_sync_have() -> None:
     state = leading(1, 2, 3)
-    assert state.high_watermark(10, 10, 0) == -1, "nobody has been heard yet"
+    assert state.high_watermark(10, 10, 0) == -1, "no follower has fetched yet"
     fetch(state, 2, 10, 10)
     fetch(state, 3, 4, 10)
     assert state.high_watermark(10, 10, 0) == 4

@@ -3,7 +3,7 @@
 They run in processes of their own, as the command does, so that a seed that fails here fails in the
 same way with the command that the failure names.
 
-Besides these, which are the same every time, some run that nobody has tried yet. A failure names
+Besides these, which are the same every time, some new ones run. A failure names
 the seed; BARNABAS_SIM_SEEDS=362099312517,437803144833 runs these instead of new ones.
 """
 

@@ -73,7 +73,7 @@ original_next_image = init_producer_id._next_image
 
 
 def _abort_only(transaction: Transaction, *arguments: Any) -> ErrorCode:
-    """Abort what goes on, and let whoever does it go on."""
+    """Abort the ongoing transaction without fencing its producer."""
     assert transaction.image is not None
     return end_txn._prepare(transaction, transaction.image, False, CLASSIC, *arguments)
 

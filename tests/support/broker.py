@@ -152,5 +152,5 @@ class BrokerProcess:
 
 
 def _plain_environment() -> dict[str, str]:
-    """Settings in the environment of whoever runs the tests are not for this broker."""
+    """Settings in the environment of the test run are not for this broker."""
     return {name: v for name, v in os.environ.items() if not name.startswith("BARNABAS_")}

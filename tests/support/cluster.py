@@ -278,7 +278,7 @@ class ClusterProcesses:
     def wait_until_whole(self, timeout_s: float = 60) -> None:
         """Until all is as if nothing had happened: all nodes there, in sync, and voters again.
 
-        Whoever hurts another node sooner may take a majority of the voters with it.
+        A fault on another node before that may take down a majority of the voters.
         """
         self.wait_until_formed(timeout_s)
         self.wait_until_in_sync(timeout_s)

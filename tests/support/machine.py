@@ -1,7 +1,7 @@
 """The machine that tests may rely on: a bare one, whatever is installed on the real one.
 
 Tests, and the snippets of the documentation, find the programs of the virtual environment and those
-that every Debian has, and the variables that every session has. What somebody has installed or set
+that every Debian has, and the variables that every session has. What is installed or set locally
 by hand is out of their sight, so that relying on it fails here and not only at a newcomer's.
 
 Programs that not every machine has are asked for by name with `find_tool`. Where one is missing the
@@ -61,7 +61,7 @@ def in_ci() -> bool:
 
 def leave_bare_machine() -> None:
     """Take everything out of the environment that a newcomer does not have."""
-    if _TOOLS in os.environ:  # a worker: whoever started it has done so
+    if _TOOLS in os.environ:  # a worker: the main process has done so
         return
     tools = Path(tempfile.mkdtemp(prefix="barnabas-tools-"))
     tools.chmod(0o755)  # PostgreSQL runs as another user
@@ -92,7 +92,7 @@ def missing(name: str) -> str:
 
 
 def _find(name: str) -> str | None:
-    # Administrators' programs are not on the path of everybody.
+    # Administrators' programs are not on every user's path.
     return shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
 
 

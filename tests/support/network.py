@@ -5,10 +5,10 @@
             +---------- bridge, in a namespace of its own ----------+
 
 No namespace has a way out, so whatever a test sends stays among its own hosts. A cut is made by
-telling the sender a wrong link address for the receiver: its frames go to an address that nobody
-has. Nothing is refused and nobody is told, as with a cable that is unplugged somewhere on the way.
-It takes effect on open connections too, and needs neither a packet filter nor a traffic shaper in
-the kernel.
+telling the sender a wrong link address for the receiver: its frames go to an unused address.
+Nothing is refused and neither side is notified, as with a cable that is unplugged somewhere on the
+way. It takes effect on open connections too, and needs neither a packet filter nor a traffic shaper
+in the kernel.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ from tests.support.machine import find_tool, missing
 CLIENTS = 0
 """The host on which the test's own clients run."""
 
-_NOBODY = "02:00:00:00:ff:ff"
+_UNUSED_ADDRESS = "02:00:00:00:ff:ff"
 _CLONE_NEWNET = 0x40000000
 _numbers = itertools.count()
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -113,7 +113,7 @@ class Network:
         """Lose whatever one host sends to another, in this direction only."""
         if sender != receiver and (sender, receiver) not in self._cuts:
             self._cuts.add((sender, receiver))
-            self._point(sender, receiver, _NOBODY)
+            self._point(sender, receiver, _UNUSED_ADDRESS)
 
     def cut_both_ways(self, one: int, *others: int) -> None:
         for other in others:

@@ -83,7 +83,7 @@ class History:
             self.ends.append(End(*image.identity, committed, image.partitions))
         elif image.state.is_complete:
             end = self.ends[-1]
-            assert end.marked == end.partitions, "complete, and not everybody knows"
+            assert end.marked == end.partitions, "complete, but not marked everywhere"
             end.is_complete = True
 
     @property

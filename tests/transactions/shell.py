@@ -98,7 +98,7 @@ class Shell:
             assert self.shard.image == self._replayed, "a decision has changed what is persistent"
         for token, response in decision.replies:
             assert isinstance(token, int)
-            assert token in self.asked, "an answer nobody asked for"
+            assert token in self.asked, "an unexpected answer"
             assert token not in self.answers, "answered twice"
             _encode_in_all_versions(response)
             self.answers[token] = response
@@ -130,7 +130,7 @@ class Shell:
         self.carry_out(self.shard.failed(self.in_flight.popleft(), now_ms=self.now_ms))
 
     def resign(self) -> None:
-        """Somebody else is the coordinator now."""
+        """Another node is the coordinator now."""
         self.is_over = True
         self.carry_out(TransactionDecision(replies=self.shard.unload()))
         while self.in_flight:

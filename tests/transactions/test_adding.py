@@ -85,7 +85,7 @@ def test_who_has_been_given_the_next_producer_id_waits_for_it() -> None:
     ("version", "fenced"),
     [(1, ErrorCode.INVALID_PRODUCER_EPOCH), (2, ErrorCode.PRODUCER_FENCED)],
 )
-def test_strangers(version: int, fenced: ErrorCode) -> None:
+def test_expecteds(version: int, fenced: ErrorCode) -> None:
     shell = Shell()
     producer_id, epoch = shell.begin()
 
@@ -107,15 +107,15 @@ def test_strangers(version: int, fenced: ErrorCode) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "stranger"),
+    ("version", "expected"),
     [(4, ErrorCode.INVALID_TXN_STATE), (5, ErrorCode.TRANSACTION_ABORTABLE)],
 )
-def test_verifying_says_what_is_part_of_it(version: int, stranger: ErrorCode) -> None:
+def test_verifying_says_what_is_part_of_it(version: int, expected: ErrorCode) -> None:
     shell = Shell()
     identity = shell.begin(T0)
     before = len(shell.log)
     token = shell.verify(identity, T0, T1, version=version)
-    assert shell.errors(token) == {T0: ErrorCode.NONE, T1: stranger}
+    assert shell.errors(token) == {T0: ErrorCode.NONE, T1: expected}
     assert len(shell.log) == before
 
 
@@ -135,7 +135,7 @@ def test_verifying_when_it_is_over() -> None:
     assert shell.error(shell.verify(identity, T0)) == ErrorCode.TRANSACTION_ABORTABLE
 
 
-def test_verifying_for_strangers() -> None:
+def test_verifying_for_expecteds() -> None:
     shell = Shell()
     producer_id, epoch = shell.begin()
     fenced = shell.verify((producer_id, epoch - 1), T0)
@@ -144,5 +144,5 @@ def test_verifying_for_strangers() -> None:
     assert shell.error(mapped) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
     unknown = shell.add((producer_id, epoch), T0, name="other", verify_only=True)
     assert shell.error(unknown) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    nobody = shell.add((producer_id, epoch), T0, name="", verify_only=True)
-    assert shell.error(nobody) == ErrorCode.INVALID_REQUEST
+    nameless = shell.add((producer_id, epoch), T0, name="", verify_only=True)
+    assert shell.error(nameless) == ErrorCode.INVALID_REQUEST

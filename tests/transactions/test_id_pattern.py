@@ -1,4 +1,4 @@
-"""Patterns of transactional ids, beside Python's own engine where that is harmless."""
+"""Patterns of transactional ids, compared with Python's own engine where that is harmless."""
 
 import re
 

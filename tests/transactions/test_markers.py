@@ -133,7 +133,7 @@ def test_markers_are_awaited_until_they_are_written() -> None:
 
 
 def test_markers_are_not_awaited_for_another_transaction_that_is_just_like_it() -> None:
-    """A topic is deleted, and made again, while somebody tries to write a marker there."""
+    """A topic is deleted and created again while a marker is being written there."""
     shell = ending(T0)
     shell.carry_out(shell.shard.topics_deleted(["t"], now_ms=shell.now_ms))
     shell.add((1_000, 0), T0)

@@ -27,7 +27,7 @@ from tests.transactions.shell import BUMPED, CLASSIC, ID, T0, T1, TIMEOUT_MS, U0
 
 CONFIG = TransactionConfig(transactional_id_expiration_ms=5 * TIMEOUT_MS)
 RETRY_MS = CONFIG.persist_retry_ms
-NOBODY: Identity = (-1, -1)
+NO_IDENTITY: Identity = (-1, -1)
 
 instances = st.integers(0, 2)
 partitions = st.sets(st.sampled_from([T0, T1, U0]), min_size=1, max_size=2)
@@ -37,7 +37,7 @@ partitions = st.sets(st.sampled_from([T0, T1, U0]), min_size=1, max_size=2)
 class Instance:
     """A process that has the transactional id, or believes so."""
 
-    identity: Identity = NOBODY
+    identity: Identity = NO_IDENTITY
     bumps: bool = False
     is_fenced: bool = False
     """Whether another instance has been told that the id is its own."""
@@ -85,8 +85,8 @@ class TransactionMachine(RuleBasedStateMachine):
     ) -> None:
         """A process starts, or goes on after an error. What goes on may be kept."""
         instance = self.instances[who]
-        expected = instance.identity if goes_on else NOBODY
-        is_new = expected == NOBODY or self.history.image is None  # when it has expired
+        expected = instance.identity if goes_on else NO_IDENTITY
+        is_new = expected == NO_IDENTITY or self.history.image is None  # when it has expired
         token = self.ask(
             instance,
             lambda: self.shell.init(expected, keep=keeps, waits=waits),
@@ -103,7 +103,7 @@ class TransactionMachine(RuleBasedStateMachine):
         if hears:
             instance.identity = self.shell.identity(token)
             instance.added = set(self.history.ongoing)
-            is_kept = self.shell.kept(token) != NOBODY
+            is_kept = self.shell.kept(token) != NO_IDENTITY
             assert is_kept == bool(instance.added) == (keeps and bool(instance.added))
         elif is_new:
             instance.is_fenced = True  # that process never learns who it is
@@ -176,7 +176,7 @@ class TransactionMachine(RuleBasedStateMachine):
         before = len(self.shell.in_flight)
         token: int = request()
         if instance.is_fenced and not may_change:
-            assert len(self.shell.in_flight) == before, "somebody fenced changes something"
+            assert len(self.shell.in_flight) == before, "a fenced producer changes something"
         if token not in self.shell.answers and self.disk_works:
             self.persist_all()
         return token if token in self.shell.answers else None
@@ -233,7 +233,7 @@ class TransactionMachine(RuleBasedStateMachine):
     def marker(
         self, sender: int, markers: MarkersToWrite, partition: TopicPartition, is_heard: bool
     ) -> None:
-        """Whoever is the coordinator sends only what is awaited; others may have sent long ago."""
+        """The coordinator sends only what is expected; former ones may have sent long ago."""
         is_here = sender == self.coordinator
         if is_here and not self.shell.shard.awaits(markers, partition):
             return
@@ -244,7 +244,7 @@ class TransactionMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.sent)
     @rule()
     def markers_arrive(self) -> None:
-        """All of them, of whoever sent them."""
+        """All of them, from all senders."""
         while self.sent:
             self.marker(*self.sent.pop(), True)
         if self.disk_works:
@@ -270,7 +270,7 @@ class TransactionMachine(RuleBasedStateMachine):
         waits = self.history.waits and not self.shell.in_flight
         self.shell.advance(ms)
         if waits:
-            assert not self.shell.in_flight, "somebody waits, and is not waited for"
+            assert not self.shell.in_flight, "a request is pending without a write in flight"
         if self.disk_works:
             while self.shell.in_flight:
                 self.persist_next()

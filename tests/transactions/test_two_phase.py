@@ -1,4 +1,4 @@
-"""Transactions that wait for somebody else's decision, and new instances that keep them."""
+"""Transactions that wait for an external decision, and new instances that keep them."""
 
 import pytest
 

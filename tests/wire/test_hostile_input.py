@@ -1,4 +1,4 @@
-"""Bytes from nobody we know: they end in a message or in a `WireError`, and cost little memory."""
+"""Bytes from unknown senders: they end in a message or in a `WireError`, and cost little memory."""
 
 import random
 import struct

@@ -1,1 +1,1 @@
-"""Makes the codecs in src/barnabas/wire/messages from the schema table beside them."""
+"""Makes the codecs in src/barnabas/wire/messages from the schema table there."""

@@ -1,7 +1,7 @@
 """How clients for asyncio wait for their core: without holding up the application's loop.
 
-`sync/waiting.py` has the same class for threads; everything else of the blocking clients is made
-from the files beside this one.
+`sync/waiting.py` has the same class for threads; everything else of the blocking clients is
+generated from the files in this package.
 """
 
 import asyncio

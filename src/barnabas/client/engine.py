@@ -98,7 +98,7 @@ class Registration:
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> "Future[T]":
         """Run a coroutine in the engine. Cancelling the future cancels it.
 
-        Whatever still waits when the client is closed by somebody else is cancelled.
+        Calls that still wait when the client is closed elsewhere are cancelled.
         """
         try:
             self.check()

@@ -2,11 +2,11 @@
 
     clients, other nodes  ->  front of node 1  ->  node 1        one front per node
 
-Nodes are told apart by the client id of their first request. A link joins two nodes, or a node and
-the clients (number 0). A link that is cut carries nothing in either direction, and nobody is told,
-as with a cable that is pulled out: what is open stays open and silent, and goes on when the link is
-healed; what is opened meanwhile is not answered, and reset when the link is healed, so that a
-packet which could not have got through does not come late.
+Nodes are distinguished by the client id of their first request. A link joins two nodes, or a node
+and the clients (number 0). A link that is cut carries nothing in either direction, and neither side
+is notified, as with a cable that is pulled out: what is open stays open and silent, and goes on
+when the link is healed; what is opened meanwhile is not answered, and reset when the link is
+healed, so that a packet which could not have got through does not come late.
 
 It runs in a process of its own. A socket brings the links that are cut, [[1, 2], [0, 1]], one list
 a line, and each is answered with a line when it is in force.
@@ -50,7 +50,7 @@ class _End(asyncio.Protocol):
         self._passage = passage
         self._transport: asyncio.Transport | None = None
         self.is_full = False
-        """Whether it takes no more for now, because the other side does not read."""
+        """Whether it accepts nothing for now, because the other side does not read."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -123,7 +123,7 @@ class _Passage:
             self.regulate()
 
     def regulate(self) -> None:
-        """Read where somebody takes it: nothing is kept here but what is under way."""
+        """Read only where the data can be forwarded: nothing else is buffered here."""
         through = not self._is_cut
         self.front.read(wanted=through and not self.back.is_full)
         self.back.read(wanted=through and not self.front.is_full)

@@ -34,8 +34,8 @@ class Launcher:
         self._directory: Path | None = None
         self._owner = os.getpid()
         with theirs:
-            # A session of its own, so that Ctrl-C reaches the test alone. Safe path (-P): a file
-            # beside the tests must not be taken for a module.
+            # Its own session, so that Ctrl-C reaches the test alone. Safe path (-P): a file
+            # next to the tests must not be taken for a module.
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "barnabas.embedded.launcher_process"],
                 stdin=theirs.fileno(),

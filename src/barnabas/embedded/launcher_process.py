@@ -17,8 +17,8 @@ The first line comes unasked, {"directory": PATH}, as soon as everything is impo
 socket ends, because its owner has closed it or was killed, all processes are killed and the
 directory is removed. A node whose launcher is gone ends by itself.
 
-The number of a process is not given to another one before its end has been told, so a signal
-never reaches a stranger.
+A process id is not reused before the exit of the process was reported, so a signal never reaches
+another process.
 """
 
 import gc
@@ -126,7 +126,7 @@ class LauncherProcess:
         os.close(stdin)
         os.close(stdout)
         with suppress(PermissionError, ProcessLookupError):
-            os.setpgid(pid, pid)  # the child does it too: nobody knows who comes first
+            os.setpgid(pid, pid)  # the child does it too: either may come first
         self._codes[pid] = None
         self._lifelines[pid] = lifeline
         os.set_blocking(printed, False)

@@ -14,7 +14,7 @@ _choice = random.SystemRandom()
 
 
 class Ports:
-    """So many ports of this machine that nobody listens at.
+    """A number of free ports of this machine.
 
     On Linux a socket that is bound and does not listen keeps others away from its port, but not
     who reuses addresses, as nodes do. On macOS that would keep nodes away too, so there a port is

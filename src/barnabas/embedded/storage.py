@@ -3,8 +3,8 @@
 `BARNABAS_TEST_DIRECTORY` in the environment names another one, for more data than fits in memory.
 
 Each launcher has one directory, with everything of its clusters below, and holds a lock on it as
-long as it lives. So whoever comes later can tell what was left behind, by a machine's sudden end of
-all processes at once, and clears it away.
+long as it lives. So a later launcher recognises what was left behind when all processes were
+killed at once, and removes it.
 """
 
 import fcntl
@@ -20,7 +20,7 @@ _PREFIX = "barnabas-test-"
 _ENOUGH_BYTES = 512 << 20
 """Containers often have 64 MB there, which a test may well fill."""
 _YOUNG_S = 60.0
-"""A directory may not be locked yet by whoever has just made it."""
+"""A directory that was just created may not be locked yet."""
 
 
 def new_directory() -> tuple[Path, int]:
@@ -52,9 +52,9 @@ def _place() -> Path:
 
 
 def _sweep(place: Path) -> None:
-    """Remove what is nobody's any more."""
+    """Remove directories whose launcher is gone."""
     for path in place.glob(f"{_PREFIX}*"):
-        with suppress(OSError):  # another one's, or being removed by somebody else
+        with suppress(OSError):  # in use, or being removed by another process
             if time.time() - path.stat().st_mtime < _YOUNG_S:
                 continue
             descriptor = os.open(path, os.O_RDONLY)

@@ -97,7 +97,7 @@ class View:
         return max(found, key=lambda p: p.leader_epoch, default=None)
 
     def lagging_voters(self) -> list[int] | None:
-        """The voters that lack committed metadata; None if nobody knows."""
+        """The voters that lack committed metadata; None if that is unknown."""
         quorum = self.quorum()
         if quorum is None or quorum.leader_id < 0:
             return None

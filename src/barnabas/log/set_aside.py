@@ -60,9 +60,9 @@ def expired_entries(
     """The directories to remove: entries beyond the retention time, and the oldest beyond a total
     size.
 
-    A negative `max_bytes` is no limit. By size, no entry is removed in its first day: a person has
-    to have time to see it. A partition's directory is removed once it is empty. Everything
-    else is left alone. Raises OSError.
+    A negative `max_bytes` means no limit. By size, no entry is removed in its first day: a person
+    has to have time to see it. A partition's directory is removed once it is empty. Everything else
+    is left alone. Raises OSError.
     """
     parent = f"{data_path}/{SET_ASIDE}"
     if not disk.exists(parent):

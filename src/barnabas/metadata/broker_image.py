@@ -19,8 +19,8 @@ class BrokerImage:
     """A registered broker; a change makes a new one.
 
     `epoch` is the number of its registration. `active_epoch` is that of the newest registration
-    under which it was not fenced, so under which it may have acknowledged anything: whoever
-    returns and has kept all it wrote up to that epoch has lost nothing.
+    under which it was not fenced, so under which it may have acknowledged anything: a broker
+    that returns and has kept all it wrote up to that epoch has lost nothing.
     """
 
     id: int

@@ -45,7 +45,7 @@ class PartitionImage:
         return bool(self.adding_replicas or self.removing_replicas)
 
     def is_only_replica(self, broker_id: int) -> bool:
-        """Whether nobody else has it, but for those that are being added."""
+        """Whether no other broker has a replica, apart from those being added."""
         return set(self.replicas) - set(self.adding_replicas) <= {broker_id}
 
     @classmethod

@@ -17,7 +17,7 @@ def own_defaults(topic: str, configs: Mapping[str, str]) -> Mapping[str, str]:
     """Defaults that hold for this topic, whatever the brokers' are.
 
     Committed offsets and the states of transactions are acknowledged when they are on the disk, or
-    a loss of power would take them away; unless somebody has set when they are flushed.
+    a power failure would lose them. Explicit flush settings take precedence.
     """
     is_internal = topic in INTERNAL_TOPICS and not any(name in configs for name in _FLUSHES)
     return _INTERNAL_DEFAULTS if is_internal else {}

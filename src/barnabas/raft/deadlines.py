@@ -31,8 +31,8 @@ def forgive_stall(state: RaftState, stalled_ms: int) -> None:
     """This node stood still for so long, and could not have heard its leader.
 
     A follower waits that much longer, up to a limit: one that is always slow still notices that
-    its leader is gone. A leader gets no more time: it may have been replaced meanwhile, and its
-    node would go on believing that it is heard of.
+    its leader is gone. A leader gets no extra time: it may have been replaced meanwhile, and its
+    node would go on believing that it leads.
     """
     role = state.role
     if not isinstance(role, Follower) or role.leader_id is None:

@@ -1,6 +1,6 @@
-"""Elections: a pre-vote that disturbs nobody, then votes that bind.
+"""Elections: a pre-vote that disturbs no leader, then votes that bind.
 
-A pre-vote is granted by who has not heard of a leader lately, a vote by who has not voted for
+A replica grants a pre-vote if it has not heard from a leader lately, a vote if it has not voted for
 another in that epoch; both only to a log that is at least as complete as the voter's own. So a
 replica that was cut off, or removed, can neither unseat a leader that others hear nor take over
 without every committed entry.
@@ -78,7 +78,7 @@ def receive_vote_request(
                 state.elect(state.epoch, request.candidate)
             if state.leader_id is None:
                 state.follow(None, now_ms)
-    # A leader that is not heard of is not named, or candidates would turn back to it in turns.
+    # A silent leader is not named, or candidates would turn back to it again and again.
     leader_id = state.leader_id if hears_leader(state, now_ms) else None
     state.answer(sender, correlation_id, VoteResponse(error, state.epoch, leader_id, granted))
 
@@ -92,7 +92,7 @@ def would_vote(state: RaftState, request: VoteRequest, now_ms: int) -> bool:
 
 
 def hears_leader(state: RaftState, now_ms: int) -> bool:
-    """Whether it leads, or the leader itself has been heard of lately."""
+    """Whether it leads, or has heard from the leader itself lately."""
     role = state.role
     if isinstance(role, Follower):
         return role.lease_end_ms is not None and now_ms < role.lease_end_ms

@@ -10,7 +10,7 @@ from barnabas.raft.voters import VoterSet
 
 
 class Batch(NamedTuple):
-    """Records of the state machine, as bytes that nobody here looks into."""
+    """Records of the state machine, as opaque bytes."""
 
     payload: bytes
     record_count: int = 1

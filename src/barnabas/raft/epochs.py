@@ -1,6 +1,6 @@
 """Which epochs can be true: they grow by one with each election, and elections take time.
 
-A replica takes a greater epoch from anybody who says that it exists, which is Raft's rule. One that
+A replica takes a greater epoch from any sender, which is Raft's rule. One that
 is absurd would stop every election for good, as there is none beyond the largest number. So:
 
 - no epoch is greater than `MAX_EPOCH`, which a thousand elections an hour reach in 228 years;
@@ -9,8 +9,8 @@ is absurd would stop every election for good, as there is none beyond the larges
 - those it believes only while it hears no leader. Who follows a living leader, or is one, has
   missed no elections, whatever a single replica says.
 
-Hence nobody gets stuck: who is behind hears no leader, since it refuses the leader's requests, and
-asks for votes in time.
+Hence no replica gets stuck: one that is behind hears no leader, since it refuses the leader's
+requests, and asks for votes in time.
 """
 
 from barnabas.raft.messages import FetchRequest, Message, Response, VoteRequest

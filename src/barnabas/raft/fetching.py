@@ -20,7 +20,7 @@ def fetch(state: RaftState, role: Follower, now_ms: int) -> None:
     """Ask for more, if nothing is in the way."""
     if role.in_flight is not None or now_ms < role.fetch_after_ms or not can_fetch(state, role):
         return
-    receiver = _somebody(state) if role.leader_id is None else role.leader_id
+    receiver = _any_peer(state) if role.leader_id is None else role.leader_id
     if role.download is not None:
         correlation_id = ask_for_snapshot(state, receiver, role.download)
     else:
@@ -40,7 +40,7 @@ def fetch(state: RaftState, role: Follower, now_ms: int) -> None:
 
 
 def can_fetch(state: RaftState, role: Follower) -> bool:
-    """Whether there is somebody to ask, and all that the fetch acknowledges is durable."""
+    """Whether there is a replica to ask, and all that the fetch acknowledges is durable."""
     if role.leader_id is None and (state.is_voter or not _who_may_know(state)):
         return False
     return may_acknowledge(state)
@@ -55,7 +55,7 @@ def _who_may_know(state: RaftState) -> list[int]:
     return sorted(known - {state.me.node_id})
 
 
-def _somebody(state: RaftState) -> int:
+def _any_peer(state: RaftState) -> int:
     known = _who_may_know(state)
     return known[state.randint(0, len(known) - 1)]
 

@@ -1,8 +1,8 @@
 """Being the leader: announcing it, keeping it only while a majority fetches, giving it up.
 
-`BeginQuorumEpoch` goes to every voter at first and then to those that are silent; who has heard
-it fetches. A leader hears of its followers by their fetches alone, and steps down when no majority
-has fetched for `check_quorum_ms`: it may have been replaced without knowing.
+`BeginQuorumEpoch` goes to every voter at first and then to those that are silent; a voter that got
+it fetches. A leader hears from its followers by their fetches alone, and steps down when no
+majority has fetched for `check_quorum_ms`: it may have been replaced without knowing.
 
 The first leader writes into the log who votes: replicas that join later know it from there alone.
 """
@@ -85,6 +85,6 @@ def resign(state: RaftState, role: Leader, now_ms: int, target: ReplicaKey | Non
             EndQuorumEpochRequest(state.epoch, state.me.node_id, tuple(others)),
         )
     state.follow(None, now_ms)
-    # It stands back behind everybody it has named.
+    # It gives precedence to all successors that it has named.
     assert isinstance(state.role, Follower)
     state.role.deadline_ms += 2 * state.config.election_timeout_ms

@@ -17,7 +17,7 @@ from barnabas.wire.errors import ErrorCode
 
 class VoteRequest(NamedTuple):
     """Would you (`pre_vote`), or do you, vote for me? A pre-vote has the present epoch, as in
-    Kafka's version 2, and binds nobody."""
+    Kafka's version 2, and does not bind."""
 
     epoch: int
     candidate: ReplicaKey

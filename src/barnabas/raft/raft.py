@@ -126,7 +126,7 @@ class Raft:
 
     def stalled(self, stalled_ms: int) -> None:
         """Nothing was heard for so long because this node stood still; to be called before what
-        comes next, so that nobody is blamed for it."""
+        comes next, so that no replica counts as silent for it."""
         forgive_stall(self._state, stalled_ms)
 
     def persisted(self, sequence: int, now_ms: int) -> None:
@@ -136,7 +136,7 @@ class Raft:
         self._settle(now_ms)
 
     def unanswered(self, correlation_id: int, now_ms: int) -> None:
-        """Nobody will answer this request any more: do not wait for it."""
+        """This request will not be answered: do not wait for it."""
         fetching.forget_fetch(self._state, correlation_id, now_ms)
         self._settle(now_ms)
 
@@ -243,7 +243,7 @@ class Raft:
         return error
 
     def resign(self, now_ms: int) -> None:
-        """Step down, if this is the leader, in favour of whoever has most of the log."""
+        """Step down, if this is the leader, in favour of the replica that has most of the log."""
         if isinstance(self._state.role, Leader):
             leadership.resign(self._state, self._state.role, now_ms)
         self._settle(now_ms)

@@ -35,7 +35,7 @@ class Write(NamedTuple):
 
 
 class ReadOutcome(NamedTuple):
-    """The answer to `Raft.read`: look at the state now, or ask whoever leads."""
+    """The answer to `Raft.read`: look at the state now, or ask the leader."""
 
     token: object
     error_code: ErrorCode

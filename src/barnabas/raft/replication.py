@@ -1,7 +1,7 @@
 """The leader's side of replication: fetches are acknowledgements, and what they wait for.
 
-A fetch that does not agree with the leader's log is told where to truncate or which snapshot to
-get. One that agrees acknowledges everything before it. It is answered when there are entries, or
+The answer to a fetch that diverges from the leader's log is where to truncate or which snapshot
+to get. One that agrees acknowledges everything before it. It is answered when there are entries, or
 a high watermark its sender does not know, or when its time is up.
 
 The high watermark is what a majority of voters has durably, the leader's own log included. It
@@ -21,7 +21,7 @@ def receive_fetch(
     role = state.role
     error = check_leader(state, request.epoch)
     if not isinstance(role, Leader) or error is not ErrorCode.NONE:
-        # A replica that asks around for the leader is far behind or ahead: both are told.
+        # A replica that asks around for the leader is far behind or ahead: both get an answer.
         state.observe(request.epoch, None, now_ms)
         state.answer(sender, correlation_id, FetchResponse(error, state.epoch, state.leader_id))
         return

@@ -4,7 +4,8 @@
        ^                       |                                  |                             |
        +---- a leader, a greater epoch, or for a leader: no majority, a successor, removed -----+
 
-A follower without a leader is what Kafka calls unattached. Who is no voter stays a follower.
+A follower without a leader is what Kafka calls unattached. A replica that is not a voter stays a
+follower.
 """
 
 from dataclasses import dataclass, field
@@ -37,7 +38,7 @@ class Follower:
     deadline_ms: int
     """When it gives up on the leader, or on waiting for one."""
     lease_end_ms: int | None = None
-    """Until then it would vote for nobody else, as the leader itself was heard of."""
+    """Until then it votes for no other replica, as it has heard from the leader."""
     in_flight: InFlight | None = None
     fetch_after_ms: int = 0
     is_in_doubt: bool = False
@@ -49,7 +50,7 @@ class Follower:
 
 @dataclass(slots=True)
 class Prospective:
-    """Asks who would vote for it, in the present epoch, before it disturbs anybody with a new."""
+    """Asks for pre-votes in the current epoch, before it disturbs the others with a new one."""
 
     deadline_ms: int
     first_correlation_id: int

@@ -59,7 +59,7 @@ class RaftState:
         self.writes = Writes(self.log.end_offset)
         self.read_outcomes: list[ReadOutcome] = []
         self._last_correlation_id = 0
-        # Who votes alone waits for nobody.
+        # A single voter does not wait for others.
         is_alone = self.log.voters.keys == (me,)
         deadline_ms = now_ms if is_alone else self.election_deadline_ms(now_ms)
         self.role: Role = Follower(None, deadline_ms)
@@ -101,7 +101,7 @@ class RaftState:
         """Whether it stands for election when there is no leader.
 
         Voters do, and who was one before a change that may still be uncommitted: if the leader
-        that removed itself is the only one to have that entry, nobody else can be elected. As a
+        that removed itself is the only one to have that entry, no other can be elected. As a
         leader it does not count itself.
         """
         if self.is_voter:
@@ -133,10 +133,10 @@ class RaftState:
         self.writes.elected(ElectionState(epoch, voted_for))
 
     def observe(self, epoch: int, leader_id: int | None, now_ms: int) -> None:
-        """Somebody says that this epoch exists and who leads in it: greater epochs win.
+        """A message says that this epoch exists and who leads in it: greater epochs win.
 
-        That somebody follows a leader is no proof that the leader is alive: there is no lease. And
-        that one is said to lead which one does not any more, or not since a restart, means nothing.
+        That a replica follows a leader does not prove that the leader is alive: there is no lease.
+        A message that names this replica as leader, though it no longer leads, means nothing.
         """
         if leader_id == self.me.node_id:
             leader_id = None
@@ -147,7 +147,7 @@ class RaftState:
             self.follow(leader_id, now_ms)
 
     def follow(self, leader_id: int | None, now_ms: int) -> None:
-        """Be a follower in this epoch, of `leader_id` or of nobody yet."""
+        """Be a follower in this epoch, of `leader_id` or of no leader yet."""
         if isinstance(self.role, Leader):
             self._give_back(self.role)
         if leader_id is None:
@@ -156,7 +156,7 @@ class RaftState:
             self.role = Follower(leader_id, self.fetch_deadline_ms(now_ms))
 
     def _give_back(self, leader: Leader) -> None:
-        """Answer what waits for a leader that is no more."""
+        """Answer the requests that wait for a leader that has stepped down."""
         error = ErrorCode.NOT_LEADER_OR_FOLLOWER
         tokens = leader.waiting_reads + [token for token, _ in leader.confirmed_reads]
         tokens += leader.round.tokens if leader.round else []

@@ -1,4 +1,4 @@
-"""Handing leadership over: to a named voter, or to whoever is best when this replica shuts down.
+"""Handing leadership over: to a named voter, or to the best one when this replica shuts down.
 
 The target needs the whole log to win, so nothing is appended until it has that. If it takes too
 long, the leader goes on. The target skips the pre-vote, as its voters still hear a leader.

@@ -56,7 +56,7 @@ class VoterSet:
         return [voter.key for voter in self.voters if voter.key != me]
 
     def has_majority(self, keys: Collection[ReplicaKey]) -> bool:
-        """Whether more than half of the voters are among `keys`; nobody else among them counts."""
+        """Whether more than half of the voters are among `keys`; others do not count."""
         return sum(voter.key in keys for voter in self.voters) >= self.majority
 
     def majority_reached(self, values: Mapping[ReplicaKey, int]) -> int:

@@ -2,7 +2,7 @@
 
 Two things are known about durability. `election_sequence` is the write of the present epoch and
 vote: no message leaves before it is durable. `durable_end_offset` is how much of the present log
-is durable: a leader counts no more than that for itself, and a follower fetches, which
+is durable: a leader counts only that for itself, and a follower fetches, which
 acknowledges, only when it is all of the log.
 """
 
@@ -71,7 +71,7 @@ class Writes:
         self._write_log(snapshot, end_offset)
 
     def _limit(self, end_offset: int) -> None:
-        """Whatever becomes durable of the log as it was is worth no more than that."""
+        """Writes to the log before the truncation count only up to there."""
         self.durable_end_offset = min(self.durable_end_offset, end_offset)
         self._unsynced = deque((seq, min(end, end_offset)) for seq, end in self._unsynced)
 

@@ -31,7 +31,7 @@ def divergence(
     """The leader's answer to a follower that is not, or not wholly, on the leader's path.
 
     The follower's log reaches from `log_start_offset` to `fetch_offset`. None if it is on the path.
-    Raises `OutOfRange` if the leader has never heard of the epoch, or if the follower has records
+    Raises `OutOfRange` if the leader does not know the epoch, or if the follower has records
     and can't say of which epoch.
     """
     if last_fetched_epoch < 0:
@@ -63,6 +63,6 @@ def truncation_offset(
 def follower_high_watermark(own: int, leaders: int, log_end_offset: int) -> int:
     """What a follower knows to be committed: what its leader says, as far as it has it.
 
-    It does not go back when a new leader has to find out anew, unless the log was cut.
+    It does not go back when a new leader still has to determine it, unless the log was truncated.
     """
     return min(max(own, leaders), log_end_offset)

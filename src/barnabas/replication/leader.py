@@ -1,4 +1,4 @@
-"""A leader's view of its partition: who is in sync, how far everybody is, what is committed.
+"""A leader's view of its partition: in-sync set, progress of the replicas, what is committed.
 
 What is agreed (replicas, in-sync set, epochs) comes from the metadata log by `assigned`, and from
 nowhere else. What the leader wants changed is a proposal, which takes effect when the metadata log
@@ -242,7 +242,7 @@ class LeaderState:
             for node_id in self.isr
             if node_id not in self.followers
             or (
-                self._broker_epoch_of(node_id) is not None  # else it is gone, and nobody waits
+                self._broker_epoch_of(node_id) is not None  # else it is gone: do not wait
                 and self.followers[node_id].is_caught_up(log_end_offset, now_ms, self._max_lag_ms)
             )
         )
@@ -254,7 +254,7 @@ class LeaderState:
         return (*stay, *join)
 
     def _broker_epoch(self, node_id: int) -> int:
-        """Of whom the leader speaks: who has fetched, or, where nobody has yet, who is registered.
+        """The registration that the proposal names: the one that fetched, or the current one.
 
         The latter can only be about one that stays. If it had come back without its records, it
         would have left the set, and the proposal be refused for its partition epoch.

@@ -4,8 +4,8 @@
     --seeds 0-299,1001     run these, on all cores, and print the first that fails
     --minutes 10           run seeds from a random one on for so long
 
-The order in which Python keeps strings in a set differs from process to process unless it is told
-otherwise, so everything runs with a fixed PYTHONHASHSEED.
+The order in which Python keeps strings in a set differs from process to process, so everything
+runs with a fixed PYTHONHASHSEED.
 """
 
 import argparse
@@ -76,7 +76,7 @@ def _run_many(seeds: Iterator[int], emphasis: str | None, jobs: int) -> int:
 
 
 def _for_some_time(minutes: float) -> Iterator[int]:
-    """Seeds that most likely nobody has tried, until the time is over."""
+    """Seeds that are most likely new, until the time is over."""
     until = time.monotonic() + minutes * 60
     first = random.SystemRandom().randrange(1 << 40)
     return takewhile(lambda _: time.monotonic() < until, count(first))
@@ -103,11 +103,15 @@ def _run_one(seed: int, emphasis: str | None) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m barnabas.sim")
-    parser.add_argument("--seed", type=int)
-    parser.add_argument("--seeds", help="FIRST-LAST, several with commas between them")
-    parser.add_argument("--minutes", type=float)
-    parser.add_argument("--emphasis", choices=sorted(set(EMPHASES)))
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--seed", type=int, help="Run one seed and print its trace")
+    parser.add_argument("--seeds", help="Seeds or ranges, such as 0-299,1001")
+    parser.add_argument("--minutes", type=float, help="Run new seeds for this long")
+    parser.add_argument(
+        "--emphasis", choices=sorted(set(EMPHASES)), help="Kind of faults; drawn from the seed"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="Processes (default: all cores)"
+    )
     arguments = parser.parse_args()
     if os.environ.get("PYTHONHASHSEED") != _HASH_SEED:
         environment = os.environ | {"PYTHONHASHSEED": _HASH_SEED}
@@ -120,7 +124,7 @@ def main() -> int:
     elif arguments.minutes is not None:
         seeds = _for_some_time(arguments.minutes)
     else:
-        parser.error("say which seeds: --seed, --seeds or --minutes")
+        parser.error("one of --seed, --seeds and --minutes is required")
     return _run_many(seeds, arguments.emphasis, arguments.jobs)
 
 

@@ -1,7 +1,7 @@
 """A client of the simulated cluster: a process on a machine of its own.
 
 It speaks the real protocol with the real client's connections over the simulated network. Finding
-leaders and coordinators, and trying again, is written anew here: it is simple, it never believes
+leaders and coordinators, and retries, is implemented again here: it is simple, it never believes
 metadata older than what it has, and it says in the request which leader it means.
 """
 
@@ -58,7 +58,7 @@ class Client:
         self.tasks: list[asyncio.Task[None]] = []
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run something beside everything else; if it fails, so does the simulation."""
+        """Run something concurrently; if it fails, so does the simulation."""
 
         def begin() -> None:
             task = self.process.create_task(work)
@@ -112,7 +112,7 @@ class Client:
     def forget(self, host: str, lane: str) -> None:
         """Make sure that nothing sent on this lane has an effect any more.
 
-        Whoever commits offsets needs that: the protocol does not tell an older commit that comes
+        Committing offsets needs that: the protocol does not tell an older commit that comes
         late, over a connection that was given up, from a newer one.
         """
         connection = self._connections.pop((host, lane), None)
@@ -122,7 +122,7 @@ class Client:
 
     # -- who does what -----------------------------------------------------------------------------
 
-    def anybody(self) -> str:
+    def any_node(self) -> str:
         return self.random.choice(self._nodes)
 
     async def refresh(self, topics: list[str]) -> None:
@@ -130,7 +130,7 @@ class Client:
         request = MetadataRequest(
             [MetadataRequestTopic(name=name) for name in topics], allow_auto_topic_creation=False
         )
-        answer = await self.call(self.anybody(), request)
+        answer = await self.call(self.any_node(), request)
         for broker in answer.brokers:
             self._addresses[broker.node_id] = broker.host
         for topic in answer.topics:
@@ -159,7 +159,7 @@ class Client:
     async def coordinator(self, key: str, *, of_transactions: bool = False) -> str:
         """Of a group, or of a transactional id."""
         request = FindCoordinatorRequest(key, int(of_transactions))
-        answer = await self.call(self.anybody(), request, max_version=_SINGLE_KEY)
+        answer = await self.call(self.any_node(), request, max_version=_SINGLE_KEY)
         if answer.error_code:
             raise TryAgain(ErrorCode(answer.error_code).name)
         return answer.host

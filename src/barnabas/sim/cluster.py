@@ -119,7 +119,7 @@ class Cluster:
     def is_whole(self) -> bool:
         """Every node is in service, and every partition has all of its replicas in sync.
 
-        Except for those without a leader that nobody but an operator can help.
+        Except for those without a leader that only an operator can help.
         """
         nodes = list(self.nodes())
         if len(nodes) < len(self.machines):

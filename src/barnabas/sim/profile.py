@@ -82,7 +82,7 @@ class Profile:
     members: int
     committers: int
     racks: bool
-    """Nodes stand in racks, and somebody reads from the nearest replica."""
+    """Nodes have racks, and a consumer reads from the nearest replica."""
     faulty_ms: int
     fault_every_ms: int
     faults: dict[str, int]

@@ -103,7 +103,7 @@ class Run:
             self.simulator.after(delay_us, machine.start)
         client = self.cluster.clients[0]
         configs = {
-            "message.timestamp.after.max.ms": str(2**63 - 1),  # clocks are set at will
+            "message.timestamp.after.max.ms": str(2**63 - 1),  # clocks are set back and forth
             "min.insync.replicas": str(self.profile.min_insync_replicas),
             "segment.bytes": str(self.cluster.random.choice((2_000, 100_000, 1 << 30))),
         }

@@ -155,7 +155,7 @@ class Consumer(PositionsAndOffsets):
     ) -> None:
         if error is None:
             self._delivery_queue.finish_at_end()
-        elif not isinstance(error, Exception):  # somebody is impatient
+        elif not isinstance(error, Exception):  # interrupted: do not take long
             self._core.close_timeout_s = min(self._core.close_timeout_s, _GOODBYE_S)
         super().__exit__(error_type, error, traceback)
 

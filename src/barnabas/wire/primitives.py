@@ -163,7 +163,7 @@ class Reader:
         length = self.uvarint()
         return None if length == 0 else bytes(self.take(length - 1))
 
-    # -- records (not copied: whoever keeps them must copy) ----------------------------------------
+    # -- records (not copied: copy them to keep them) ----------------------------------------
 
     def nullable_records(self) -> Buffer | None:
         length = self.int32()

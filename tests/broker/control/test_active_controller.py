@@ -254,7 +254,7 @@ def test_time_passes() -> None:
         await stage.decide("b", 0, at_once=True)
         stage.active.stopped()
         await asyncio.sleep(0.02)
-        assert controller.ticks == 1, "one that is the controller no more lets nobody's time run"
+        assert controller.ticks == 1, "a former controller runs no timers"
 
     play(scenario)
 

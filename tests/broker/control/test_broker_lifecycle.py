@@ -43,7 +43,7 @@ class Stage:
         self.refusal = ErrorCode.NONE
         self.unavailable: Exception | None = None
         self.beat = BrokerHeartbeatResponse(is_caught_up=True, is_fenced=False)
-        self.strangers = False
+        self.foreign = False
         self.cut_off = 0
         self.failures: list[str] = []
         self.trust = DiskTrust(OsDisk(), str(path), "boot")
@@ -71,8 +71,8 @@ class Stage:
         )
 
     async def probe_voters(self) -> VoterProbe:
-        strangers = {2: Answer(ReplicaKey(2, b"2"), "other")} if self.strangers else {}
-        return VoterProbe(Answer(ReplicaKey(1, b"1"), "own"), {2: "host:9092"}, strangers)
+        foreign = {2: Answer(ReplicaKey(2, b"2"), "other")} if self.foreign else {}
+        return VoterProbe(Answer(ReplicaKey(1, b"1"), "own"), {2: "host:9092"}, foreign)
 
     def _cut_off(self) -> None:
         self.cut_off += 1
@@ -210,7 +210,7 @@ def test_without_a_controller_it_says_whom_it_waits_for(
     play(tmp_path, scenario)
 
 
-def test_a_node_among_strangers_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_of_another_cluster_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("barnabas.broker.control.broker_lifecycle._RETRY_S", 0.001)
 
     async def scenario(stage: Stage) -> None:
@@ -218,7 +218,7 @@ def test_a_node_among_strangers_ends(tmp_path: Path, monkeypatch: pytest.MonkeyP
         stage.lifecycle.start()
         await asyncio.sleep(0.03)
         assert not stage.failures, "who waits for others does not give up"
-        stage.strangers = True
+        stage.foreign = True
         await wait_until_async(lambda: stage.failures)
         await asyncio.sleep(0.03)
         (failure,) = stage.failures
@@ -284,7 +284,7 @@ def test_a_node_whose_connection_broke_is_cut_off_when_the_controller_fences_it(
 
 
 def test_a_node_whose_controller_died_is_not_cut_off(tmp_path: Path) -> None:
-    """A dead controller fences nobody, and the next one waits for a session."""
+    """A dead controller fences no node, and the next one waits for a session."""
 
     async def scenario(stage: Stage) -> None:
         lifecycle = await stage.started()

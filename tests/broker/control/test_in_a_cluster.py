@@ -110,8 +110,8 @@ def test_nobody_takes_a_living_brokers_place(cluster: ClusterProcesses) -> None:
     victim = next(node_id for node_id in (1, 2, 3) if node_id != described.controller_id)
     taken = register(controller, victim, described.cluster_id)
     assert taken.error_code == ErrorCode.DUPLICATE_BROKER_REGISTRATION
-    stranger = register(controller, 9, "another cluster")
-    assert stranger.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID
+    foreign = register(controller, 9, "another cluster")
+    assert foreign.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID
     other = cluster[victim]
     assert register(other, 9, described.cluster_id).error_code == ErrorCode.NOT_CONTROLLER
     # One that speaks of an old epoch, and goes away, does not take the living one along.

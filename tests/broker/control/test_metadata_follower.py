@@ -113,7 +113,7 @@ def test_a_large_topic_is_removed_in_slices() -> None:
         seen: list[int] = []
         asyncio.get_running_loop().call_soon(lambda: seen.append(followed.removals))
         await followed.follower.in_step()
-        assert seen[0] <= 100, "somebody else has waited"
+        assert seen[0] <= 100, "another task has waited"
         assert followed.removals == 999
         # A new topic of that name comes after it.
         assert followed.done == [("removed", "a"), ("a", [0])]
@@ -126,15 +126,15 @@ def test_many_are_done_in_slices_between_which_others_have_their_turn() -> None:
         followed = Followed()
         loop = asyncio.get_running_loop()
         followed.commit(*created("a", A, 1000))
-        loop.call_soon(followed.done.append, "somebody else")
+        loop.call_soon(followed.done.append, "another task")
         assert followed.done == [("a", list(range(50)))]
         assert len(followed.image.topics["a"].partitions) == 1000, "the image is never behind"
         # What is agreed on meanwhile waits for its turn.
         followed.commit(*created("b", B))
         assert len(followed.done) == 1
         await followed.follower.in_step()
-        assert "somebody else" in followed.done[1:3]
-        followed.done.remove("somebody else")
+        assert "another task" in followed.done[1:3]
+        followed.done.remove("another task")
         covered = [index for name, indexes in followed.done[:-1] for index in indexes]
         assert covered == list(range(1000))
         assert followed.done[-1] == ("b", [0])

@@ -67,7 +67,7 @@ def test_it_is_the_leader_of_the_groups_partition() -> None:
         assert each.error_code == ErrorCode.NONE
 
 
-@pytest.mark.parametrize("leader", [-1, 3], ids=["nobody", "somebody unknown"])
+@pytest.mark.parametrize("leader", [-1, 3], ids=["unknown", "an unknown node"])
 def test_a_partition_without_a_leader(leader: int) -> None:
     for each in found(FakeNode(cluster(leader, 1)), *NAMES):
         if partition_of(each.key, 2) == 0:

@@ -44,7 +44,7 @@ def begin(client: RawClient) -> ProducerState:
     """A transaction with one record in it."""
     client.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=["tx"]))
     init = InitProducerIdRequest("tx", 60_000)
-    wait_until(lambda: client.ask(init).error_code == 0, "nobody coordinates transactions")
+    wait_until(lambda: client.ask(init).error_code == 0, "no coordinator for transactions")
     identity = client.ask(init)
     producer = (identity.producer_id, identity.producer_epoch)
     topics = [AddPartitionsToTxnTopic("t", [0])]
@@ -87,7 +87,7 @@ def test_only_what_no_coordinator_knows_is_rolled_back(tmp_path: Path) -> None:
             shutil.rmtree(path)
         broker.start()
         with RawClient(broker.host, broker.port) as client:
-            # The coordinator has forgotten it: nobody else will end it.
+            # The coordinator has forgotten it: no one else will end it.
             assert state_of(client).current_txn_start_offset == 0
             absurd = roll_back(client, found, 2**31 - 1)
             assert absurd == ErrorCode.CLUSTER_AUTHORIZATION_FAILED

@@ -1,6 +1,6 @@
 """A partition of `__consumer_offsets` whose leadership wanders, every run decided by its seed.
 
-One group commits the numbers 1, 2, 3 ... wherever somebody takes them. Each term has a partition
+One group commits the numbers 1, 2, 3 ... wherever they are accepted. Each term has a partition
 and a coordinator of its own; a former leader finds out late that it leads no more, and its
 coordinator later still.
 """
@@ -133,7 +133,7 @@ def test_a_partition_that_wanders(seed: int) -> None:
             cluster.look()
         for term in cluster.terms:
             term.stage.groups.close()
-            assert all(answer.done() for answer in term.asked.values()), "somebody waits for ever"
+            assert all(answer.done() for answer in term.asked.values()), "a request has no answer"
         cluster.look()
         assert len(cluster.terms) > 5
         assert cluster.served > 20

@@ -1,7 +1,7 @@
 """A producer commits offsets in transactions while the leadership of their partition wanders.
 
 One transaction after the other commits its own number for a group, and is then committed or
-aborted, wherever somebody takes it: markers are appended by whoever leads, and again by the next
+aborted, wherever it is accepted: markers are appended by each leader, and again by the next
 leader if they are lost. Whatever moves when, an aborted number never shows, a committed one shows
 once its marker is there, and in the end nothing is left open. Every run is decided by its seed.
 """

@@ -76,7 +76,7 @@ def test_a_transaction(
         started = ask(InitProducerIdRequest(topic, 60_000))
         return started.error_code == 0
 
-    wait_until(is_started, "nobody coordinates transactions")
+    wait_until(is_started, "no coordinator for transactions")
     producer = (started.producer_id, started.producer_epoch)
     if number < IMPLICIT:
         if number >= BY_NODES:

@@ -229,7 +229,7 @@ async def test_a_transaction_that_goes_on_is_loaded_and_ends() -> None:
 
 @on_loop
 async def test_an_idempotent_producer_has_no_transaction() -> None:
-    """Nobody writes here like that; but what is not transactional does not wait for a marker."""
+    """No client writes like that here; but a plain commit does not wait for a marker."""
     partition = FakePartition()
     rows = [(0, *offset_of(4), ())]
     batch = encode_batch(rows, producer_id=7, producer_epoch=0, base_sequence=0)

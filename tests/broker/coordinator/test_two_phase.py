@@ -1,4 +1,4 @@
-"""Transactions that wait for somebody else's decision, over the wire and over a restart."""
+"""Transactions that wait for an external decision, over the wire and over a restart."""
 
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ def init(client: RawClient, name: str, **flags: bool) -> InitProducerIdResponse:
             ErrorCode.CONCURRENT_TRANSACTIONS,
         )
 
-    wait_until(is_answered, "nobody coordinates transactions")
+    wait_until(is_answered, "no coordinator for transactions")
     answer: InitProducerIdResponse = answers[-1]
     return answer
 

@@ -55,7 +55,7 @@ class Producer:
             self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
             return answer.error_code == ErrorCode.NONE
 
-        wait_until(is_there, "nobody coordinates the transaction")
+        wait_until(is_there, "no coordinator for the transaction")
 
     def add_offsets(self) -> int:
         return self.client.ask(

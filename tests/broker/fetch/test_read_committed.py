@@ -1,4 +1,4 @@
-"""What readers of committed records get: Fetch, ListOffsets, and DescribeProducers beside."""
+"""What read_committed consumers get: Fetch, ListOffsets, and DescribeProducers."""
 
 import asyncio
 from typing import Any

@@ -56,7 +56,7 @@ def test_a_missing_group_has_no_operations(client: RawClient) -> None:
     client.ask(OffsetCommitRequest("g", topics=[commit]), 9)
     not_told = -(2**31)
     for version in range(3, 7):
-        there, missing = client.ask(DescribeGroupsRequest(["g", "nobody"], True), version).groups
+        there, missing = client.ask(DescribeGroupsRequest(["g", "unknown"], True), version).groups
         assert (there.error_code, missing.group_state) == (0, "Dead")
         assert there.authorized_operations > 0
         assert missing.authorized_operations == not_told

@@ -160,8 +160,8 @@ def _offset_commit(known: Known, version: int) -> OffsetCommitRequest:
 
 def _leave(known: Known, version: int) -> LeaveGroupRequest:
     if version < 3:
-        return LeaveGroupRequest("g", "nobody")
-    return LeaveGroupRequest("g", members=[MemberIdentity("nobody", None)])
+        return LeaveGroupRequest("g", "unknown")
+    return LeaveGroupRequest("g", members=[MemberIdentity("unknown", None)])
 
 
 def _join(known: Known, version: int) -> JoinGroupRequest:
@@ -193,8 +193,8 @@ def _metadata(known: Known, version: int) -> MetadataRequest:
 def _add_partitions(known: Known, version: int) -> add_partitions_to_txn.AddPartitionsToTxnRequest:
     topics = [add_partitions_to_txn.AddPartitionsToTxnTopic(known.name, [0, 9])]
     if version < 4:
-        return add_partitions_to_txn.AddPartitionsToTxnRequest([], "nobody's", 7, 0, topics)
-    asked = add_partitions_to_txn.AddPartitionsToTxnTransaction("nobody's", 7, 0, False, topics)
+        return add_partitions_to_txn.AddPartitionsToTxnRequest([], "unknown", 7, 0, topics)
+    asked = add_partitions_to_txn.AddPartitionsToTxnTransaction("unknown", 7, 0, False, topics)
     return add_partitions_to_txn.AddPartitionsToTxnRequest([asked])
 
 
@@ -330,7 +330,7 @@ REQUESTS: list[tuple[Make, Check]] = [
     ),
     (_join, lambda r: r.error_code in (0, ErrorCode.MEMBER_ID_REQUIRED) and r.member_id),
     (
-        lambda *_: HeartbeatRequest("g", 1, "nobody"),
+        lambda *_: HeartbeatRequest("g", 1, "unknown"),
         lambda r: r.error_code == ErrorCode.UNKNOWN_MEMBER_ID,
     ),
     (
@@ -338,7 +338,7 @@ REQUESTS: list[tuple[Make, Check]] = [
         lambda r: (r.members or [r])[0].error_code == ErrorCode.UNKNOWN_MEMBER_ID,
     ),
     (
-        lambda *_: SyncGroupRequest("g", 1, "nobody"),
+        lambda *_: SyncGroupRequest("g", 1, "unknown"),
         lambda r: r.error_code == ErrorCode.UNKNOWN_MEMBER_ID,
     ),
     (lambda *_: DescribeGroupsRequest(["g", "h"]), lambda r: len(r.groups) == 2),
@@ -371,11 +371,11 @@ REQUESTS: list[tuple[Make, Check]] = [
         ),
     ),
     (
-        lambda *_: AddOffsetsToTxnRequest("nobody's", 7, 0, "g"),
+        lambda *_: AddOffsetsToTxnRequest("unknown", 7, 0, "g"),
         lambda r: r.error_code == ErrorCode.INVALID_PRODUCER_ID_MAPPING,
     ),
     (
-        lambda *_: EndTxnRequest("nobody's", 7, 0, True),
+        lambda *_: EndTxnRequest("unknown", 7, 0, True),
         lambda r: r.error_code == ErrorCode.INVALID_PRODUCER_ID_MAPPING,
     ),
     (
@@ -391,7 +391,7 @@ REQUESTS: list[tuple[Make, Check]] = [
         ),
     ),
     (
-        lambda *_: DescribeTransactionsRequest(["nobody's", "some"]),
+        lambda *_: DescribeTransactionsRequest(["unknown", "some"]),
         lambda r: [found.transaction_state for found in r.transaction_states] == ["", "Empty"],
     ),
     (
@@ -403,7 +403,7 @@ REQUESTS: list[tuple[Make, Check]] = [
     ),
     (
         lambda known, _: txn_offset_commit.TxnOffsetCommitRequest(
-            "nobody's",
+            "unknown",
             "g",
             topics=[
                 txn_offset_commit.TxnOffsetCommitRequestTopic(
@@ -580,9 +580,9 @@ def known(node: Any) -> Known:
     with RawClient(node.host, node.port) as client:
         known = Known(client, "known")
         find_coordinator(client, "g")
-        client.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=["nobody's"]))
+        client.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=["unknown"]))
         some = InitProducerIdRequest("some", 60_000)
-        wait_until(lambda: client.ask(some).error_code == 0, "nobody coordinates transactions")
+        wait_until(lambda: client.ask(some).error_code == 0, "no coordinator for transactions")
         assert client.ask(_offset_commit(known, 9), 9).topics[0].partitions[0].error_code == 0
         return known
 

@@ -26,7 +26,7 @@ def test_the_longest_throttle_time_of_the_parts_is_passed_on() -> None:
         config=SimpleNamespace(topic_creation=SimpleNamespace(num_partitions=1)),
     )
     request = CreateTopicsRequest([CreatableTopic(name, 1, 1) for name in names])
-    response = asyncio.run(for_controller._create_by_and_by(node, request, 1000))
+    response = asyncio.run(for_controller._create_in_batches(node, request, 1000))
     assert not throttle_times_ms
     assert [topic.name for topic in response.topics] == names
     assert response.throttle_time_ms == 70

@@ -92,7 +92,7 @@ def test_all_are_answered_when_the_last_is_verified() -> None:
 
 
 def test_what_was_stored_may_be_lost_while_the_others_are_verified() -> None:
-    """It has followed somebody else, and perhaps leads again, without the batch."""
+    """It has followed another leader, and perhaps leads again, without the batch."""
 
     async def scenario() -> None:
         lost = _Partition()

@@ -57,7 +57,7 @@ def test_a_node_that_is_cut_off_says_so(
     )
     monkeypatch.setattr(local_node.lifecycle, "_heard_of_ms", -(10**9))
     for partition in local_node.partitions:
-        monkeypatch.setattr(partition.leading, "is_alone", False)  # else nobody else could lead
+        monkeypatch.setattr(partition.leading, "is_alone", False)  # else no other could lead
     frame = request_frame(local_node, version, batch(b"a"))
     before = ends(local_node)
     answer = dispatch(Dispatcher(local_node, routes()), local_node, frame)

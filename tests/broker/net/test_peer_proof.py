@@ -1,4 +1,4 @@
-"""Nodes know each other by a proof, and nobody else can give one."""
+"""Nodes authenticate each other, and clients can't pass for a node."""
 
 import asyncio
 from asyncio import Future

@@ -106,7 +106,7 @@ def coordinator_of(cluster: ClusterProcesses, key_type: int, key: str) -> int:
         found = answer.node_id
         return not answer.error_code
 
-    wait_until(is_found, f"nobody coordinates {key}")
+    wait_until(is_found, f"no coordinator for {key}")
     return found
 
 
@@ -292,7 +292,7 @@ def test_a_transaction_has_the_offsets_that_came_before_its_end(
             begun = client.ask(InitProducerIdRequest(transactional_id, 60_000, -1, -1), 5)
             return not begun.error_code
 
-        wait_until(has_begun, "nobody coordinates the transaction")
+        wait_until(has_begun, "no coordinator for the transaction")
         assert begun is not None
         producer_id, epoch = begun.producer_id, begun.producer_epoch
         for number in range(1, ROUNDS + 1):
@@ -366,7 +366,8 @@ def byte_by_byte(client: RawClient, data: bytes) -> None:
 def test_who_closes_after_sending_has_said_it_all(
     cluster: ClusterProcesses, topic: str, send: Send
 ) -> None:
-    """Requests that have arrived whole are carried out, although nobody waits for the answers."""
+    """Requests that have arrived whole are carried out, although the client does not wait for the
+    answers."""
     leader = cluster.leader_of(topic)
     with leader.connect(TIMEOUT_S) as client:
         send(

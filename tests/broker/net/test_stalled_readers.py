@@ -40,7 +40,7 @@ def test_who_does_not_read_is_closed_and_the_others_are_served(
         def limit_is_named() -> bool:
             return "queued.max.response.bytes is used up" in node.log.read_text()
 
-        wait_until(limit_is_named, "nobody is closed")
+        wait_until(limit_is_named, "no connection is closed")
         # Unlimited it would be 8 MB for each of the 30; beyond the limit an answer is one batch.
         grown = psutil.Process(node.pid).memory_info().rss - before
         assert grown < 30 * (2 << 20) + LIMIT

@@ -1,4 +1,4 @@
-"""The gate: nodes pass, clients wait, and nobody is forgotten or served twice."""
+"""The gate: nodes pass, clients wait, and each request is served once."""
 
 import asyncio
 from asyncio import Future
@@ -51,7 +51,7 @@ class Transport:
 
 
 class Served:
-    """A gate, and behind it somebody who answers with the number of the request."""
+    """A gate, and behind it a handler that answers with the number of the request."""
 
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
@@ -165,7 +165,7 @@ def test_an_answer_that_takes_its_time(leaves: bool) -> None:
         if leaves:
             connection.connection_lost(None)
             await asyncio.sleep(0)
-            assert served.parked[1].cancelled(), "nobody works for a client that is gone"
+            assert served.parked[1].cancelled(), "requests of a closed connection are not handled"
             return
         served.parked[1].set_result([b"1"])
         await asyncio.sleep(0)

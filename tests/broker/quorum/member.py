@@ -182,7 +182,7 @@ class Member:
         await self._vanish()
 
     async def kill(self) -> None:
-        """As `kill -9` does: nobody is told but by the end of the connections."""
+        """As `kill -9` does: others notice only the closed connections."""
         self.starting.cancel()
         shell = self.quorum.shell
         if shell is not None:

@@ -143,16 +143,16 @@ def test_a_crash_while_a_cluster_begins_is_mended(tmp_path: Path) -> None:
 
 
 def test_a_lone_node_becomes_three(tmp_path: Path) -> None:
-    """Nodes that the settings name as voters ask to be let in by whoever was there before."""
+    """Nodes that the settings name as voters ask the existing voters to add them."""
 
     async def scenario(members: Members) -> None:
-        everybody = members[1].voters
-        members[1].voters = everybody[:1]
+        all_voters = members[1].voters
+        members[1].voters = all_voters[:1]
         await members.start(1)
         await wait_until_async(lambda: members[1].quorum.is_leader)
         await members[1].quorum.propose([change("a")])
         await members[1].stop()
-        members[1].voters = everybody
+        members[1].voters = all_voters
         await members.start()
         await wait_until_async(lambda: all(len(m.quorum.voters.voters) == 3 for m in members.all))
         leader = await members.leader()
@@ -164,7 +164,7 @@ def test_a_lone_node_becomes_three(tmp_path: Path) -> None:
 
 
 def test_a_voter_that_has_lost_its_vote_but_not_its_name_is_refused(tmp_path: Path) -> None:
-    """It could vote a second time; with an empty directory it would be somebody else."""
+    """It could vote a second time; with an empty directory it would be another voter."""
 
     async def scenario(members: Members) -> None:
         await members.start()

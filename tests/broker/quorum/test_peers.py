@@ -134,7 +134,7 @@ def test_who_is_not_there_or_not_known_is_unavailable() -> None:
     async def scenario(stage: Stage) -> None:
         with pytest.raises(PeerIsDown, match="node 7 can not be asked"):
             await stage.call()
-        with pytest.raises(PeerUnavailable, match="nobody knows its address"):
+        with pytest.raises(PeerUnavailable, match="its address is unknown"):
             await stage.peers.call(8, VoteRequest(), 2, timeout_ms=1_000)
         assert stage.lost == []
         await stage.listen()
@@ -144,7 +144,7 @@ def test_who_is_not_there_or_not_known_is_unavailable() -> None:
 
 
 def test_a_connection_to_itself_is_nobody_and_leaves_the_port_free() -> None:
-    """As it comes about when the system chooses the port that nobody listens at."""
+    """This happens when the system chooses a port without a listener."""
 
     async def scenario(stage: Stage) -> None:
         loop = asyncio.get_running_loop()
@@ -154,7 +154,7 @@ def test_a_connection_to_itself_is_nobody_and_leaves_the_port_free() -> None:
             return connect(factory, host, port, local_addr=(host, port))
 
         loop.create_connection = from_there  # type: ignore[method-assign, assignment]
-        with pytest.raises(PeerUnavailable, match="nobody listens"):
+        with pytest.raises(PeerUnavailable, match="nothing listens"):
             await stage.call()
         assert stage.lost == []
         loop.create_connection = connect  # type: ignore[method-assign]
@@ -226,7 +226,7 @@ def test_a_call_that_takes_too_long_takes_its_connection_with_it() -> None:
             await behind
         assert (await stage.call(1)).error_code == 1
         assert len(stage.connections) == 2
-        assert stage.lost == [], "nobody has ended a connection but we ourselves"
+        assert stage.lost == [], "only this side has closed a connection"
 
     play(scenario)
 

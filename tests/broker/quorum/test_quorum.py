@@ -15,7 +15,7 @@ from tests.support.wait import wait_until_async
 PATIENT = replace(
     FAST, fetch_timeout_ms=30_000, request_timeout_ms=20_000, fetch_max_wait_ms=10_000
 )
-"""With which nothing happens soon because somebody has waited for long enough."""
+"""So long that no timeout fires during a test."""
 
 Scenario = Callable[[Members], Awaitable[None]]
 
@@ -54,7 +54,7 @@ def test_proposals_are_committed_in_their_order(tmp_path: Path) -> None:
         await members.start()
         leader = await members.leader()
         proposals = [leader.quorum.propose([change("x", str(n))]) for n in range(200)]
-        # Whoever has to know what is decided has to know what is not agreed on yet, too.
+        # A node that needs the decided voters needs the uncommitted ones, too.
         assert leader.quorum.log_end_offset >= 200 > leader.quorum.high_watermark
         last = leader.quorum.propose([])
         await proposals[99]

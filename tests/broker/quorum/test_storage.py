@@ -284,7 +284,7 @@ def test_a_flipped_bit_anywhere_in_a_snapshot_is_damage() -> None:
             continue
         undetected += 1
         assert recovered.snapshot is not None
-    # Offsets and epochs of its batches stand outside of the CRC; nobody reads them.
+    # Offsets and epochs of its batches are outside the CRC, and not read.
     assert undetected <= 3 * 12
 
 

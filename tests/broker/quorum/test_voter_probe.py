@@ -24,13 +24,13 @@ def test_the_silent_are_waited_for() -> None:
     )
     probe = VoterProbe(member(KEYS[1]), ADDRESSES, {2: member(KEYS[2])})
     assert str(probe) == "waiting for node 3 (host:9094)"
-    assert not probe.is_among_strangers
+    assert not probe.is_in_another_cluster
 
 
 def test_all_are_there() -> None:
     answers = {n: member(KEYS[n]) for n in (2, 3)}
     assert str(VoterProbe(member(KEYS[1]), ADDRESSES, answers)).startswith("all voters answer")
-    assert not VoterProbe(member(KEYS[1]), {}, {}).is_among_strangers
+    assert not VoterProbe(member(KEYS[1]), {}, {}).is_in_another_cluster
 
 
 def test_a_majority_without_its_disks() -> None:
@@ -63,9 +63,9 @@ def test_strangers() -> None:
         "node 2 (host:9093) belongs to another cluster than this node's data: "
         "check --data and --voters; waiting for node 3 (host:9094)"
     )
-    assert not one.is_among_strangers, "the other may know better"
+    assert not one.is_in_another_cluster, "the other may know better"
     both = VoterProbe(member(KEYS[1]), ADDRESSES, {n: Answer(NEW[n], "D") for n in (2, 3)})
-    assert both.is_among_strangers
+    assert both.is_in_another_cluster
     assert "node 2 (host:9093), node 3 (host:9094) belong to another cluster" in str(both)
 
 

@@ -121,7 +121,7 @@ def test_a_file_that_is_not_whole_says_nothing(content: str) -> None:
 
 
 def test_a_topic_of_the_same_name_is_another() -> None:
-    """It was deleted and made anew: what the earlier one had acknowledged is nobody's loss."""
+    """It was deleted and created again: what the earlier one had acknowledged is not lost."""
     disk = MemoryDisk()
     watermarks = HighWatermarkCheckpoint(disk, "data")
     watermarks.opened(Stub("t", 0, 500))

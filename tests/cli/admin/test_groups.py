@@ -172,7 +172,7 @@ def test_listing_and_deleting(cli: Cli, new_topic: NewTopic) -> None:
     listed = {row["group"]: row for row in cli.json("groups", "list")}
     assert listed[group]["state"] == "Empty"
     assert listed[group]["protocol_type"] == "consumer"
-    done = cli.run("groups", "delete", group, "nobody")
+    done = cli.run("groups", "delete", group, "unknown")
     assert done.returncode == 1
-    assert b"group nobody: it does not exist" in done.stderr
+    assert b"group unknown: it does not exist" in done.stderr
     assert group not in {row["group"] for row in cli.json("groups", "list")}

@@ -128,12 +128,12 @@ def test_configs_of_a_broker(cli: Cli) -> None:
 
 
 def test_an_unreachable_broker_has_exit_code_3_wherever_the_address_comes_from(cli: Cli) -> None:
-    nobody = "127.0.0.1:1"
-    for arguments in (["-b", nobody, "topics", "list"], ["topics", "list", "--bootstrap", nobody]):
+    closed = "127.0.0.1:1"
+    for arguments in (["-b", closed, "topics", "list"], ["topics", "list", "--bootstrap", closed]):
         error = cli.fails(3, *arguments)
-        assert f"{nobody} (connection refused)" in error
+        assert f"{closed} (connection refused)" in error
         assert "is `barnabas server` running" in error
-    done = cli.run("topics", "list", environment={"BARNABAS_BOOTSTRAP": nobody})
+    done = cli.run("topics", "list", environment={"BARNABAS_BOOTSTRAP": closed})
     assert done.returncode == 3
     assert "HOST:PORT" in cli.fails(2, "topics", "list", "-b", "host:port")
 

@@ -140,7 +140,7 @@ def test_what_a_coordinator_knows_of_does_not_hang() -> None:
             assert await hanging(truth, broker) == []
             truth.open = {0: {1: 10, 2: 20, 3: 30}, 1: {1: 11, 4: -1}}
             truth.known = {"one": (1, [0]), "three": (3, [0, 1])}
-            # 1 hangs in partition 1 only, 2 is known to nobody, 4 has nothing open.
+            # 1 hangs in partition 1 only, 2 is unknown, 4 has nothing open.
             assert await hanging(truth, broker) == [(0, 2), (1, 1)]
             truth.forgotten = {"three"}
             assert await hanging(truth, broker) == [(0, 2), (0, 3), (1, 1)]

@@ -289,7 +289,7 @@ def test_numbers_that_do_not_fit_are_the_callers_fault_and_cost_nothing() -> Non
 
 
 def test_a_connection_to_itself_is_a_refusal_and_leaves_the_port_free() -> None:
-    """As it comes about when the system chooses the port that nobody listens at."""
+    """This happens when the system chooses a port without a listener."""
 
     async def main() -> None:
         (port,) = free_ports(1)

@@ -55,7 +55,7 @@ class Member:
 
 
 def test_who_gives_up_joining_leaves_at_once(bootstrap: str) -> None:
-    """Not when the member that everybody waits for has joined again."""
+    """Not when the member that the group waits for has joined again."""
 
     async def main() -> None:
         async with ClusterClient(bootstrap) as cluster:

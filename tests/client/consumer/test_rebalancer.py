@@ -14,7 +14,7 @@ from barnabas.client.consumer.delivery_queue import DeliveryQueue
 from barnabas.client.consumer.fetcher import Fetcher
 from barnabas.client.consumer.new_topics import NewTopics
 from barnabas.client.consumer.rebalancer import PartitionChange, Rebalancer
-from barnabas.client.group.committed_offsets import NOBODY, GroupMembership
+from barnabas.client.group.committed_offsets import NO_MEMBER, GroupMembership
 from barnabas.client.offsets.list_offsets import EARLIEST, LATEST
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import FetchRequest
@@ -39,7 +39,7 @@ class FakeMember:
     group_id = "g"
 
     def __init__(self, *assignments: list[TopicPartition]) -> None:
-        self.membership = NOBODY
+        self.membership = NO_MEMBER
         self.rejoin_needed = asyncio.Event()
         self.rejoin_needed.set()
         self.joins: list[float] = []

@@ -112,7 +112,7 @@ def test_a_damaged_batch_is_told_after_what_came_before_it(state: FetchState) ->
         chunk_of(state, batch_of(0, 5), bytes(damaged), start=2, following=8),
     )
     assert offsets_taken(delivery_queue) == [2, 3, 4]
-    for _ in range(2):  # until somebody seeks behind it
+    for _ in range(2):  # until a seek past it
         with pytest.raises(CorruptRecords, match="the batch at offset 5 is damaged"):
             offsets_taken(delivery_queue)
     assert state.progress.position == 5

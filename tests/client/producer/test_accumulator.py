@@ -137,7 +137,7 @@ def test_a_batch_leaves_when_it_is_full_old_or_wanted() -> None:
         assert accumulating.take_ready(second.created_at + 1.1) == []  # its attempt has not ended
         queue.in_flight = None
         waiting = asyncio.ensure_future(second.result.future())
-        assert accumulating.take_ready(second.created_at) == [queue]  # somebody waits
+        assert accumulating.take_ready(second.created_at) == [queue]  # a caller waits
         accumulating.take_first(queue).delivered(1, -1)
         queue.in_flight = None
         await waiting

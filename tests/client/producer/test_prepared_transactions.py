@@ -149,7 +149,7 @@ def test_an_administrator_rolls_it_back(node: BrokerProcess) -> None:
             assert await read(cluster, name) == []
             with pytest.raises(BrokerError, match="PRODUCER_FENCED"):
                 await end_prepared(cluster, prepared, committed=True)
-            unknown = PreparedTransaction("nobody", 1, 0)
+            unknown = PreparedTransaction("unknown", 1, 0)
             assert await still_open(cluster, [unknown]) == []
             with pytest.raises(BrokerError) as raised:
                 await end_prepared(cluster, unknown, committed=True)

@@ -297,7 +297,7 @@ def test_a_cancelled_transaction_is_rolled_back(level: int) -> None:
 
 @both
 def test_a_refused_record_dooms_the_transaction_and_not_the_next(level: int) -> None:
-    """After it nobody knows what number comes next, so the epoch has to grow either way."""
+    """After it the next number is unknown, so the epoch has to grow either way."""
 
     async def main() -> None:
         async with producer_of(level) as (producer, coordinator, _):
@@ -464,7 +464,7 @@ def test_a_roll_back_that_is_cut_short_ends_the_producer(level: int) -> None:
     """A batch of the old transaction may still be on its way: it must not meet the next one."""
 
     async def main() -> None:
-        # Whoever leaves the producer waits for that batch, until it is given up.
+        # Closing the producer waits for that batch, until it is given up.
         async with producer_of(level, delivery_timeout_ms=1_500) as (producer, coordinator, broker):
             broker.on(ProduceRequest, lambda _: None)
             transaction = producer.transaction()

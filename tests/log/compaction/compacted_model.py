@@ -40,7 +40,7 @@ class Story:
 
     log: Log
     bumps_epochs: bool = True
-    """Whether a producer's epoch grows with each transaction, and its sequences begin anew."""
+    """Whether a producer's epoch grows with each transaction, and its sequences restart."""
     told: list[Told] = field(default_factory=list)
     _sequences: dict[int, int] = field(default_factory=dict)
     _epochs: dict[int, int] = field(default_factory=dict)

@@ -50,7 +50,7 @@ def test_idle_time_is_not_saved_up() -> None:
 
 def test_without_a_limit_no_clock_is_read() -> None:
     def never() -> float:
-        raise AssertionError("nobody asked for the time")
+        raise AssertionError("the clock must not be read")
 
     throttle = Throttle(0, never)
     throttle.spent(1 << 40)

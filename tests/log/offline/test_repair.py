@@ -1,4 +1,4 @@
-"""Batches that nobody can read: compaction goes past them, and repair takes them out."""
+"""Unreadable batches: compaction skips them, and repair removes them."""
 
 from collections.abc import Callable, Sequence
 

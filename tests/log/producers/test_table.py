@@ -70,7 +70,7 @@ def test_what_is_out_of_sequence() -> None:
         return log.producer_state.sequence_error(made(sequence, **how)[1][0][1])
 
     log = opened(MemoryDisk())
-    assert error(7) is ErrorCode.NONE, "nobody knows how it began"
+    assert error(7) is ErrorCode.NONE, "its start is unknown"
     send(log, 0)
     send(log, 2)
     assert error(4) is ErrorCode.NONE

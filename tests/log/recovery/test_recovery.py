@@ -163,7 +163,7 @@ def test_damaged_indexes_change_no_answer(suffix: str, damage: str) -> None:
                     data[at] ^= 1  # the last bit of a position, or of an offset
     log = Log.open(disk, DIRECTORY, config, 0)
     for number, answer in enumerate(expected):
-        # Each question to a fresh log: an index that was found out once is made anew.
+        # Each question to a fresh log: an index that was once rejected is rebuilt.
         log = Log.open(disk, DIRECTORY, config, 0)
         assert bytes(log.read(number // 2 * 6, (1, 2000)[number % 2])) == answer
         log.abandon()
@@ -288,7 +288,7 @@ def test_segments_that_are_gone_are_told_from_retention(gone: list[int]) -> None
         assert paths[number].rpartition("/")[2] in log.recovery.lost
     log.checkpoint()
     again = reopened(disk)
-    assert list(again.lost_ranges) == list(log.lost_ranges), "as long as nobody accepts it"
+    assert list(again.lost_ranges) == list(log.lost_ranges), "until the loss is accepted"
     assert (again.recovery is None) == (not again.lost_ranges)
 
 

@@ -48,7 +48,7 @@ def test_a_marker_that_nobody_has_decided(commits: bool, epoch: int) -> None:
     decisions = Decisions()
     _learn(decisions, replace(ONGOING, state=TxnState.PREPARE_COMMIT))
     _write(decisions, commits=commits, epoch=epoch)
-    with pytest.raises(Violation, match="which nobody has decided"):
+    with pytest.raises(Violation, match="which no coordinator has decided"):
         decisions.check(NODE)
 
 

@@ -1,4 +1,4 @@
-"""When the simulator says that nobody has everything that was committed, and when it must not."""
+"""When the simulator reports that no replica has everything committed, and when it must not."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -42,7 +42,7 @@ def _after_losses(*, committed: set[Key]) -> Guarantee:
 
 def test_what_was_committed_is_somewhere() -> None:
     guarantee = _after_losses(committed={KEY})
-    with pytest.raises(Violation, match="nobody has everything"):
+    with pytest.raises(Violation, match="none has everything"):
         guarantee.learn(_node(2, 1, "a", [1, 2], {1: "a", 2: "b"}))
 
 

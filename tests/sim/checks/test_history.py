@@ -39,9 +39,9 @@ def test_a_record_that_changes_between_two_readers() -> None:
 
 def test_a_record_that_nobody_sent_or_that_was_sent_elsewhere() -> None:
     history = _history()
-    with pytest.raises(Violation, match="nobody sent"):
+    with pytest.raises(Violation, match="never sent"):
         history.read(P, 0, b"c:0")
-    with pytest.raises(Violation, match="nobody sent"):
+    with pytest.raises(Violation, match="never sent"):
         history.read(Q, 0, b"a:0")
 
 

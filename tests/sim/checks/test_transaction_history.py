@@ -57,9 +57,9 @@ def test_what_may_be_committed_or_not() -> None:
 
 def test_nothing_is_seen_that_nobody_wanted() -> None:
     stage = Stage()
-    with pytest.raises(Violation, match="nobody wanted"):
+    with pytest.raises(Violation, match="never requested"):
         stage.show(stage.transact("a", 0, wanted=False))
-    with pytest.raises(Violation, match="nobody wanted"):
+    with pytest.raises(Violation, match="never requested"):
         stage.ask(stage.transact("b", 0, wanted=False))
 
 

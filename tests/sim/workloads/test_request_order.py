@@ -45,7 +45,7 @@ async def committed(connection: BrokerConnection) -> int:
 
 async def coordinator(client: Client) -> BrokerConnection:
     """A connection to the node that serves the group, once it does."""
-    host = client.anybody()
+    host = client.any_node()
     while True:
         try:
             created = CreateTopicsRequest([CreatableTopic(TOPIC, 1, 3)])

@@ -32,7 +32,7 @@ _LEAVING_TIMEOUT_MS = 1_000
 _REGISTER_TIMEOUT_MS = 5_000
 """The interval at which the log repeats what the node is waiting for."""
 _REMIND_S = 30.0
-_STRANGERS_ENOUGH = 3
+_FOREIGN_PROBES_ENOUGH = 3
 """How often in a row all other voters must have been found in another cluster to give up."""
 
 _REFUSALS = {
@@ -94,7 +94,7 @@ class BrokerLifecycle:
         self._on_failure = on_failure
         self._probe_voters = probe_voters
         self._explaining: Task[None] | None = None
-        self._times_among_strangers = 0
+        self._foreign_probes = 0
         self._refused = ErrorCode.NONE
         self._refused_at = 0.0
         self._heard_of_ms = clock.steady_ms()
@@ -232,10 +232,10 @@ class BrokerLifecycle:
         if self.epoch != UNKNOWN_EPOCH:
             return
         logger.warning("waiting to be registered: %s; %s", error, probe)
-        self._times_among_strangers += 1
-        if not probe.is_among_strangers:
-            self._times_among_strangers = 0
-        elif self._times_among_strangers == _STRANGERS_ENOUGH:
+        self._foreign_probes += 1
+        if not probe.is_in_another_cluster:
+            self._foreign_probes = 0
+        elif self._foreign_probes == _FOREIGN_PROBES_ENOUGH:
             self._on_failure(str(probe))
 
     def _say_refused(self, error: ErrorCode) -> None:

@@ -1,7 +1,7 @@
-"""Brokers that are just gone, or seem to be: what clients are told meanwhile.
+"""Brokers that have just gone, or seem to have: what clients see meanwhile.
 
 A client that loses its leader asks at once who leads now, and gets there before the controller has
-decided. Told of the old leader once more, it waits long before it asks again. So a response that
+decided. If it gets the old leader once more, it waits long before it asks again. So a response that
 names a broker whose connections have just broken waits until the controller has decided, a second
 at most. The client may even get here before this node knows that they have broken: one that has
 been here for a while and asks again waits a moment in any case.
@@ -70,7 +70,7 @@ class Departures:
         self._check()
 
     def is_listed(self, broker: BrokerImage) -> bool:
-        """Whether clients are told of a broker: it is up, or was a moment ago."""
+        """Whether clients see the broker in metadata: it is up, or was a moment ago."""
         if not broker.fenced:
             return True
         fenced_ms = self._fenced_ms.get(broker.id)

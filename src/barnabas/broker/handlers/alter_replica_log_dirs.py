@@ -1,6 +1,6 @@
 """AlterReplicaLogDirs, versions 1-2: a node has one directory, and its replicas are there.
 
-To move a replica there is no error, as it is done already; another directory does not exist.
+Moving a replica there succeeds, as it is there already; another directory does not exist.
 """
 
 from typing import Protocol

@@ -82,7 +82,7 @@ async def handle(node: Needs, request: Request[Any], context: RequestContext) ->
             timeout_ms = getattr(request, "timeout_ms", DEFAULT_TIMEOUT_MS)
             timeout_ms = max(1_000, min(timeout_ms, DEFAULT_TIMEOUT_MS))
             if isinstance(request, CreateTopicsRequest) and len(request.topics) > _TOPICS_AT_A_TIME:
-                response = await _create_by_and_by(node, request, timeout_ms)
+                response = await _create_in_batches(node, request, timeout_ms)
             else:
                 response = await node.calls.call(_in_newest_shape(request), timeout_ms=timeout_ms)
             await catch_up(node.quorum)
@@ -104,10 +104,10 @@ def _in_newest_shape(request: Request[Any]) -> Request[Any]:
     return request
 
 
-async def _create_by_and_by(
+async def _create_in_batches(
     node: Needs, request: CreateTopicsRequest, timeout_ms: int
 ) -> CreateTopicsResponse:
-    """Create many topics, a few at a time: each group is one decision, which must stay short."""
+    """Create many topics in batches: each batch is one decision, which must stay short."""
     count = partitions_asked_for(request, node.config.topic_creation.num_partitions)
     if count > MAX_PARTITIONS_PER_REQUEST:
         refusal = too_many_partitions(count)

@@ -1,6 +1,6 @@
 """Rolling back a transaction that hangs, for an operator.
 
-A transaction hangs where it is open in a partition and no coordinator will end it there. Anybody
+A transaction hangs where it is open in a partition and no coordinator will end it there. Any client
 may ask for its end, so the leader looks itself: the producer must have a transaction open in the
 partition, in that very epoch, and no coordinator may know of it. Else the marker would tear a
 transaction that goes on, whose other partitions are committed later.

@@ -1,10 +1,10 @@
-"""Which requests only nodes of the cluster may send, and what other senders are told.
+"""Requests that only nodes of the cluster may send, and the answers to other senders.
 
-ListOffsets and OffsetForLeaderEpoch have a replica id too; they are not here because they tell a
-replica nothing that they do not tell everybody.
+ListOffsets and OffsetForLeaderEpoch have a replica id too; they are not here because a replica
+gets the same answer as a client.
 """
 
-from barnabas.broker.net.peer_authorization import ANY_PEER, ANYBODY, REFUSED, PeerAuthorization
+from barnabas.broker.net.peer_authorization import ANY_CLIENT, ANY_PEER, REFUSED, PeerAuthorization
 from barnabas.broker.quorum.messages.fields import only_partition
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
@@ -56,7 +56,7 @@ def _replica(request: FetchRequest, _: int) -> int:
     replica_id = request.replica_id
     if state is not None and state.replica_id > replica_id:
         replica_id = state.replica_id
-    return replica_id if replica_id >= 0 else ANYBODY
+    return replica_id if replica_id >= 0 else ANY_CLIENT
 
 
 def _refuse_fetch(request: FetchRequest) -> FetchResponse:
@@ -76,7 +76,7 @@ def _refuse_fetch(request: FetchRequest) -> FetchResponse:
 
 def _markers(request: WriteTxnMarkersRequest, _: int) -> int:
     """Operators roll back what hangs; only coordinators commit."""
-    return ANY_PEER if any(each.transaction_result for each in request.markers) else ANYBODY
+    return ANY_PEER if any(each.transaction_result for each in request.markers) else ANY_CLIENT
 
 
 def refuse_markers(
@@ -103,7 +103,7 @@ def refuse_markers(
 
 
 def _transactions(_: AddPartitionsToTxnRequest, version: int) -> int:
-    return ANY_PEER if version >= _BATCHED_BY_NODES else ANYBODY
+    return ANY_PEER if version >= _BATCHED_BY_NODES else ANY_CLIENT
 
 
 BROKER = PeerAuthorization(lambda request, _: _node(request.broker_id))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from barnabas.broker.net.connection import Answer, Connection
-from barnabas.broker.net.peer_authorization import ANYBODY, PeerAuthorization
+from barnabas.broker.net.peer_authorization import ANY_CLIENT, PeerAuthorization
 from barnabas.broker.runtime.slices import Slices, awaited
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.framing import (
@@ -183,7 +183,7 @@ class Dispatcher(Generic[NodeT]):
         request = decode_request(r, request_type, version)
         if peers_only is not None:
             sender_id = peers_only.sender(request, version)
-            if sender_id != ANYBODY and not peers_only.may_send(connection.peer, sender_id):
+            if sender_id != ANY_CLIENT and not peers_only.may_send(connection.peer, sender_id):
                 refusal = peers_only.refuse(request)
                 return encode_response(refusal, version, header.correlation_id)
         outcome = handle(self._node, request, RequestContext(header, connection))

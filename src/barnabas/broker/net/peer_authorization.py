@@ -14,7 +14,7 @@ from barnabas.broker.net.peer_proof import PeerIdentity
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Response
 
-ANYBODY = -1
+ANY_CLIENT = -1
 """Clients may send this request."""
 ANY_PEER = -2
 """Any node may send it, but no client."""
@@ -30,7 +30,7 @@ def _refuse(request: Any) -> Response:
 @dataclass(frozen=True, slots=True)
 class PeerAuthorization:
     sender: Callable[[Any, int], int]
-    """Given a request and its version, the node that it speaks for; `ANYBODY` or `ANY_PEER` if
+    """Given a request and its version, the node that it speaks for; `ANY_CLIENT` or `ANY_PEER` if
     none."""
     refuse: Callable[[Any], Response] = _refuse
     concerns_clients: bool = False

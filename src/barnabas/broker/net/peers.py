@@ -270,7 +270,7 @@ class _Lane:
     async def _connect(self) -> None:
         peers = self._peers
         address = peers.address_of(self.node_id)
-        failure = "nobody knows its address"
+        failure = "its address is unknown"
         outcome = PeerUnavailable
         if address is not None:
             host, port = address
@@ -280,7 +280,7 @@ class _Lane:
                 )
                 if not made.is_to_itself:
                     return
-                failure = f"nobody listens at {host}:{port}"
+                failure = f"nothing listens on {host}:{port}"
             except ConnectionRefusedError as error:
                 failure, outcome = str(error), PeerIsDown
             except OSError as error:

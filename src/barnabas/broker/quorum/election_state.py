@@ -9,13 +9,13 @@ from barnabas.wire.primitives import ZERO_UUID
 
 ELECTION_FILE = "quorum-state"
 _VERSION = 1
-_NOBODY = -1
+_NONE_ID = -1
 
 
 def encode_election(election: ElectionState) -> bytes:
-    voted_id, voted_directory_id = election.voted_for or (_NOBODY, ZERO_UUID)
+    voted_id, voted_directory_id = election.voted_for or (_NONE_ID, ZERO_UUID)
     content = {
-        "leaderId": _NOBODY,
+        "leaderId": _NONE_ID,
         "leaderEpoch": election.epoch,
         "votedId": voted_id,
         "votedDirectoryId": encode_id(voted_directory_id),
@@ -32,7 +32,7 @@ def decode_election(path: str, content: bytes) -> ElectionState:
             raise ValueError(f"version {fields['data_version']}")
         voted_id = int(fields["votedId"])
         voted_for = None
-        if voted_id != _NOBODY:
+        if voted_id != _NONE_ID:
             voted_for = ReplicaKey(voted_id, decode_id(fields["votedDirectoryId"]))
         return ElectionState(int(fields["leaderEpoch"]), voted_for)
     except (ValueError, KeyError, TypeError) as error:

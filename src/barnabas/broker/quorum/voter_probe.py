@@ -38,12 +38,12 @@ class VoterProbe:
     """The answers of voters that responded, by the id under which they were asked."""
 
     @property
-    def is_among_strangers(self) -> bool:
+    def is_in_another_cluster(self) -> bool:
         """Whether all others answer, and belong to another cluster."""
-        return bool(self.addresses) and len(self._strangers) == len(self.addresses)
+        return bool(self.addresses) and len(self._foreign) == len(self.addresses)
 
     @property
-    def _strangers(self) -> list[int]:
+    def _foreign(self) -> list[int]:
         return [
             node_id
             for node_id, answer in sorted(self.answers.items())
@@ -52,22 +52,22 @@ class VoterProbe:
 
     def __str__(self) -> str:
         """What prevents the election of a controller."""
-        strangers = self._strangers
+        foreign = self._foreign
         silent = sorted(self.addresses.keys() - self.answers.keys())
         obstacles = []
-        if strangers:
-            belong = "belongs" if len(strangers) == 1 else "belong"
+        if foreign:
+            belong = "belongs" if len(foreign) == 1 else "belong"
             obstacles.append(
-                f"{self._named(strangers)} {belong} to another cluster than this node's data: "
+                f"{self._named(foreign)} {belong} to another cluster than this node's data: "
                 "check --data and --voters"
             )
         obstacles += [
             f"{self.addresses[node_id]} is node {answer.key.node_id}, not node {node_id}: "
             "check --voters"
             for node_id, answer in sorted(self.answers.items())
-            if answer.key.node_id != node_id and node_id not in strangers
+            if answer.key.node_id != node_id and node_id not in foreign
         ]
-        lost = self._without_their_disks(strangers)
+        lost = self._without_their_disks(foreign)
         if lost:
             count = len(self.addresses) + 1
             nodes, what = "node", "an empty directory: restore what it had"
@@ -81,10 +81,10 @@ class VoterProbe:
             obstacles.append(f"waiting for {self._named(silent)}")
         return "; ".join(obstacles) or "all voters answer, and are about to elect a controller"
 
-    def _without_their_disks(self, strangers: Collection[int]) -> list[int]:
+    def _without_their_disks(self, foreign: Collection[int]) -> list[int]:
         """Voters that answer with a new directory id, if they are so many that there is no
         majority."""
-        own = [self.me, *(a for node_id, a in self.answers.items() if node_id not in strangers)]
+        own = [self.me, *(a for node_id, a in self.answers.items() if node_id not in foreign)]
         voters = max((set(answer.voters) for answer in own), key=len)
         keys = {answer.key for answer in own}
         if len(voters) - len(voters - keys) > len(voters) // 2:

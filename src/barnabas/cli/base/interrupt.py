@@ -1,6 +1,6 @@
-"""Ctrl-C while a command is not at work yet: modules are being imported, options looked at.
+"""Ctrl-C before a command begins its work: during imports and option parsing.
 
-There is nothing to tidy up then, and a traceback out of the middle of an import helps nobody. The
+There is nothing to clean up then, and a traceback from the middle of an import is useless. The
 work itself runs with Python's own handler, since it has to leave groups and deliver records.
 """
 
@@ -12,7 +12,7 @@ from barnabas.cli.base import exit_codes
 
 
 def quit_on_interrupt() -> None:
-    """End at once and without a word from now on, unless whoever started us ignores SIGINT."""
+    """End at once and silently from now on, unless the parent process ignores SIGINT."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _quit)
 

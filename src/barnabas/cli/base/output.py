@@ -29,7 +29,7 @@ def log_line(level: str, message: str, **fields: object) -> str:
 
 
 def say(text: str) -> None:
-    """Tell the user something that is no result."""
+    """Print a message for the user that is not a result."""
     if _says_json:
         level = "error" if text.startswith(_ERROR) else "info"
         text = log_line(level, text.removeprefix(_ERROR))

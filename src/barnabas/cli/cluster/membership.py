@@ -132,7 +132,7 @@ async def drain(cluster: ClusterClient, node_id: int, *, replicas: bool) -> Drai
         _able(described, partitions),
         node_id,
     )
-    if not was_down:  # whoever is down leads nothing, and gets its share when it comes back
+    if not was_down:  # a node that is down leads nothing
         await carry_out(cluster, plan.moves, "draining")
         moved += len(plan.moves)
     return Drained(moved, await _led_by(cluster, node_id, plan.moves), stuck, was_down)
@@ -164,7 +164,7 @@ def _check_sources(
     partitions: Mapping[TopicPartition, PartitionMetadata],
     leaving: int,
 ) -> None:
-    """Refuse to move what nobody who is there could be copied from: that would never end."""
+    """Refuse to move partitions without a running replica to copy from: that would never end."""
     able = _able(described, partitions)
     up = {broker.node_id for broker in described.brokers if not broker.fenced}
     for name, each in sorted(partitions.items()):

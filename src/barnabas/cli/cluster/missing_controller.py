@@ -11,7 +11,7 @@ _ANSWER_MS = 1_000
 
 
 async def why_no_controller(cluster: ClusterClient, unreachable: Collection[int]) -> str | None:
-    """Hold those who vote against those who answer; None if nobody tells who votes."""
+    """Compare the voters with the nodes that answer; None if the voters are unknown."""
 
     async def ask(node_id: int) -> KnownVoters:
         try:

@@ -1,4 +1,4 @@
-"""Moves of replicas, carried out a few at a time, with progress for whoever watches."""
+"""Replica reassignments, a few at a time, with progress output."""
 
 import asyncio
 import sys

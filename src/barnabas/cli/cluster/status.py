@@ -56,7 +56,7 @@ class NodeStatus:
 
 @dataclass(frozen=True, slots=True)
 class VoterStatus:
-    """How far a voter is; `behind_ms` is None when nobody knows."""
+    """The progress of a voter; `behind_ms` is None when it is unknown."""
 
     node_id: int
     lag: int | None
@@ -233,9 +233,9 @@ def _state(broker: BrokerDescription | None, unreachable: Collection[int]) -> st
 
 
 def _quorum(quorum: QuorumDescription) -> QuorumStatus:
-    # The leader's clock, by the latest that it tells of anybody: ours may be another.
-    everybody = (*quorum.voters, *quorum.observers)
-    now = max(max(each.last_fetch_timestamp, each.last_caught_up_timestamp) for each in everybody)
+    # The leader's clock, from its newest timestamp: the local clock may differ.
+    replicas = (*quorum.voters, *quorum.observers)
+    now = max(max(each.last_fetch_timestamp, each.last_caught_up_timestamp) for each in replicas)
     return QuorumStatus(
         quorum.leader_id,
         quorum.leader_epoch,

@@ -183,7 +183,7 @@ async def _find_topic(cluster: "ClusterClient", topic: str, *, create: bool, qui
         return
     if not create:
         raise await no_such_topic(cluster, topic, "use --create to create it")
-    with suppress(TopicExists):  # somebody else was faster
+    with suppress(TopicExists):  # created concurrently
         await create_topic(cluster, topic)
     found = await cluster.topic(topic, auto_create=True)  # waits until brokers know of it
     if not quiet:

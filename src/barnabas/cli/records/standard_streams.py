@@ -1,6 +1,6 @@
 """Reading standard input and writing standard output without stopping the event loop.
 
-Both may block for as long as somebody likes: a terminal nobody types into, a pager nobody scrolls.
+Both may block indefinitely: a terminal without input, a pager that is not scrolled.
 Meanwhile heartbeats have to go on and Ctrl-C has to work. The calls run in a daemon thread: one of
 a pool would keep the process from ending. They use the descriptor itself, since Python's buffered
 files must not be in use when the interpreter ends, and lose data when a signal cuts a write short.
@@ -49,7 +49,7 @@ class BlockingCalls(Generic[T]):
             try:
                 call()
             except RuntimeError:
-                return  # the loop has been closed: nobody waits any more
+                return  # the loop has been closed
 
 
 def _succeed(done: "asyncio.Future[T]", result: T) -> None:

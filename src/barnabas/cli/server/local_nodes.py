@@ -145,7 +145,7 @@ def _ports(listen: Address, count: int) -> list[int]:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports that nobody listens at, below those that systems give to outgoing connections.
+    """Free ports, below those that systems give to outgoing connections.
 
     One of those could be taken while a node is started again, even by another node that tries to
     reach it.

@@ -115,12 +115,12 @@ class NodeProcess:
             self._print(rest, target)
 
     def _print(self, line: bytes, target: TextIO) -> None:
-        with contextlib.suppress(OSError):  # nobody may read it any more: the node goes on
+        with contextlib.suppress(OSError):  # the reader may be gone; the node goes on
             target.buffer.write(self._prefix + line + b"\n")
             target.flush()
 
     def signal(self, number: int) -> None:
-        """Send a signal if there is somebody to get it."""
+        """Send a signal if the process is running."""
         if self._process is not None and self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.send_signal(number)

@@ -29,7 +29,7 @@ class TopicDescription:
 
     @property
     def replication_factor(self) -> int:
-        """Of its first partition; all have the same unless somebody moves them."""
+        """Of its first partition; a reassignment may give others a different one."""
         return len(self.partitions[0].replicas) if self.partitions else 0
 
     @property

@@ -118,7 +118,7 @@ class _Nodes:
             self.leaders.update(each for each in replicas[:1] if each in self.places)
 
     def best(self, others: Sequence[int]) -> int | None:
-        """The node that fits best beside `others`."""
+        """The best node for another replica of a partition that `others` have."""
         free = [each for each in self.places if each not in others]
         return min(
             free,
@@ -127,11 +127,11 @@ class _Nodes:
         )
 
     def crowding(self, node: int, others: Sequence[int]) -> tuple[int, int]:
-        """With how many of the others it would share its rack, and its host."""
+        """How many of the others are on the same rack, and on the same host."""
         place = self.places[node]
-        beside = [self.places[each] for each in others if each in self.places]
-        racks = sum(place.rack is not None and place.rack == each.rack for each in beside)
-        return racks, sum(place.host == each.host for each in beside)
+        neighbours = [self.places[each] for each in others if each in self.places]
+        racks = sum(place.rack is not None and place.rack == each.rack for each in neighbours)
+        return racks, sum(place.host == each.host for each in neighbours)
 
     def led_by_the_idlest(self, replicas: Sequence[int]) -> list[int]:
         """The same replicas, the one first that leads the least of those that are there."""

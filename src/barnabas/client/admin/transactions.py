@@ -39,7 +39,7 @@ class TransactionDescription(NamedTuple):
 
     @property
     def has_timeout(self) -> bool:
-        """Whether it is rolled back in time, or waits until somebody decides."""
+        """Whether it is aborted after a timeout; otherwise it stays open until it is ended."""
         return self.timeout_ms != NO_TIMEOUT_MS
 
     @property

@@ -248,7 +248,7 @@ class BrokerConnection(asyncio.BufferedProtocol):
         return self._transport
 
     def _fail(self, error: ConnectionLost | ProtocolMismatch, *, abort: bool = True) -> None:
-        """Close, and tell everybody who waits for an answer. Only the first reason counts."""
+        """Close, and fail all pending requests. Only the first reason counts."""
         if self._lost is None:
             self._lost = error
             if abort and self._transport is not None:

@@ -35,7 +35,7 @@ class _Meaning(NamedTuple):
 _MEANINGS = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: _Meaning(
         "it does not exist",
-        "see `barnabas topics list`, or make it with `barnabas topics create`",
+        "see `barnabas topics list`, or create it with `barnabas topics create`",
     ),
     ErrorCode.TOPIC_ALREADY_EXISTS: _Meaning(
         "it already exists", "use exist_ok=True to ignore this"
@@ -53,7 +53,7 @@ _MEANINGS = {
         "another broker leads it now", "see `barnabas topics describe`"
     ),
     ErrorCode.FENCED_LEADER_EPOCH: _Meaning("it has a new leader"),
-    ErrorCode.UNKNOWN_LEADER_EPOCH: _Meaning("the broker has not heard of its new leader yet"),
+    ErrorCode.UNKNOWN_LEADER_EPOCH: _Meaning("the broker does not know its new leader yet"),
     ErrorCode.UNKNOWN_TOPIC_ID: _Meaning("it was deleted, or deleted and created again"),
     ErrorCode.REPLICA_NOT_AVAILABLE: _Meaning("the broker keeps no replica of it"),
     ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: _Meaning(
@@ -61,13 +61,13 @@ _MEANINGS = {
     ),
     ErrorCode.NOT_COORDINATOR: _Meaning("another broker coordinates it now"),
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: _Meaning("its coordinator is still starting"),
-    ErrorCode.BROKER_NOT_AVAILABLE: _Meaning("the broker is away"),
+    ErrorCode.BROKER_NOT_AVAILABLE: _Meaning("the broker is not available"),
     ErrorCode.LEADER_NOT_AVAILABLE: _Meaning("it has no leader now", "are all its brokers up?"),
     ErrorCode.NOT_CONTROLLER: _Meaning(
         "the cluster has no controller now", "are most of its voters up?"
     ),
     ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE: _Meaning(
-        "its preferred replica is not in sync, or not there", "see `barnabas cluster status`"
+        "its preferred replica is not in sync, or down", "see `barnabas cluster status`"
     ),
     ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE: _Meaning(
         "none of its replicas may lead", "start the nodes that keep them"
@@ -76,15 +76,15 @@ _MEANINGS = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE: _Meaning(
         "it has no coordinator now", "are all brokers up?"
     ),
-    ErrorCode.CONCURRENT_TRANSACTIONS: _Meaning("its last transaction is still being ended"),
-    ErrorCode.INVALID_TXN_STATE: _Meaning("that cannot be done in the state of its transaction"),
+    ErrorCode.CONCURRENT_TRANSACTIONS: _Meaning("its previous transaction is still ending"),
+    ErrorCode.INVALID_TXN_STATE: _Meaning("not allowed in the current state of its transaction"),
     ErrorCode.INVALID_PRODUCER_ID_MAPPING: _Meaning(
         "the cluster does not know this producer",
-        "it was idle for longer than transactional.id.expiration.ms; make a new one",
+        "it was idle for longer than transactional.id.expiration.ms; create a new producer",
     ),
     ErrorCode.INVALID_TRANSACTION_TIMEOUT: _Meaning(
         "the timeout is longer than the broker allows",
-        "choose a shorter one, or raise transaction.max.timeout.ms there",
+        "choose a shorter one, or raise transaction.max.timeout.ms on the brokers",
     ),
     ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: _Meaning(
         "it does not exist", "see `barnabas transactions list`"
@@ -95,7 +95,7 @@ _MEANINGS = {
     ErrorCode.INVALID_REPLICATION_FACTOR: _Meaning(
         None, "choose one between 1 and the number of brokers"
     ),
-    ErrorCode.INVALID_PARTITIONS: _Meaning(None, "partitions can be added, never taken away"),
+    ErrorCode.INVALID_PARTITIONS: _Meaning(None, "partitions can be added, not removed"),
     ErrorCode.INVALID_TOPIC_EXCEPTION: _Meaning(
         None, "a name has 1 to 249 letters, digits, '.', '_' and '-'"
     ),
@@ -105,14 +105,14 @@ _MEANINGS = {
         "the group does not know this member", "if it has other members, stop them first"
     ),
     ErrorCode.INVALID_SESSION_TIMEOUT: _Meaning(
-        "the broker allows no such session timeout",
-        "see group.min.session.timeout.ms and group.max.session.timeout.ms there",
+        "the session timeout is outside the limits of the broker",
+        "see group.min.session.timeout.ms and group.max.session.timeout.ms on the brokers",
     ),
     ErrorCode.INCONSISTENT_GROUP_PROTOCOL: _Meaning(
-        "its members have no assignor in common", "give assignors that the others have too"
+        "its members have no assignor in common", "configure an assignor that all members have"
     ),
     ErrorCode.FENCED_INSTANCE_ID: _Meaning(
-        "another member has come with the same instance id", "give each an instance_id of its own"
+        "another member joined with the same instance id", "give each member a unique instance_id"
     ),
     ErrorCode.ILLEGAL_GENERATION: _Meaning(
         "the group has rebalanced", "what was not committed is read again"
@@ -121,13 +121,13 @@ _MEANINGS = {
         "the group is rebalancing", "what was not committed is read again"
     ),
     ErrorCode.TOPIC_DELETION_DISABLED: _Meaning(
-        "the broker forbids to delete it", "set delete.topic.enable=true there"
+        "topic deletion is disabled", "set delete.topic.enable=true on the brokers"
     ),
     ErrorCode.OFFSET_OUT_OF_RANGE: _Meaning(
-        "the log holds no such offset", "see `barnabas topics describe`"
+        "the offset is not in the log", "see `barnabas topics describe`"
     ),
     ErrorCode.UNSUPPORTED_COMPRESSION_TYPE: _Meaning(
-        None, "choose another compression, the broker does not know this one"
+        None, "choose another compression; the broker does not support this one"
     ),
     ErrorCode.KAFKA_STORAGE_ERROR: _Meaning("the broker cannot use its disk", "is it full?"),
     ErrorCode.REQUEST_TIMED_OUT: _Meaning("the broker could not do it in time"),
@@ -192,5 +192,5 @@ def worth_retrying(error: BarnabasError) -> bool:
 
 
 def is_busy(error: BarnabasError) -> bool:
-    """Whether everybody is in their place, and a transaction's end is only being written down."""
+    """Whether the coordinator is right, and is only writing the end of a transaction."""
     return isinstance(error, BrokerError) and error.code is ErrorCode.CONCURRENT_TRANSACTIONS

@@ -46,7 +46,7 @@ _MISLED_S = 10.0
 T = TypeVar("T")
 ResponseT = TypeVar("ResponseT", bound=Response)
 OnRetry = Callable[[BarnabasError, float], None]
-"""Is told why something is about to be tried again, and for how many seconds that has gone on."""
+"""Called before a retry with the error and the seconds since the first attempt."""
 
 
 class CoordinatorType(IntEnum):
@@ -60,7 +60,7 @@ class ClusterClient:
     """A cluster as seen from one client. Use it as an async context manager.
 
     `retry_timeout_ms` bounds how long an operation is tried again while brokers are away or
-    leadership moves; `on_retry` hears of it, by default the log.
+    leadership moves; `on_retry` is called for each retry, by default the log.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class ClusterClient:
         return {name: topics[name] for name in names}
 
     async def leader(self, partition: TopicPartition) -> int:
-        """The node that leads a partition, by the metadata at hand."""
+        """The node that leads a partition, by the cached metadata."""
         await self.topic(partition.topic)
         return self.known_leader(partition)
 

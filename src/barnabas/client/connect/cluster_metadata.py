@@ -88,7 +88,7 @@ def _topic_of(topic: MetadataResponseTopic) -> TopicMetadata:
 def newer(known: TopicMetadata | None, told: TopicMetadata) -> TopicMetadata:
     """What to believe of a topic when a broker tells something that may be old.
 
-    A broker that is cut off from the others goes on telling who led when it last heard of them.
+    A broker that is cut off from the others goes on returning the leaders that it last knew.
     Leader epochs only grow, so a partition that is known from a later one stays as it is; a topic
     with another id is another topic.
     """

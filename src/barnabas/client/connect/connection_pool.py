@@ -18,7 +18,7 @@ class Channel:
 
 
 GENERAL = Channel()
-"""The channel that everybody shares whose requests are answered at once."""
+"""The shared channel, for requests that are answered at once."""
 
 
 class ConnectionPool:

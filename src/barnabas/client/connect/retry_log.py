@@ -18,7 +18,7 @@ _log = logging.getLogger("barnabas.client")
 
 
 class RetryLog:
-    """Is told of every attempt that failed, and mentions some."""
+    """Called for every failed attempt; logs some of them."""
 
     def __init__(self, monotonic: Callable[[], float] = monotonic) -> None:
         self._monotonic = monotonic

@@ -14,7 +14,7 @@ from barnabas.client.consumer.commit_mode import CommitMode
 from barnabas.client.consumer.delivery_queue import DeliveryQueue
 from barnabas.client.consumer.fetcher import Fetcher
 from barnabas.client.consumer.partition_progress import PartitionProgress
-from barnabas.client.group.committed_offsets import NOBODY, GroupMembership, commit_offsets
+from barnabas.client.group.committed_offsets import NO_MEMBER, GroupMembership, commit_offsets
 from barnabas.errors import BarnabasError, BrokerError, UnknownTopic
 from barnabas.wire.errors import ErrorCode
 
@@ -53,7 +53,7 @@ class Committer:
         on_fenced: Callable[[GroupMembership], None],
         notify: Callable[[], None],
     ) -> None:
-        self.membership = NOBODY
+        self.membership = NO_MEMBER
         """In whose name: the one that was in force when the partitions were assigned."""
         self.failure: BarnabasError | None = None
         """Why it cannot commit in the background; the application has to hear of it."""
@@ -65,7 +65,7 @@ class Committer:
         self._on_fenced = on_fenced
         self._notify = notify
         self._deferred: dict[TopicPartition, int] = {}
-        self._deferred_by = NOBODY
+        self._deferred_by = NO_MEMBER
         self._lock = asyncio.Lock()
 
     # -- what may be committed -----------------------------------------------------------------
@@ -112,9 +112,9 @@ class Committer:
                 self._notify()
 
     async def commit_at_end(self) -> None:
-        """The last commit. Being fenced is no error: it is read again by somebody else.
+        """The last commit. Being fenced is not an error: another member reads the records again.
 
-        Nor is that a topic is gone: there is nothing left to commit.
+        Nor is a deleted topic: there is nothing left to commit.
         """
         if self._interval_ms is None:
             return
@@ -128,7 +128,7 @@ class Committer:
 
     def _is_fenced(self, error: BarnabasError) -> bool:
         """Whether the member was fenced, which is part of a rebalance."""
-        is_member = self.membership != NOBODY
+        is_member = self.membership != NO_MEMBER
         return is_member and isinstance(error, BrokerError) and error.code in _FENCED
 
     async def commit(self, offsets: Mapping[TopicPartition, int] | None = None) -> None:
@@ -154,10 +154,10 @@ class Committer:
     # -- leaving it to transactions ------------------------------------------------------------
 
     def take(self) -> CommittableOffsets:
-        """Leave it to somebody else to commit what may be committed.
+        """Hand over what may be committed, to be committed by the caller.
 
-        They do it in the name of the member that read the first of it. If the group has moved on
-        since, that is refused: others may read these records.
+        It is committed in the name of the member that read the first of it. If the group has moved
+        on since, that is refused: others may read these records.
         """
         membership = self._deferred_by if self._deferred else self.membership
         self._defer()

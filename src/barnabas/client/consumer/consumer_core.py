@@ -64,7 +64,7 @@ class ConsumerCore(ConsumerCommits):
         self.waiting = 0
         """How many wait in `wait_for_messages`."""
         self.is_at_work: Callable[[], bool] = lambda: False
-        """Whether messages are being handled while somebody waits: streams know."""
+        """Whether messages are being handled while a caller waits; set by streams."""
         self.close_timeout_s = CLOSE_TIMEOUT_S
         """How long the last commit may take."""
         self.is_assigned = bool(topics)

@@ -47,7 +47,7 @@ _WHAT_TO_DO = 'Seek to where to go on, or let on_data_loss="earliest" or "latest
 
 
 class Fetcher:
-    """Reads what it is told to. All but taking `buffer` is for the thread of its loop.
+    """Fetches the assigned partitions. All but taking `buffer` is for the thread of its loop.
 
     `out_of_range` is the time (EARLIEST or LATEST) to start again at when a position is no longer
     in the log; without it that is an error. `notify` is called when something was fetched, or has

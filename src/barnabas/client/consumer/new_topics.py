@@ -76,7 +76,7 @@ class NewTopics:
 
 
 async def retry_until_known(environment: ClientEnvironment, ask: Callable[[], Awaitable[T]]) -> T:
-    """What brokers say of topics that exist, when each of them has heard of them."""
+    """Retry a question about new topics until every broker knows them."""
     deadline = environment.monotonic() + _HEARD_WITHIN_S
     for pause in RETRY.pauses(environment.random):
         try:

@@ -58,7 +58,7 @@ class PartitionProgress:
         self.floor = position
         """What lies before it, and was not handed out, shall not be."""
         self.topic_id: bytes | None = None
-        """The topic that these offsets are of, once something was heard of it."""
+        """The topic that these offsets belong to, once it is known."""
         self.topic_uncertain = False
         """Whether that topic may be gone: a new one of its name has nothing to do with them."""
         self._low = position

@@ -4,8 +4,8 @@
     tables(), in whichever thread      the answers of a round, decoded
 
 A reader asks for the next round before it decodes the last one: the network works meanwhile.
-What is read was there when the range was chosen: a log that no longer has it has lost it, and that
-is told, never passed over in silence.
+What is read was there when the range was chosen: if the log no longer has it, records were lost,
+which is reported, never skipped silently.
 
 With a rack, leaders may name a follower there to read from. One that fails, or says that it has no
 such offset, is not asked again: its leader is.
@@ -75,10 +75,10 @@ class FetchedRange(NamedTuple):
 class RangeReader:
     """Reads ranges to their ends.
 
-    `on_loss` is told what is not there any more, and the rest is read; without it that is a
+    `on_loss` is called with ranges that are lost, and the rest is read; without it that is a
     `DataLost`. `min_timestamp_ms` leaves out batches that are older as a whole: what comes may
-    hold older records still. Each partition may be named once. `channel` is for who reads beside
-    others. A partition of which nothing comes for `patience_s` counts as lost.
+    hold older records still. Each partition may be named once. `channel` separates concurrent
+    readers. A partition of which nothing comes for `patience_s` counts as lost.
     """
 
     def __init__(
@@ -265,9 +265,7 @@ class RangeReader:
     async def _miss_topics(self, error: UnknownTopic) -> None:
         """Topics are gone, or so new that not every broker knows them."""
         topics = {each.topic for each in self._left}
-        await self._cluster.refresh_leaders(
-            topics
-        )  # of two brokers one may not have heard of it yet
+        await self._cluster.refresh_leaders(topics)  # one of the brokers may not know it yet
         found = {name: self._cluster.known_topic(name) for name in topics}
         gone = [each for each in self._left.values() if not _has(found, each)]
         waited_s = self._monotonic() - self._moved_at

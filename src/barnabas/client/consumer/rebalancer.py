@@ -42,7 +42,7 @@ class PartitionChange(Enum):
 
 
 class RebalanceEvent(NamedTuple):
-    """What the application is told."""
+    """A change of assignment, as the application sees it."""
 
     change: PartitionChange
     partitions: list[TopicPartition]
@@ -99,7 +99,7 @@ class Rebalancer:
         self._notify()
 
     async def join_first(self) -> None:
-        """Have partitions, if there never were any; the application hears of them later."""
+        """Join for the first time; the application is notified of the assignment later."""
         while not self._has_joined:
             if self._task is None:
                 self._begin()
@@ -204,7 +204,7 @@ class Rebalancer:
         if is_new or self._told:
             self._report(held, kept)
             self._told = False
-        self._astray = self._rewinding  # somebody may have asked for it meanwhile
+        self._astray = self._rewinding  # it may have been requested meanwhile
         if not self._astray:
             self._delivery_queue.end_interruption()
 
@@ -222,7 +222,7 @@ class Rebalancer:
         held: dict[TopicPartition, PartitionProgress],
         kept: dict[TopicPartition, PartitionProgress],
     ) -> None:
-        """Who knows that all its partitions go is told all that it has; others what is new."""
+        """Report all partitions after a full revocation, otherwise only the changes."""
         gained = self._partitions
         if not self._told:
             lost = [name for name in held if name not in kept]

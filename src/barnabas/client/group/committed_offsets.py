@@ -30,7 +30,7 @@ class GroupMembership(NamedTuple):
     group_instance_id: str | None = None
 
 
-NOBODY = GroupMembership()
+NO_MEMBER = GroupMembership()
 
 
 class OffsetAndMetadata(NamedTuple):
@@ -96,7 +96,7 @@ async def commit_offsets(
     cluster: ClusterClient,
     group_id: str,
     offsets: Mapping[TopicPartition, int],
-    membership: GroupMembership = NOBODY,
+    membership: GroupMembership = NO_MEMBER,
     topic_ids: Mapping[TopicPartition, bytes] | None = None,
 ) -> None:
     """Commit, for each partition, the offset of the record to read next.

@@ -46,7 +46,7 @@ _HEARTBEATS_LOST = 3  # a coordinator that hangs is replaced before the session 
 
 # After these the member is still known, or will be under the same name.
 _REJOIN = frozenset({ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.MEMBER_ID_REQUIRED})
-# After these it has to come as somebody new.
+# After these it has to join as a new member.
 _START_OVER = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
 
 
@@ -81,7 +81,7 @@ class GroupMember:
         self._session_timeout_ms = session_timeout_ms
         self._rebalance_timeout_ms = rebalance_timeout_ms
         if heartbeat_interval_ms is None:
-            # Also so often that a rebalance is heard of long before it is over.
+            # Frequent enough to notice a rebalance long before it is over.
             heartbeat_interval_ms = min(
                 _HEARTBEAT_INTERVAL_MS, session_timeout_ms // 3, rebalance_timeout_ms // 10
             )
@@ -102,9 +102,9 @@ class GroupMember:
         return GroupMembership(self._member_id, self._generation_id, self._group_instance_id)
 
     def patience_s(self, share: float) -> float:
-        """How long to wait for somebody with joining again, to be there in time.
+        """How long rejoining may be delayed without missing the rebalance.
 
-        That the group rebalances is heard of with a heartbeat, so up to an interval late.
+        The member notices a rebalance with a heartbeat, so up to an interval late.
         """
         return max(0, share * self._rebalance_timeout_ms - self._heartbeat_interval_ms) / 1000
 
@@ -195,7 +195,7 @@ class GroupMember:
         return decode_assignment(synced.assignment)
 
     async def _assign(self, joined: JoinGroupResponse) -> list[SyncGroupRequestAssignment]:
-        """Everybody's partitions, if this member leads the group."""
+        """The assignments of all members, if this member leads the group."""
         self._partition_counts = {}
         if joined.leader != self._member_id or joined.skip_assignment:
             return []

@@ -19,7 +19,7 @@ EARLIEST = -2
 MAX_TIMESTAMP = -3
 NOT_FOUND = -1
 
-_CONSUMER = -1  # replica_id of everybody who is not a broker
+_CONSUMER = -1  # replica_id of a client
 
 
 class ListedOffset(NamedTuple):

@@ -168,7 +168,7 @@ class Accumulator:
         self._on_close(queue.partition)
 
     def hurry(self, batch: PendingBatch) -> None:
-        """Somebody waits for this batch: it must not linger."""
+        """A caller waits for this batch: it must not linger."""
         if not batch.hurried:
             batch.hurried = True
             self.wake()
@@ -190,7 +190,7 @@ class Accumulator:
     async def when_there_is_room(self, attempt: Callable[[bool], T | None]) -> T:
         """What an attempt to add something gives, as soon as it is not None.
 
-        It is told whether it is in turn: who has waited comes before those who did not.
+        Its argument is whether it is in turn: waiting callers come before new ones.
         """
         waited = False
         try:
@@ -204,7 +204,7 @@ class Accumulator:
                 self.buffer.call_next()
 
     async def wait(self) -> None:
-        """Sleep until somebody calls `wake`, or a batch becomes ready by time alone."""
+        """Sleep until `wake` is called, or a batch becomes ready by time alone."""
         with self._lock:
             due_at = min(map(self._due_at, self._busy.values()), default=None)
         await self._wakeup.wait(None if due_at is None else max(due_at - self._monotonic(), 0.001))

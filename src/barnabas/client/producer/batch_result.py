@@ -35,13 +35,13 @@ class DeliveryOutcome:
         self.base_offset = base_offset
         self.log_append_time_ms = log_append_time_ms
         self.error = error
-        self.seen = False  # whether somebody was told
+        self.seen = False  # whether it was reported
 
 
 class BatchResult:
-    """The end of one batch. `settle` belongs to the producer's loop, all else to anybody.
+    """The end of one batch. `settle` belongs to the producer's loop; all else is thread-safe.
 
-    `hurry` is called when somebody waits.
+    `hurry` is called when a caller waits.
     """
 
     __slots__ = ("_callbacks", "_event", "_futures", "_hurry", "_lock", "_outcomes", "_parts")
@@ -110,7 +110,7 @@ class BatchResult:
         self._parts += 1
 
     def settle(self, outcome: DeliveryOutcome) -> None:
-        """A part has come to its end; with the last one, everybody is told."""
+        """A part is done; with the last one, all waiters are notified."""
         with self._lock:
             self._outcomes.append(outcome)
             self._parts -= 1

@@ -24,7 +24,7 @@ class BatchOwner(Protocol):
     """Where batches come from."""
 
     def hurry(self, batch: "PendingBatch") -> None:
-        """Somebody waits for this batch."""
+        """A caller waits for this batch."""
 
     def check_thread(self) -> None:
         """Raise if the present thread is the one that sends: it must never wait for itself."""

@@ -1,9 +1,9 @@
-"""Transactions that are written and not ended: somebody decides, and ends them in another place.
+"""Prepared transactions: written here, and decided and ended elsewhere.
 
 A producer whose transactions have no timeout writes one and leaves it prepared
 (`Transaction.prepare`). The deciding process writes down which it is, and ends it; when that was
-interrupted, it is ended again, by anybody who knows what was written down. Who does not know how to
-decide, because what was written down is elsewhere, takes it over first (`keep_transaction`).
+interrupted, any process that knows the decision ends it again. A process that can not know the
+decision, because it is stored elsewhere, takes the transaction over first (`keep_transaction`).
 
     prepared = await transaction.prepare()
     ...                                        # write it down: this is the decision
@@ -106,7 +106,7 @@ async def end_prepared(
 ) -> None:
     """End it, or see that it is ended that way already.
 
-    Raises `BrokerError` if it has been ended the other way, or somebody else has taken it over.
+    Raises `BrokerError` if it has been ended the other way, or another producer has taken it over.
     """
     request = EndTxnRequest(*prepared, committed=committed)
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class ProducerIdentity(NamedTuple):
-    """By what brokers know a producer's batches again, beside their sequence numbers."""
+    """What identifies a producer's batches to brokers, with their sequence numbers."""
 
     producer_id: int
     producer_epoch: int

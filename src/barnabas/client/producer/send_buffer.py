@@ -1,8 +1,8 @@
 """The bound on what a producer holds: room that batches get in grants, and give back.
 
 A batch gets more than its next record needs, so that most records need not ask. What it does not
-use it gives back when it is closed. Who finds no room waits in the producer's loop, first come,
-first served; batches leave at once while somebody waits.
+use it gives back when it is closed. Callers that find no room wait in the producer's loop, first
+come, first served; batches leave at once while a caller waits.
 """
 
 import asyncio
@@ -22,14 +22,14 @@ class SendBuffer:
 
     @property
     def is_pressing(self) -> bool:
-        """Whether somebody waits for room."""
+        """Whether a caller waits for room."""
         return bool(self._waiting)
 
     def take(self, needed: int, wanted: int, *, in_turn: bool) -> int:
         """The bytes granted: at least `needed`, or 0; at most `wanted`.
 
-        What is larger than everything gets its way when nothing else is there. Somebody who has
-        not waited is not `in_turn` while others do.
+        A record larger than the buffer is accepted when the buffer is empty. A caller that has
+        not waited is not `in_turn` while others wait.
         """
         free = self._size - self._taken
         if (self._waiting and not in_turn) or (needed > free and self._taken):

@@ -112,7 +112,7 @@ class Sender:
         task.add_done_callback(self._end_task)
 
     def _end_task(self, task: "asyncio.Task[None]") -> None:
-        """A task that fails in an unforeseen way would leave everybody waiting forever."""
+        """A task that fails unexpectedly would leave callers waiting forever."""
         self._requests.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None and not self.broken:
             self.broken = ProducerBroken.by(error)

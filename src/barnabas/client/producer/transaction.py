@@ -25,7 +25,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from barnabas.client.connect.cluster_metadata import TopicPartition
-from barnabas.client.group.committed_offsets import NOBODY, GroupMembership
+from barnabas.client.group.committed_offsets import NO_MEMBER, GroupMembership
 from barnabas.client.producer.partition_queue import PartitionQueue
 from barnabas.client.producer.prepared_transactions import PreparedTransaction
 from barnabas.client.producer.producer_identities import TOPICS_BY_NAME
@@ -98,7 +98,7 @@ class ProducerTransaction:
         self._consumer = consumer
         self._failure: BarnabasError | None = None
         self._rolled_back = False
-        self._begun = False  # whether the coordinator may have heard of it
+        self._begun = False  # whether the coordinator may know it
         self._leaves_its_end = False
         self._uncertain = False  # whether a batch failed that may have arrived
         self._partitions: set[TopicPartition] = set()
@@ -152,7 +152,7 @@ class ProducerTransaction:
         self,
         group_id: str,
         offsets: Mapping[TopicPartition, int],
-        membership: GroupMembership = NOBODY,
+        membership: GroupMembership = NO_MEMBER,
         metadata: Mapping[TopicPartition, str] | None = None,
     ) -> None:
         """Commit, with the transaction, the offsets of the records that a group reads next.
@@ -202,9 +202,9 @@ class ProducerTransaction:
             await self._owner.end(committed=True)
 
     async def prepare(self) -> PreparedTransaction | None:
-        """Wait until everything is delivered, and leave the end to somebody else.
+        """Wait until everything is delivered, and leave the end to `end_prepared`.
 
-        Says which transaction it is, for `end_prepared`; None if nothing was written. Raises
+        Returns the transaction; None if nothing was written. Raises
         `TransactionAborted` if it can't be committed: then it has been rolled back. For producers
         whose transactions have no timeout.
         """

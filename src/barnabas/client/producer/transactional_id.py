@@ -1,4 +1,4 @@
-"""A producer's standing under a transactional id: its identity, and what the coordinators are told.
+"""A producer's state under a transactional id: its identity, and the requests to coordinators.
 
     start -> (add partitions and offsets -> end) ...
 
@@ -87,7 +87,7 @@ class TransactionalId:
         await self._cluster.close_channel(self._channel)
 
     async def raise_epoch(self) -> None:
-        """Start over with the sequence numbers, unless somebody else has the id by now."""
+        """Restart the sequence numbers, unless another producer has the id by now."""
         await self._init(self.identity)
 
     async def _init(self, expected: ProducerIdentity) -> None:
@@ -222,7 +222,7 @@ class TransactionalId:
             )
             if response.error_code == ErrorCode.INVALID_TXN_STATE:
                 if not committed:
-                    return  # there is nothing to roll back: the coordinator has never heard of it
+                    return  # nothing to roll back: the coordinator does not know it
                 raise BrokerError(
                     ErrorCode.INVALID_TXN_STATE,
                     f"{self._name}: the coordinator has rolled it back, as it does with a "

@@ -9,7 +9,7 @@ _REMEMBERED = 1_000
 
 
 class UnreportedFailures:
-    """Remembers failures until somebody has asked for them; of very many only how many they are."""
+    """Keeps failures until they are reported; of very many only their number."""
 
     def __init__(self) -> None:
         self._outcomes: deque[DeliveryOutcome] = deque()

@@ -27,7 +27,7 @@ class Wakeup:
             self._loop.call_soon_threadsafe(self._event.set)
 
     async def wait(self, timeout_s: float | None) -> None:
-        """Sleep until somebody has called, or for so long.
+        """Sleep until `wake` is called, or for `timeout_s`.
 
         A call from now on is for something that the loop has not seen.
         """

@@ -43,7 +43,7 @@ class ProducerState:
         )
 
     def sequence_error(self, header: BatchHeader) -> ErrorCode:
-        """Why a batch that is no duplicate may not be appended."""
+        """Why a batch that is not a duplicate may not be appended."""
         return (self.loaded or self.table).sequence_error(header)
 
     def end_transaction(

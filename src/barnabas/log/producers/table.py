@@ -133,7 +133,7 @@ class ProducerTable:
         return None
 
     def sequence_error(self, header: BatchHeader) -> ErrorCode:
-        """Why a batch that is no duplicate may not be stored; NONE if it is the next one."""
+        """Why a batch that is not a duplicate may not be stored; NONE if it is the next one."""
         entry = self._producers.get(header.producer_id)
         epoch = header.producer_epoch
         if entry is None:

@@ -70,5 +70,5 @@ class Decisions:
                 producer_id, epoch, commits = end
                 raise Violation(
                     f"{where} of {process} has a marker that {'commits' if commits else 'aborts'} "
-                    f"for producer {producer_id} in epoch {epoch}, which nobody has decided"
+                    f"for producer {producer_id} in epoch {epoch}, which no coordinator has decided"
                 )

@@ -14,7 +14,7 @@ that have all lost their data, while the controller believes that they are still
 machines may lose power before they have noted that it is flushed. It waits for an operator then.
 
 An in-sync set that is proposed, or decided and not yet committed, may become the real one at any
-time, even when whoever proposed it is gone. So it counts as well.
+time, even when the node that proposed it is gone. So it counts as well.
 """
 
 from collections import defaultdict
@@ -81,8 +81,8 @@ class Guarantee:
             if self._has_committed(key):
                 topic = node.image.topics_by_id[key[0]].name
                 raise Violation(
-                    f"{topic}-{key[1]}: of the replicas {isr}, in sync or eligible, nobody has "
-                    "everything any more, though somebody had when the others lost it"
+                    f"{topic}-{key[1]}: of the replicas {isr}, in sync or eligible, none has "
+                    "everything, though one had when the others lost it"
                 )
 
     def hear(self, node: Node) -> None:

@@ -1,7 +1,7 @@
 """What the clients of a simulated cluster know, held together at every step.
 
-A record that was acknowledged, or read by anybody, stands at its offset for ever. Nothing else
-ever stands there, nothing stands anywhere that nobody has sent, and what an idempotent producer
+A record that was acknowledged, or read by a client, stands at its offset for ever. Nothing else
+ever stands there, nothing stands anywhere that was never sent, and what an idempotent producer
 has sent stands in one place only. Ends of partitions and committed offsets never go back.
 """
 
@@ -37,7 +37,7 @@ class Sent(NamedTuple):
 
 
 class History:
-    """Told by every client of everything it is told."""
+    """Records what every client sends, and every answer."""
 
     def __init__(self) -> None:
         self._sent: dict[bytes, Place] = {}
@@ -48,7 +48,7 @@ class History:
         self._ends: dict[tuple[Place, int], int] = {}
         """By isolation level: of the partition, and of what is committed in it."""
         self.commits: dict[tuple[str, Place], int] = {}
-        """What was last acknowledged to somebody who commits offsets."""
+        """The offset that was last acknowledged to a committing client."""
         self.rotten: set[Place] = set()
         """Where a bit has flipped on some disk: readers may get a batch with a wrong checksum."""
         self._generations: dict[tuple[str, int, Place], str] = {}
@@ -75,7 +75,7 @@ class History:
                 f"{place}@{offset}: {value!r} was {how}, but {known!r} was there before"
             )
         if self._sent.get(value) != place:
-            raise Violation(f"{place}@{offset}: {value!r} was {how}, and nobody sent it there")
+            raise Violation(f"{place}@{offset}: {value!r} was {how}, but was never sent there")
         if Sent.of(value).is_idempotent and self._once.setdefault(value, offset) != offset:
             raise Violation(
                 f"{place}: {value!r} of an idempotent producer stands at {self._once[value]} "
@@ -122,7 +122,7 @@ class History:
         self.commits[key] = max(offset, self.commits.get(key, -1))
 
     def committed(self, group: str, place: Place, offset: int, least: int) -> None:
-        """Somebody read a committed offset; `least` was acknowledged when it asked."""
+        """A client read a committed offset; `least` was acknowledged when it asked."""
         if offset < least:
             raise Violation(f"{group} had committed {least} of {place}, and now it has {offset}")
 

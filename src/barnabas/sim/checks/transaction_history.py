@@ -3,11 +3,11 @@
 A transaction takes in records of some partitions, its sources, and writes for each one record to
 some partitions of another topic. So from what readers of committed records see it can be told:
 
-- Nothing is seen of a transaction that nobody wanted committed, or that is known to be aborted.
+- Nothing is seen of a transaction whose commit was never requested, or that is known to be aborted.
 - Of a transaction all is seen or nothing, the offsets of what it has read included.
 - What was answered to be committed is seen.
-- For each source there is one record in each place where one belongs, whoever wrote it in how many
-  attempts, and they stand in the order of the sources.
+- For each source there is one record in each place where one belongs, however many attempts wrote
+  it, and they stand in the order of the sources.
 """
 
 from collections import defaultdict
@@ -38,7 +38,7 @@ class Transaction:
     """Where to read on when it is committed."""
     values: defaultdict[Place, list[bytes]] = field(default_factory=lambda: defaultdict(list))
     is_wanted: bool = False
-    """Somebody has asked to commit it."""
+    """A client has asked to commit it."""
     outcome: bool | None = None
     """Whether it is committed, once that is known."""
 
@@ -50,7 +50,7 @@ class Transaction:
 
 
 class TransactionHistory:
-    """Told by whoever writes in transactions, and whoever reads what they wrote."""
+    """Records what transactions write, and what readers see of it."""
 
     def __init__(self, history: History, outputs: list[Place]) -> None:
         self._history = history
@@ -63,7 +63,7 @@ class TransactionHistory:
         self._answered: dict[tuple[str, Place], int] = {}
         """The offsets of transactions that were answered to be committed."""
         self._shown: dict[tuple[str, Place], int] = {}
-        """The furthest offset that anybody was told."""
+        """The furthest offset that a client has seen."""
 
     @property
     def committed(self) -> int:
@@ -114,20 +114,20 @@ class TransactionHistory:
 
     def _is_seen(self, transaction: Transaction, where: str) -> None:
         if not transaction.is_wanted:
-            raise Violation(f"{where} is of {transaction.name}, which nobody wanted committed")
+            raise Violation(f"{where} is of {transaction.name}, whose commit was never requested")
         transaction.ends(True, f"seen in {where}")
 
     def known_offset(self, group: str, place: Place) -> int:
-        """The least that anybody may be told from now on who waits for transactions to end."""
+        """The least that a client may see from now on that waits for transactions to end."""
         key = group, place
         return max(self._answered.get(key, 0), self.shown_offset(group, place))
 
     def shown_offset(self, group: str, place: Place) -> int:
-        """The least that anybody may be told from now on."""
+        """The least that a client may see from now on."""
         return self._shown.get((group, place), 0)
 
     def told_offset(self, group: str, place: Place, offset: int, by: str, least: int) -> None:
-        """Somebody was told a committed offset, and with it the name of the transaction."""
+        """A client was answered a committed offset, and with it the name of the transaction."""
         if offset < least:
             raise Violation(f"{group} had committed {least} of {place}, and now it has {offset}")
         if offset <= 0:

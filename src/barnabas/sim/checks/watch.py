@@ -4,10 +4,10 @@ Watched are things that no client sees in time, or at all:
 
 - In an epoch of a partition one node leads; in an epoch of the quorum, one node is the controller.
 - What a leader calls committed (below its high watermark) is what every leader before it and after
-  it calls committed, batch by batch: same offsets, same epoch, same checksum. Whoever begins to
-  lead has all of it.
+  it calls committed, batch by batch: same offsets, same epoch, same checksum. A new
+  leader has all of it.
 - What a follower calls committed is the same.
-- An epoch and an offset name one batch, whoever has it, committed or not.
+- An epoch and an offset name one batch on all nodes, committed or not.
 - What coordinators decide about transactions is what the logs know of them (`decisions`).
 - The metadata that nodes have applied up to an offset is the same everywhere.
 - Persistent state is what a replay of the log gives (`replay_check`).
@@ -52,12 +52,12 @@ _NOTHING = Seen(-1, False, -1)
 
 
 class Watch:
-    """The judge. `machines` are told to report here."""
+    """Checks the brokers on `machines`, which report here."""
 
     def __init__(
         self, simulator: Simulator, machines: dict[int, Machine], *, compacts: bool = False
     ) -> None:
-        """If it `compacts`, batches of internal topics may be written anew, with less in them."""
+        """If it `compacts`, batches of internal topics may be rewritten, with less in them."""
         self._simulator = simulator
         self._compacts = compacts
         self._machines = machines
@@ -104,7 +104,7 @@ class Watch:
             self._simulator.failure = self._simulator.failure or violation
 
     def wrote(self, machine: Machine, path: str, data: bytes) -> None:
-        """Bytes went to a file: if they are batches, nobody has others of their epoch there."""
+        """Bytes went to a file: if they are batches, no node has others of their epoch there."""
         directory, _, name = path.rpartition("/")
         if not name.endswith(".log"):
             return

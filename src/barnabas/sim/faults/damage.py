@@ -1,8 +1,8 @@
 """Damage to what a machine that is not running has on its disk, of a kind that can be noticed.
 
-Nobody can notice that the last records of a log are gone if they were acknowledged after the high
-watermarks were last written down, or that a bit has flipped in a segment that nothing reads. So
-whole directories go only if they are listed, and of a log only what has something behind it.
+It can not be noticed that the last records of a log are gone if they were acknowledged after the
+high watermarks were last written down, or that a bit has flipped in a segment that nothing reads.
+So whole directories go only if they are listed, and of a log only what has something behind it.
 """
 
 import json

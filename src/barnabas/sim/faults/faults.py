@@ -13,7 +13,7 @@ from barnabas.sim.workloads.administrator import Administrator
 
 
 class Faults:
-    """Draws one fault after the other until it is told to stop."""
+    """Draws one fault after the other until `end` is called."""
 
     def __init__(self, cluster: Cluster, administrator: Administrator) -> None:
         self._context = FaultContext(cluster)

@@ -90,7 +90,7 @@ class Forger:
         )
 
     def _isr_change(self, node: Node) -> tuple[int, Request[Any]] | None:
-        """As a leader that wants to be alone, or to have everybody."""
+        """As a leader that wants to be alone in sync, or to have all replicas in sync."""
         found = self._partition(node)
         if found is None or node.quorum.leader_id is None:
             return None

@@ -24,7 +24,7 @@ PORT = 9092
 
 
 class _Socket:
-    """What `bind` returns: the simulated network needs no more than the port."""
+    """What `bind` returns: the simulated network needs only the port."""
 
     def __init__(self, host: str, port: int) -> None:
         self._name = (host, port)

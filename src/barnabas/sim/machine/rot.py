@@ -1,6 +1,6 @@
 """Bit rot: a bit of a committed batch flips on a disk, and nothing says so.
 
-A restart does not find it in a segment that is known to be whole. Whoever reads the batch finds it
+A restart does not find it in a segment that is known to be whole. A reader of the batch finds it
 by its checksum: a follower, a consumer, or the scrubber. As the newest segment is cut at the first
 batch that is not whole when a log is recovered, rot is in an older one.
 

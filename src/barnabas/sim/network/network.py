@@ -7,16 +7,16 @@ reordering of messages takes these forms:
 - *Loss*: what is sent over a cut link, or over a connection that something on the way has
   forgotten, does not arrive. The sender notices nothing until it gives up, or until its kernel does
   (`give_up_us`). If the cut heals before, the bytes arrive then, late.
-- *Duplication*: a connection breaks when the request has arrived and the answer has not; whoever
-  asked asks again over another connection.
+- *Duplication*: a connection breaks when the request has arrived and the answer has not; the
+  client asks again over another connection.
 - *Reordering*: connections overtake each other. One that its sender has given up may still deliver
   what was on its way, after what the sender has sent over the next one (`linger`).
 
 Links are one-way: a cut may stop the bytes from A to B and let those from B to A pass.
 
 A killed process' connections are ended by its kernel: the other side reads to the end and sees it.
-A machine without power says nothing, and when it is back answers with a reset to whoever still
-talks to it.
+A machine without power says nothing, and when it is back answers with a reset to hosts that
+still send to it.
 """
 
 import asyncio

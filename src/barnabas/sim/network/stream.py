@@ -62,7 +62,7 @@ class Stream(asyncio.Transport):
         self._hand_over()
 
     def accepted(self, accept: Callable[[], asyncio.BaseProtocol]) -> None:
-        """The process hears of the connection when it looks."""
+        """The process sees the connection in its next turn."""
         self.process.call_soon(lambda: self.begin(accept()) if self._open else None)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
@@ -147,7 +147,7 @@ class Stream(asyncio.Transport):
                 links.simulator.note(b"%d>%d" % (peer.number, crc32(data)))
             peer.receive(data)
         elif data is not _END:
-            # Nobody is there any more: the other kernel answers with a reset, if that passes.
+            # The connection is gone there: the other kernel answers with a reset, if that passes.
             delay_us = links.delay_us(target, source)
             links.simulator.after(
                 delay_us, lambda: self.reset() if links.passes(target, source) else None

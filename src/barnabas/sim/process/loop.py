@@ -9,8 +9,8 @@ others come in between.
 - *Paused* (SIGSTOP): everything waits, and it all happens when the process goes on.
 - *Clock*: a process' own clock may run fast or slow, but never backwards.
 - *Jobs for threads* run in virtual time too: after a delay the job is done, and after another one
-  the process hears of it. So a process may be killed before, in between and after. The workers of
-  an executor are as many as it has; its jobs wait for each other.
+  the process gets its result. So a process may be killed before, in between and after. The workers
+  of an executor are as many as it has; its jobs wait for each other.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from barnabas.sim.process.executor import SimulatedExecutor
 from barnabas.sim.process.simulator import Simulator, Stuck
 
 if TYPE_CHECKING:
-    # Typeshed calls every method abstract; at run time, those that nobody calls only raise.
+    # Typeshed calls every method abstract; at run time, those that are never called only raise.
     _EventLoop = Any
 else:
     _EventLoop = asyncio.AbstractEventLoop
@@ -52,7 +52,7 @@ class Observer(Protocol):
     def turned(self, process: "ProcessLoop") -> None: ...
 
     def failed(self, process: "ProcessLoop", context: dict[str, Any]) -> None:
-        """An exception that nobody handled."""
+        """An unhandled exception."""
 
 
 class ProcessNetwork(Protocol):
@@ -100,12 +100,12 @@ class ProcessLoop(_EventLoop):  # type: ignore[misc]
     # -- life --------------------------------------------------------------------------------------
 
     def kill(self) -> None:
-        """Nothing runs any more. The network is told by whoever kills."""
+        """Nothing runs any more. The caller has to notify the network."""
         self.is_alive = False
         self._ready.clear()
         for task in asyncio.all_tasks(self):
-            # Else it would happen whenever the garbage is collected. What code does in its last
-            # moments changes nothing any more, and that it can not do it is no surprise.
+            # Else it would happen whenever the garbage is collected. What code does while it
+            # is closed has no effect, and may fail.
             with suppress(RuntimeError, ValueError, Killed):
                 task.get_coro().close()
 
@@ -239,7 +239,7 @@ class ProcessLoop(_EventLoop):  # type: ignore[misc]
         number = self._jobs
 
         def work() -> None:
-            """What the thread does; at once if somebody waits for all threads to end."""
+            """What the thread does; at once if the executor is shut down."""
             if threads.unfinished.pop(number, None) is None or not self.is_alive:
                 return
             outcome: Callable[[], None]

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from random import Random
 
 EVENTS_AT_ONCE = 100_000
-"""So many events without the time moving mean that somebody is busy for ever."""
+"""More events than this at one moment mean an endless loop."""
 
 
 class Stuck(AssertionError):  # noqa: N818 - a state, as people say it
@@ -88,7 +88,7 @@ class Simulator:
 
     @property
     def is_read(self) -> bool:
-        """Somebody reads what happens."""
+        """Whether a trace is printed."""
         return self._say is not None
 
     # -- what happened -----------------------------------------------------------------------------
@@ -104,7 +104,7 @@ class Simulator:
             self._say(f"{self.now_us / 1e6:10.6f}  {text}")
 
     def remark(self, text: str, *arguments: object) -> None:
-        """A detail, put into words only if somebody reads it."""
+        """A detail, formatted only if a trace is printed."""
         if self._say is not None:
             self._say(f"{self.now_us / 1e6:10.6f}    {text % arguments}")
 

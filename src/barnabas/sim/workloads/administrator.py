@@ -1,4 +1,4 @@
-"""Who creates topics, moves replicas and elects leaders, over the wire as everybody else does."""
+"""An operator: creates topics, moves replicas and elects leaders, over the protocol."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -36,7 +36,7 @@ _UNCLEAN = 1
 
 
 class Administrator:
-    """Asks any node; that the right one hears of it is the cluster's business."""
+    """Asks any node, which forwards to the controller."""
 
     def __init__(self, client: Client, nodes: list[int], replication_factor: int) -> None:
         self._client = client
@@ -58,7 +58,7 @@ class Administrator:
         while True:
             try:
                 request = CreateTopicsRequest([topic], 1_000)
-                answer = await self._client.call(self._client.anybody(), request)
+                answer = await self._client.call(self._client.any_node(), request)
                 code = ErrorCode(answer.topics[0].error_code)
             except TryAgain:
                 code = ErrorCode.REQUEST_TIMED_OUT
@@ -81,32 +81,32 @@ class Administrator:
             replicas = None
         self._client.simulator.say(f"{place} is to have the replicas {replicas}")
         topic = ReassignableTopic(place.topic, [ReassignablePartition(place.partition, replicas)])
-        self._try(self._client.call(self._client.anybody(), _moves(topic)))
+        self._try(self._client.call(self._client.any_node(), _moves(topic)))
 
     def churn_topics(self) -> None:
-        """Make a topic that nobody uses, and delete the one before."""
+        """Create a topic without traffic, and delete the previous one."""
         random = self._client.random
         before, self._scratch = self._scratch, self._scratch + 1
         self._client.simulator.say(f"scratch-{self._scratch} comes, scratch-{before} goes")
         topic = CreatableTopic(f"scratch-{self._scratch}", random.randint(1, 4), -1)
-        host = self._client.anybody()
+        host = self._client.any_node()
         self._try(self._client.call(host, CreateTopicsRequest([topic], 1_000)))
         deletion = DeleteTopicsRequest(
             topics=[DeleteTopicState(f"scratch-{before}")], timeout_ms=1_000
         )
-        self._try(self._client.call(self._client.anybody(), deletion))
+        self._try(self._client.call(self._client.any_node(), deletion))
 
     def elect_preferred(self) -> None:
         self._client.simulator.say("preferred leaders are to be elected")
         request = ElectLeadersRequest(_PREFERRED, None, 1_000)
-        self._try(self._client.call(self._client.anybody(), request))
+        self._try(self._client.call(self._client.any_node(), request))
 
     async def elect_unclean(self, client: Client, place: Place) -> None:
         """What an operator does for a partition that waits for that."""
         client.simulator.say(f"{place} is to have a leader, even if records are lost")
         topics = [TopicPartitions(place.topic, [place.partition])]
         try:
-            await client.call(client.anybody(), ElectLeadersRequest(_UNCLEAN, topics, 1_000))
+            await client.call(client.any_node(), ElectLeadersRequest(_UNCLEAN, topics, 1_000))
         except TryAgain as error:
             client.simulator.remark("administrator: %s", error)
 

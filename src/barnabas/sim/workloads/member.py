@@ -1,4 +1,4 @@
-"""A member of a consumer group: joins, reads what it is given, commits, and is thrown out."""
+"""A member of a consumer group: joins, reads its partitions, commits, and is fenced."""
 
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.group.consumer_protocol import (
@@ -237,7 +237,7 @@ class Committer(Member):
 
 
 async def check_commits(client: Client, groups: list[str], places: list[Place]) -> None:
-    """Ask, as nobody in particular, for what groups have committed."""
+    """Ask, without being a member, for what groups have committed."""
     for group in groups:
         reader = Member(client, f"{client.name}-{group}", group, places)
         for place in places:

@@ -40,7 +40,7 @@ class _Batch:
 
 class Producer:
     """A plain one sends the next batch when this one is acknowledged, or given up after some
-    attempts: nobody knows then whether it was stored, once, twice or not at all.
+    attempts: it is unknown then whether it was stored once, twice or not at all.
 
     An idempotent one has several batches under way, and repeats all that are not acknowledged, in
     their order, for as long as it takes. Each of them is to be stored once. Only its first batch in
@@ -71,7 +71,7 @@ class Producer:
         client = self._client
         while True:
             try:
-                answer = await client.call(client.anybody(), InitProducerIdRequest(None))
+                answer = await client.call(client.any_node(), InitProducerIdRequest(None))
             except TryAgain:
                 answer = None
             if answer is not None and not answer.error_code:

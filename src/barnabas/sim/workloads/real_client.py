@@ -3,9 +3,9 @@
 The other clients here are little ones of the simulator. These are what applications use, without
 the engine's thread: they run in the loop of a simulated process, on its clock and network.
 
-What is checked of them: what is acknowledged stands where they were told, a message comes in order
-and without gaps, a partition has one owner in a generation, and whoever takes a partition over
-begins no later than where the group has come.
+What is checked of them: acknowledged records stand at their offsets, messages come in order and
+without gaps, a partition has one owner in a generation, and a member that takes a partition over
+begins no later than the position of the group.
 """
 
 from collections.abc import Callable
@@ -206,7 +206,7 @@ class _Member:
         start = self.core.position(partition)
         if start > self._reached[place]:
             raise Violation(
-                f"{self._name} begins {place} at {start}, and {_GROUP} got no more than "
+                f"{self._name} begins {place} at {start}, and {_GROUP} got only to "
                 f"{self._reached[place]}"
             )
         self._next[place] = start

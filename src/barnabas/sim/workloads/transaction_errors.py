@@ -6,7 +6,7 @@ from barnabas.wire.errors import ErrorCode
 
 
 class Fenced(Exception):  # noqa: N818 - what has happened
-    """This instance is over: somebody has come after it, or it took too long."""
+    """This instance is fenced: another one has replaced it, or it took too long."""
 
 
 class Abortable(Exception):  # noqa: N818 - what to do

@@ -20,7 +20,7 @@ async def committed_offset(
 ) -> int:
     """The offset to read on from, 0 for none.
 
-    A `stable` one is told when no transaction can change it any more. Raises `TryAgain`.
+    A `stable` one is answered when no transaction can change it any more. Raises `TryAgain`.
     """
     least = (
         transaction_history.known_offset(group, place)

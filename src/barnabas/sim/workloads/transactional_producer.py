@@ -53,7 +53,7 @@ class TransactionalId:
     transaction_history: TransactionHistory
     instances: int = 0
     inits: int = 0
-    """How often somebody has taken it over,"""
+    """How often an instance has taken it over,"""
     open_inits: int = 0
     """and how many may yet: their requests are under way, or were not answered."""
 
@@ -81,7 +81,7 @@ class TransactionalProducer:
     _is_in_doubt: bool = False
     """Something that it sent may have an effect yet, in this epoch,"""
     _is_unanswered: bool = False
-    """and may begin a transaction that nobody ends in time."""
+    """and may begin a transaction that is not ended in time."""
     _transaction: Transaction | None = None
     _is_begun: bool = False
     """The coordinator may know of a transaction."""
@@ -131,7 +131,7 @@ class TransactionalProducer:
             raise
 
     def _check_cause(self, error: Fenced | Abortable, *, repeats: bool) -> None:
-        """Nothing fails without a cause: somebody came, or may have come, or it took too long.
+        """Nothing fails without a cause: another instance came, or may have, or it took too long.
 
         Who `repeats` what was done is answered again, whatever became of its transaction.
         """
@@ -152,7 +152,8 @@ class TransactionalProducer:
     # -- the life of an instance -------------------------------------------------------------------
 
     async def init(self) -> None:
-        """Get an epoch: fence whoever had the transactional id, or go on after an error."""
+        """Get an epoch: fence the previous owner of the transactional id, or go on after an
+        error."""
         begins = self._identity == (-1, -1)
 
         async def attempt() -> None:
@@ -161,7 +162,7 @@ class TransactionalProducer:
             request = InitProducerIdRequest(self.id.name, self.timeout_ms, *self._identity)
             answer = await self._ask(request, None)
             self.id.open_inits -= begins
-            self.id.inits += begins  # even if it is refused, it may have fenced somebody
+            self.id.inits += begins  # even if it is refused, it may have fenced another
             self._check(answer.error_code, "InitProducerId", repeats=True)
             self._inits_at_mine = before + begins if begins else self._inits_at_mine
             self._adopt(answer.producer_id, answer.producer_epoch)

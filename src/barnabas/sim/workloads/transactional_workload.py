@@ -62,7 +62,7 @@ class TransactionalWorkload:
             await producer.produce(place)
 
     def _succeed(self, slot: _Slot) -> None:
-        """See to it that somebody uses the transactional id; at times two do."""
+        """Start an instance for the transactional id; at times there are two."""
         if any(client.is_stopping for client in self._clients):
             return
         if slot.newest is None or slot.newest.is_over or self._random.random() < 0.15:
@@ -106,7 +106,7 @@ class TransactionalWorkload:
         self._simulator.say(f"all of {self.transaction_history.committed} transactions is there")
 
     def _wait_for_ends(self) -> None:
-        """Nobody's help is needed: transactions that nobody ends are given up in time."""
+        """No operator is needed: transactions that are not ended time out."""
         simulator = self._simulator
         simulator.run_until_true(self._is_led, _RECOVERY_US, "every partition is led")
         try:

@@ -39,7 +39,7 @@ class Worker:
         self.is_over = False
 
     async def run(self) -> None:
-        """Until it is fenced, or the client is told to stop."""
+        """Run until it is fenced, or the client has to stop."""
         client = self._client
         try:
             await self._begin()
@@ -53,7 +53,7 @@ class Worker:
         self.is_over = True
 
     async def finish(self, ends: dict[Place, int]) -> None:
-        """Take in all that there is up to `ends`; nobody else is there any more."""
+        """Process all records up to `ends`; no other worker is left."""
         self._producer.timeout_ms = 60_000
         await self._begin()
         while any(self._offsets[place] < ends[place] for place in self._offsets):
