@@ -171,7 +171,11 @@ class Node:
         )
         self.topic_creation = TopicCreation(loop, self.calls, self.image, self.follower, config)
         self.producer_ids = ProducerIds(
-            loop, self.node_id, self.calls, lambda: self.lifecycle.epoch
+            loop,
+            self.node_id,
+            self.calls,
+            lambda: self.lifecycle.epoch,
+            lambda: config.transactions.max_producer_ids_per_second,
         )
         self.isr_changes = IsrChanges(
             loop,

@@ -26,6 +26,8 @@ class LogConfig:
     max_compaction_lag_ms: int = _NEVER
     min_cleanable_dirty_ratio: float = 0.5
     producer_id_expiration_ms: int = _DAY_MS
+    max_producers: int = 20_000
+    """Whose state is kept; each takes about a kilobyte."""
     skip_lost_records: bool = False
     """Reads continue behind lost records instead of failing."""
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.control import producer_ids
 from barnabas.broker.control.producer_ids import ProducerIds, TooManyProducers
 
 
@@ -20,14 +19,13 @@ class _Calls:
         return SimpleNamespace(error_code=0, producer_id_start=first, producer_id_len=2)
 
 
-def test_so_many_are_given_out_in_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(producer_ids, "MAX_PER_SECOND", 3)
+def test_so_many_are_given_out_in_a_second() -> None:
     now = [10.0]
     loop: Any = SimpleNamespace(time=lambda: now[0])
     calls: Any = _Calls()
 
     async def scenario() -> None:
-        ids = ProducerIds(loop, 1, calls, lambda: 1)
+        ids = ProducerIds(loop, 1, calls, lambda: 1, lambda: 3)
         assert [await ids.next() for _ in range(3)] == [1000, 1001, 2000]
         for _ in range(5):
             with pytest.raises(TooManyProducers):

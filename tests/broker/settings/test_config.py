@@ -191,7 +191,16 @@ def test_the_controller_is_as_patient_as_the_settings_say() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["num.partition", "log.dir", "listener"])
+def test_older_names_of_kafka_are_accepted() -> None:
+    config = BrokerConfig({"broker.id": "7", "log.dir": "/d"})
+    assert (config.node.node_id, config.static["log.dirs"]) == (7, "/d")
+    assert BrokerConfig({"log.dir": "/d", "log.dirs": "/e"}).static["log.dirs"] == "/e"
+    assert BrokerConfig({"broker.id": "7", "node.id": "7"}).node.node_id == 7
+    with pytest.raises(ConfigError, match=r"broker\.id=7 and node\.id=8 differ"):
+        BrokerConfig({"broker.id": "7", "node.id": "8"})
+
+
+@pytest.mark.parametrize("name", ["num.partition", "log.directory", "listener"])
 def test_a_misspelt_setting_is_recognised(name: str) -> None:
     with pytest.raises(ConfigError, match="did you mean") as refused:
         BrokerConfig({name: "1"})

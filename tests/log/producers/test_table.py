@@ -1,6 +1,7 @@
 """A retried batch is known, whatever happened since the original."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from heapq import nsmallest
 
 import pytest
@@ -181,22 +182,22 @@ def test_log_append_time_is_answered_again() -> None:
 
 
 def test_a_snapshot_is_whole_or_nothing() -> None:
-    table = ProducerTable()
+    table = ProducerTable(100)
     for producer_id in range(3):
         for sequence in range(7):
             header = made(sequence, producer_id=producer_id)[1][0][1]
             table.update(header, sequence * 10, -1, 55)
     data = encode_producers(table)
-    loaded = decode_producers(data)
+    loaded = decode_producers(data, 100)
     assert loaded is not None
     assert encode_producers(loaded) == data
     assert loaded.find_duplicate(made(6, producer_id=2)[1][0][1]) is not None
     for size in range(len(data)):
-        assert decode_producers(data[:size]) is None
+        assert decode_producers(data[:size], 100) is None
     for at in range(len(data)):
         damaged = bytearray(data)
         damaged[at] ^= 1
-        assert decode_producers(bytes(damaged)) is None
+        assert decode_producers(bytes(damaged), 100) is None
 
 
 def test_nothing_overtakes_the_first_batch_of_a_producer() -> None:
@@ -260,9 +261,8 @@ def test_so_many_are_held_back_and_not_more(monkeypatch: pytest.MonkeyPatch) -> 
     assert errors == [ErrorCode.NONE, refused_too, refused_too], "the oldest is forgotten"
 
 
-def test_so_many_producers_are_known_and_not_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(producer_table, "MAX_PRODUCERS", 20)
-    log = opened(MemoryDisk())
+def test_so_many_producers_are_known_and_not_more() -> None:
+    log = opened(MemoryDisk(), replace(CONFIG, max_producers=20))
     for producer_id in range(20):
         send(log, 0, producer_id=producer_id, now=100 + producer_id)
     for producer_id in (0, 1):
@@ -273,9 +273,8 @@ def test_so_many_producers_are_known_and_not_more(monkeypatch: pytest.MonkeyPatc
     assert send(log, 2, producer_id=1).base_offset == 42, "a retry is still recognized"
 
 
-def test_a_producer_in_a_transaction_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(producer_table, "MAX_PRODUCERS", 10)
-    log = opened(MemoryDisk())
+def test_a_producer_in_a_transaction_is_not_forgotten() -> None:
+    log = opened(MemoryDisk(), replace(CONFIG, max_producers=10))
     buffer, batches = batch(
         [(10, None, b"v")], producer_id=5, producer_epoch=0, base_sequence=0, transactional=True
     )
@@ -305,7 +304,6 @@ def begin(table: ProducerTable, producer_id: int, now: int = 0) -> None:
 def test_a_table_full_of_transactions_is_not_searched_for_each_producer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(producer_table, "MAX_PRODUCERS", 100)
     searches: list[int] = []
 
     def counted(count: int, idle: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -313,7 +311,7 @@ def test_a_table_full_of_transactions_is_not_searched_for_each_producer(
         return nsmallest(count, idle)
 
     monkeypatch.setattr(producer_table, "nsmallest", counted)
-    table = ProducerTable()
+    table = ProducerTable(100)
     for producer_id in range(140):
         begin(table, producer_id)
     assert len(list(table)) == 140, "none can be forgotten"
@@ -334,11 +332,8 @@ def test_a_table_full_of_transactions_is_not_searched_for_each_producer(
     assert known[-11:] == list(range(200, 211))
 
 
-def test_the_limit_holds_again_after_producers_have_expired(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(producer_table, "MAX_PRODUCERS", 100)
-    table = ProducerTable()
+def test_the_limit_holds_again_after_producers_have_expired() -> None:
+    table = ProducerTable(100)
     for producer_id in range(200):
         begin(table, producer_id)
     for producer_id in range(200):

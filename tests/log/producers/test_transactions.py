@@ -352,7 +352,7 @@ def test_snapshots_of_before_transactions_are_read() -> None:
         "0000000000000003 0001 000000000000004d 01"
         "00000005 00000005 0000000000000028 0000000000000028 000000000000007b"
     )
-    table = decode_producers(old)
+    table = decode_producers(old, 100)
     assert table is not None
     assert table.find_duplicate(header) == log.producer_state.table.find_duplicate(header)
     entry = table.get(3)

@@ -21,11 +21,9 @@ from barnabas.broker.quorum.quorum import Quorum
 from barnabas.broker.runtime.clock import Clock
 from barnabas.controller.controller import Controller
 from barnabas.controller.decision import Decision
-from barnabas.controller.elect_leaders import leaderless
 from barnabas.controller.replica_ends import ReplicaEnds
 from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
 from barnabas.metadata.partition_image import NO_LEADER
-from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
 
 logger = logging.getLogger(__name__)
 
@@ -105,12 +103,14 @@ class ActiveController:
             self._recovery = None
         self._disarm()
 
-    async def replica_ends(self, request: ElectLeadersRequest) -> ReplicaEnds:
-        """The log ends of the replicas that an election can choose from. Raises `NotController`."""
+    async def replica_ends(
+        self, choose: Callable[[MetadataImage], list[tuple[TopicImage, PartitionImage]]]
+    ) -> ReplicaEnds:
+        """The log ends of the replicas of chosen partitions. Raises `NotController`."""
         if self._controller is None:
             raise NotController
         image = self._controller.pending_image
-        return await self._replica_ends(image, leaderless(image, request))
+        return await self._replica_ends(image, choose(image))
 
     async def decide(
         self,

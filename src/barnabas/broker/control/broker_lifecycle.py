@@ -6,8 +6,9 @@ not act as a leader meanwhile.
 """
 
 import logging
-from asyncio import AbstractEventLoop, Event, Task, wait_for
+from asyncio import AbstractEventLoop, Event, Task, timeout
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from barnabas.broker.control.controller_calls import ControllerCalls, ControllerUnavailable
 from barnabas.broker.control.disk_trust import UNKNOWN_EPOCH, DiskTrust
@@ -165,7 +166,8 @@ class BrokerLifecycle:
         self._leaving = True
         self.wake()
         try:
-            await wait_for(self.may_leave.wait(), max_wait_ms / 1000)
+            async with timeout(max_wait_ms / 1000):
+                await self.may_leave.wait()
         except TimeoutError:
             logger.warning("leaving although the controller has not moved the leaders away")
 
@@ -200,10 +202,10 @@ class BrokerLifecycle:
             await self._pause(pause)
 
     async def _pause(self, seconds: float) -> None:
-        try:
-            await wait_for(self._wake.wait(), seconds)
-        except TimeoutError:
-            return
+        # Before Python 3.12 `wait_for` may swallow the cancellation that ends this loop.
+        with suppress(TimeoutError):
+            async with timeout(seconds):
+                await self._wake.wait()
 
     async def _register(self) -> float:
         previous = self._previous_epoch

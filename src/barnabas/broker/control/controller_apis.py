@@ -2,10 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from barnabas.controller.controller import Controller
 from barnabas.controller.decision import Decision
+from barnabas.controller.elect_leaders import leaderless
+from barnabas.controller.replica_ends import ReplicaEnds
+from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request, Response
 from barnabas.wire.messages import alter_configs as plain_configs
@@ -54,8 +57,17 @@ from barnabas.wire.messages.unregister_broker import (
     UnregisterBrokerResponse,
 )
 
-Decide = Callable[[Controller, Any, int, int], Decision[Any]]
-"""Called with the controller, the request, the time, and the end of the metadata log."""
+
+class DecisionInput(NamedTuple):
+    """What a decision may depend on besides the request and the controller's state."""
+
+    now_ms: int
+    metadata_end_offset: int
+    replica_ends: ReplicaEnds
+    """The log ends of the replicas that an election can choose from, if the API needs them."""
+
+
+Decide = Callable[[Controller, Any, DecisionInput], Decision[Any]]
 Refuse = Callable[[Any, ErrorCode, str], Response]
 
 
@@ -68,10 +80,16 @@ class ControllerApi:
     """The error of the whole response, or of its first part: enough to recognise a refusal."""
     at_once: bool = False
     """Whether a response that changes nothing is sent while changes are pending."""
+    elects: Callable[[MetadataImage, Any], list[tuple[TopicImage, PartitionImage]]] | None = None
+    """The partitions whose replicas are asked for their log ends before the decision."""
 
 
 def _timeless(decide: Callable[[Controller, Any], Decision[Any]]) -> Decide:
-    return lambda controller, request, _, __: decide(controller, request)
+    return lambda controller, request, _: decide(controller, request)
+
+
+def _timed(decide: Callable[[Controller, Any, int], Decision[Any]]) -> Decide:
+    return lambda controller, request, given: decide(controller, request, given.now_ms)
 
 
 def _error(response: Any) -> int:
@@ -156,7 +174,7 @@ def _refusal(response_type: Callable[..., Response], *, says_why: bool = False) 
 
 CONTROLLER_APIS: dict[type[Request[Any]], ControllerApi] = {
     CreateTopicsRequest: ControllerApi(
-        lambda controller, request, now_ms, _: controller.create_topics(request, now_ms),
+        _timed(Controller.create_topics),
         _refuse_topics,
         _first("topics"),
     ),
@@ -166,7 +184,7 @@ CONTROLLER_APIS: dict[type[Request[Any]], ControllerApi] = {
         _first("responses"),
     ),
     CreatePartitionsRequest: ControllerApi(
-        lambda controller, request, now_ms, _: controller.create_partitions(request, now_ms),
+        _timed(Controller.create_partitions),
         _refuse_partitions,
         _first("results"),
     ),
@@ -191,12 +209,14 @@ CONTROLLER_APIS: dict[type[Request[Any]], ControllerApi] = {
         _error,
     ),
     BrokerRegistrationRequest: ControllerApi(
-        lambda controller, request, now_ms, _: controller.register_broker(request, now_ms),
+        _timed(Controller.register_broker),
         _refusal(BrokerRegistrationResponse),
         _error,
     ),
     BrokerHeartbeatRequest: ControllerApi(
-        Controller.heartbeat,
+        lambda controller, request, given: controller.heartbeat(
+            request, given.now_ms, given.metadata_end_offset
+        ),
         _refusal(BrokerHeartbeatResponse),
         _error,
         at_once=True,  # heartbeats are answered even while nothing can be committed
@@ -212,9 +232,10 @@ CONTROLLER_APIS: dict[type[Request[Any]], ControllerApi] = {
         _error,
     ),
     elect_leaders.ElectLeadersRequest: ControllerApi(
-        lambda controller, request, _, __: controller.elect_leaders(request, {}),
+        lambda controller, request, given: controller.elect_leaders(request, given.replica_ends),
         _refusal(elect_leaders.ElectLeadersResponse),
         _error,
+        elects=leaderless,
     ),
     reassignments.AlterPartitionReassignmentsRequest: ControllerApi(
         _timeless(Controller.alter_partition_reassignments),

@@ -9,14 +9,14 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from barnabas.broker.control.active_controller import ActiveController, NotAgreed, NotController
-from barnabas.broker.control.controller_apis import CONTROLLER_APIS
+from barnabas.broker.control.controller_apis import CONTROLLER_APIS, DecisionInput
 from barnabas.broker.net.peers import PeerIsDown, Peers, PeerUnavailable
 from barnabas.broker.runtime.clock import Clock
 from barnabas.controller.controller import Controller
 from barnabas.controller.decision import Decision
+from barnabas.controller.replica_ends import ReplicaEnds
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request, Response
-from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
 
 ResponseT = TypeVar("ResponseT", bound=Response)
 
@@ -69,13 +69,14 @@ class ControllerCalls:
     ) -> ResponseT:
         """Let this node's controller decide. Raises `NotController` or `NotAgreed`."""
         api = CONTROLLER_APIS[type(request)]
-        decide = api.decide
-        if isinstance(request, ElectLeadersRequest):
-            ends = await self._controller.replica_ends(request)
-            decide = lambda controller, asked, _, __: controller.elect_leaders(asked, ends)  # noqa: E731
+        elects = api.elects
+        ends: ReplicaEnds = {}
+        if elects is not None:
+            ends = await self._controller.replica_ends(lambda image: elects(image, request))
 
         def decide_now(controller: Controller, now_ms: int) -> Decision[Any]:
-            return decide(controller, request, now_ms, self._metadata_end_offset())
+            given = DecisionInput(now_ms, self._metadata_end_offset(), ends)
+            return api.decide(controller, request, given)
 
         answer: ResponseT = await self._controller.decide(
             decide_now, min(timeout_ms, AGREE_TIMEOUT_MS), at_once=api.at_once

@@ -12,9 +12,6 @@ from barnabas.broker.control.creation_rate import CreationRate
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 
-MAX_PER_SECOND = 5_000
-"""The limit for idempotent producers on one node; also the size of a burst."""
-
 
 class TooManyProducers(Exception):  # noqa: N818 - an expected outcome
     """More ids were requested than the rate limit allows."""
@@ -27,11 +24,14 @@ class ProducerIds:
         node_id: int,
         calls: ControllerCalls,
         broker_epoch: Callable[[], int],
+        max_per_second: Callable[[], int],
     ) -> None:
+        """`max_per_second` limits idempotent producers; it is also the size of a burst."""
         self._loop = loop
         self._node_id = node_id
         self._calls = calls
         self._broker_epoch = broker_epoch
+        self._max_per_second = max_per_second
         self._block = range(0)
         self._refilling: Task[None] | None = None
         self._rate = CreationRate(loop.time)
@@ -45,7 +45,7 @@ class ProducerIds:
         producer_id, self._block = self._block[0], self._block[1:]
         return producer_id
 
-    async def at_hand(self) -> None:
+    async def ensure_available(self) -> None:
         """Wait until an id is available. Raises `ControllerUnavailable`."""
         while not self._block:
             request = AllocateProducerIdsRequest(self._node_id, self._broker_epoch())
@@ -58,14 +58,14 @@ class ProducerIds:
 
     async def _refill(self) -> None:
         with suppress(ControllerUnavailable):  # the next request retries
-            await self.at_hand()
+            await self.ensure_available()
 
     async def next(self) -> int:
         """An unused id. Raises `ControllerUnavailable` or `TooManyProducers`."""
-        if not self._rate.allowed(1, 1, MAX_PER_SECOND):
+        if not self._rate.allowed(1, 1, self._max_per_second()):
             raise TooManyProducers
         while True:
-            await self.at_hand()
+            await self.ensure_available()
             producer_id = self.take()
             if producer_id is not None:
                 return producer_id

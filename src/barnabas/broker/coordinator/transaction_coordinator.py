@@ -33,6 +33,7 @@ class TransactionCoordinator(Coordinator[TransactionCoordinatorShard]):
         self._config = TransactionConfig(
             transaction_max_timeout_ms=config.transactions.max_timeout_ms,
             transactional_id_expiration_ms=config.transactions.id_expiration_ms,
+            max_transactional_ids=config.transactions.max_ids_per_partition,
         )
         self._commit_timeout_ms = config.groups.commit_timeout_ms
 

@@ -55,7 +55,7 @@ async def _transactional(
 ) -> InitProducerIdResponse:
     if request.enable2_pc and not node.config.transactions.two_phase_commit_enable:
         return _refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    await node.producer_ids.at_hand()
+    await node.producer_ids.ensure_available()
     return await decided_by_coordinator(
         node,
         transactional_id,

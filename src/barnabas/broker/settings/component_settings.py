@@ -123,6 +123,8 @@ class TransactionSettings:
     max_timeout_ms: int = _setting("transaction.max.timeout.ms")
     id_expiration_ms: int = _setting("transactional.id.expiration.ms")
     two_phase_commit_enable: bool = _setting("transaction.two.phase.commit.enable")
+    max_ids_per_partition: int = _setting("transactional.ids.max.per.partition")
+    max_producer_ids_per_second: int = _setting("producer.ids.max.per.second")
 
 
 @dataclass(frozen=True, slots=True)

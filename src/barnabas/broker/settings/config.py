@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from barnabas.broker.settings.aliases import with_aliases
 from barnabas.broker.settings.component_settings import (
     CleanerSettings,
     ConnectionSettings,
@@ -36,7 +37,8 @@ class BrokerConfig:
         self.without_effect: dict[str, str] = {}
         """What was set although it has no effect here, and why not."""
         try:
-            properties, left_out = with_one_listener(in_milliseconds(properties))
+            properties = with_aliases(in_milliseconds(properties))
+            properties, left_out = with_one_listener(properties)
         except InvalidConfigError as error:
             raise ConfigError(str(error)) from None
         for name, text in properties.items():

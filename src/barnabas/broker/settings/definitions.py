@@ -371,6 +371,22 @@ _OWN = (
         dynamic=True,
     ),
     ConfigDef(
+        "producer.ids.max.per.partition",
+        _INT,
+        "20000",
+        "Maximum producers whose state a partition keeps, about 1 kB each; the longest idle ones "
+        "without a transaction are forgotten",
+        low=10,
+    ),
+    ConfigDef(
+        "producer.ids.max.per.second",
+        _INT,
+        "5000",
+        "Maximum rate of new idempotent producers on this node; also the size of a burst",
+        low=1,
+        dynamic=True,
+    ),
+    ConfigDef(
         "offsets.topic.num.partitions",
         _INT,
         "50",
@@ -435,6 +451,14 @@ _OWN = (
         _INT,
         "604800000",
         "Time after which an unused transactional id expires",
+        low=1,
+    ),
+    ConfigDef(
+        "transactional.ids.max.per.partition",
+        _INT,
+        "10000",
+        "Maximum transactional ids in one partition of the transaction log; each stays in memory "
+        "until it expires",
         low=1,
     ),
     ConfigDef(

@@ -64,6 +64,8 @@ def read_topic_settings(
     number = values.number
     expiration_ms = defaults["producer.id.expiration.ms"]
     assert isinstance(expiration_ms, int)
+    max_producers = defaults["producer.ids.max.per.partition"]
+    assert isinstance(max_producers, int)
     return TopicSettings(
         log=LogConfig(
             segment_bytes=number("segment.bytes"),
@@ -80,6 +82,7 @@ def read_topic_settings(
             max_compaction_lag_ms=number("max.compaction.lag.ms"),
             min_cleanable_dirty_ratio=values.ratio("min.cleanable.dirty.ratio"),
             producer_id_expiration_ms=expiration_ms,
+            max_producers=max_producers,
             skip_lost_records=values.value("damaged.records.skip") is True,
         ),
         compression=_compression(values),

@@ -93,16 +93,19 @@ def server(
     }
 
     def run() -> int:
+        from barnabas.broker.settings.aliases import with_aliases
         from barnabas.broker.settings.config import ConfigError
         from barnabas.broker.settings.definitions import BROKER_CONFIGS
+        from barnabas.metadata.config_values import InvalidConfigError
 
-        properties = _read_properties(config) if config is not None else {}
-        properties |= _from_environment(os.environ, BROKER_CONFIGS)
-        properties |= parse_pairs(settings or [], "--set")
-        properties |= {name: value for name, value in options.items() if value is not None}
         try:
+            # Aliases are resolved in each source, so that later sources take precedence.
+            properties = with_aliases(_read_properties(config) if config is not None else {})
+            properties |= _from_environment(os.environ, BROKER_CONFIGS)
+            properties |= with_aliases(parse_pairs(settings or [], "--set"))
+            properties |= {name: value for name, value in options.items() if value is not None}
             return _run_node(properties) if nodes is None else _run_nodes(properties, nodes)
-        except ConfigError as error:
+        except (ConfigError, InvalidConfigError) as error:
             raise CommandError(str(error), exit_codes.USAGE) from error
 
     exit_with(run, verbose=verbose or common_options(ctx).verbose)

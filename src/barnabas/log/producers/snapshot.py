@@ -38,7 +38,7 @@ def encode_producers(table: ProducerTable) -> bytes:
     return _PREFIX.pack(_VERSION, crc32c(body)) + body
 
 
-def decode_producers(data: bytes) -> ProducerTable | None:
+def decode_producers(data: bytes, max_producers: int) -> ProducerTable | None:
     """The table as it was, or None if the snapshot is damaged."""
     entries: dict[int, ProducerEntry] = {}
     try:
@@ -62,6 +62,6 @@ def decode_producers(data: bytes) -> ProducerTable | None:
                 at += _BATCH.size
     except struct.error:
         return None
-    table = ProducerTable()
+    table = ProducerTable(max_producers)
     table.restore(entries)
     return table

@@ -25,7 +25,7 @@ class SnapshotFiles:
         return segment_path(self._directory, offset, SNAPSHOT_SUFFIX)
 
     def load(
-        self, segments: Sequence[Segment], now_ms: int, committed_offset: int
+        self, segments: Sequence[Segment], now_ms: int, committed_offset: int, max_producers: int
     ) -> ProducerTable:
         """The newest snapshot's table, with every batch behind it replayed.
 
@@ -36,7 +36,7 @@ class SnapshotFiles:
         lost = [segment for segment in segments if segment.aborted.is_lost]
         for segment in lost:
             segment.aborted.lose()
-        table, upto = self._newest(lost[0].base_offset if lost else None)
+        table, upto = self._newest(lost[0].base_offset if lost else None, max_producers)
         for segment in segments:
             if segment.next_offset > upto:
                 _replay(table, segment, upto, now_ms, committed_offset)
@@ -45,18 +45,18 @@ class SnapshotFiles:
             segment.aborted.spill()
         return table
 
-    def _newest(self, upto_offset: int | None) -> tuple[ProducerTable, int]:
+    def _newest(self, upto_offset: int | None, max_producers: int) -> tuple[ProducerTable, int]:
         """The table of the newest good snapshot and its offset; an empty one and 0 if none is."""
         for offset in reversed(self._offsets):
             if upto_offset is not None and offset > upto_offset:
                 continue
             try:
-                table = decode_producers(self._disk.read_file(self._path(offset)))
+                table = decode_producers(self._disk.read_file(self._path(offset)), max_producers)
             except OSError:
                 continue
             if table is not None:
                 return table, offset
-        return ProducerTable(), 0
+        return ProducerTable(max_producers), 0
 
     def write(self, offset: int, table: ProducerTable) -> None:
         if self._offsets and self._offsets[-1] == offset:

@@ -28,7 +28,9 @@ class ProducerState:
         if self.loaded is None:
             log = self._log
             with storage_errors(f"cannot read {log.directory}"):
-                self.loaded = self.snapshots.load(log.segments, log.opened_ms, log.committed_offset)
+                self.loaded = self.snapshots.load(
+                    log.segments, log.opened_ms, log.committed_offset, log.config.max_producers
+                )
         return self.loaded
 
     def find_duplicate(self, header: BatchHeader) -> AppendInfo | None:
@@ -102,7 +104,7 @@ class ProducerState:
         """The log was cut: load the table again when it is needed.
 
         Producers that the replay finds then count as active at the last append, not at the
-        opening: a truncation is not told the time.
+        opening: a truncation does not know the time.
         """
         if self.loaded is not None:
             self._log.opened_ms = max(self._log.opened_ms, self.loaded.last_append_ms)
@@ -110,4 +112,4 @@ class ProducerState:
 
     def clear(self) -> None:
         """The log is empty."""
-        self.loaded = ProducerTable()
+        self.loaded = ProducerTable(self._log.config.max_producers)

@@ -28,8 +28,6 @@ NO_TRANSACTION = -1
 NO_COORDINATOR = -1
 _MAX_SEQUENCE = 2**31 - 1
 _MAX_HELD_BACK = 10_000
-MAX_PRODUCERS = 20_000
-"""Of one partition; each takes about a kilobyte. Beyond it the longest idle ones are forgotten."""
 
 
 class ProducerBatch(NamedTuple):
@@ -87,15 +85,19 @@ class _HeldBack(NamedTuple):
 
 
 class ProducerTable:
-    """All producers of one partition."""
+    """All producers of one partition, `max_producers` at most.
 
-    __slots__ = ("_evict_above", "_held_back", "_producers", "transactions")
+    Beyond it the longest idle ones are forgotten.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_evict_above", "_held_back", "_max_producers", "_producers", "transactions")
+
+    def __init__(self, max_producers: int) -> None:
         self._producers: dict[int, ProducerEntry] = {}
         self._held_back: dict[int, _HeldBack] = {}
-        self._evict_above = MAX_PRODUCERS
-        """How many producers there may be before some are forgotten; more than `MAX_PRODUCERS`
+        self._max_producers = max_producers
+        self._evict_above = max_producers
+        """How many producers there may be before some are forgotten; more than `max_producers`
         while most have an ongoing transaction, as a search takes long."""
         self.transactions = Transactions()
 
@@ -298,11 +300,12 @@ class ProducerTable:
             for producer_id, entry in self._producers.items()
             if entry.transaction_offset == NO_TRANSACTION and producer_id != newest
         )
-        tenth = MAX_PRODUCERS // 10
-        surplus = len(self._producers) - 1 - (MAX_PRODUCERS - tenth)  # the newest does not count
+        tenth = self._max_producers // 10
+        others = len(self._producers) - 1  # the newest does not count
+        surplus = others - (self._max_producers - tenth)
         for _, producer_id in nsmallest(surplus, idle):
             del self._producers[producer_id]
-        self._evict_above = max(MAX_PRODUCERS, len(self._producers) + tenth)
+        self._evict_above = max(self._max_producers, len(self._producers) + tenth)
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
         """Forget producers that were idle for `expiration_ms` and have no ongoing transaction."""
@@ -313,7 +316,7 @@ class ProducerTable:
             if entry.last_append_ms < idle_since and entry.transaction_offset == NO_TRANSACTION
         ]:
             del self._producers[producer_id]
-        self._evict_above = MAX_PRODUCERS
+        self._evict_above = self._max_producers
         for producer_id in [
             number for number, held in self._held_back.items() if held.refused_ms < idle_since
         ]:
