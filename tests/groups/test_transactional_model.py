@@ -192,7 +192,7 @@ class TransactionMachine(RuleBasedStateMachine):
         while self.shell.in_flight:
             self.shell.persist_next()
         assert self.shell.asked == self.shell.answers.keys()
-        for group in self.shell.shard._groups.values():
+        for group in self.shell.shard._groups:
             assert not unstable_offsets(group)
             assert not group.image.offsets.in_transactions._partitions_of
         self.what_shows_is_what_the_log_says()

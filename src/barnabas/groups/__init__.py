@@ -1,6 +1,7 @@
 """Consumer groups and committed offsets: the classic group protocol as a pure state machine.
 
 shard.py            all groups of one partition: requests, replay, deadlines
+group_registry.py   the groups of a shard, with their deadlines and memory
 image.py            persistent: the last generation and the offsets of each group, by replay
   offsets.py, transactional_offsets.py, records.py
 group.py            soft: members, rebalance, parked requests, deadlines

@@ -5,11 +5,12 @@ records stand before its tombstones in the log. It also deletes what ongoing tra
 committed: when they end, only what they commit later becomes visible.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from barnabas.coordination.decision import CoordinatorDecision
 from barnabas.groups.group import Group
 from barnabas.groups.group_offsets import deletable_offsets, is_deletable
+from barnabas.groups.group_registry import GroupRegistry
 from barnabas.groups.offsets import tombstone
 from barnabas.groups.records import group_record
 from barnabas.groups.state import GroupState
@@ -74,7 +75,7 @@ def delete_offsets(
 
 
 def delete_groups(
-    groups: Mapping[str, Group],
+    groups: GroupRegistry,
     group_ids: Sequence[str],
     token: object,
     decision: CoordinatorDecision,

@@ -19,7 +19,6 @@ Left out: the newer consumer group protocol.
 
 from collections.abc import Callable, Collection, Sequence
 
-from barnabas.coordination.deadline_queue import DeadlineQueue
 from barnabas.coordination.decision import CoordinatorDecision, Reply
 from barnabas.groups import (
     commit,
@@ -33,8 +32,9 @@ from barnabas.groups import (
     txn_commit,
 )
 from barnabas.groups.config import GroupConfig
-from barnabas.groups.group import Group, bytes_of
+from barnabas.groups.group import bytes_of
 from barnabas.groups.group_offsets import deletable_offsets
+from barnabas.groups.group_registry import GroupRegistry
 from barnabas.groups.image import GroupsImage
 from barnabas.groups.memory import PER_GROUP_BYTES, PER_MEMBER_BYTES, GroupMemory
 from barnabas.groups.names import MAX_CLIENT_ID_IN_MEMBER_ID
@@ -74,11 +74,9 @@ def _any_partition(_topic: str, _partition: int) -> ErrorCode:
 class GroupShard:
     __slots__ = (
         "_config",
-        "_deadlines",
         "_groups",
         "_memory",
         "_new_member_suffix",
-        "image",
     )
 
     def __init__(
@@ -91,10 +89,12 @@ class GroupShard:
         self._config = config
         self._memory = memory or GroupMemory(config.group_metadata_max_bytes)
         self._new_member_suffix = new_member_suffix
-        self.image = GroupsImage()
+        self._groups = GroupRegistry(config, self._memory)
+
+    @property
+    def image(self) -> GroupsImage:
         """What is persistent; everything else in a shard is soft."""
-        self._groups: dict[str, Group] = {}
-        self._deadlines = DeadlineQueue()
+        return self._groups.image
 
     # -- replay ---------------------------------------------------------------------------------
 
@@ -110,31 +110,28 @@ class GroupShard:
         for group_id in self.image.replay_end(producer_id, is_commit=is_commit):
             group = self._groups.get(group_id)
             if group is not None:
-                self._count(group)
+                self._groups.count(group)
                 if group.is_void:
-                    self._settle(group)
+                    self._groups.settle(group)
 
     def loaded(self, now_ms: int) -> None:
         """The whole partition was replayed: begin to serve its groups."""
         for group_id in self.image:
-            group = self._group(group_id)
+            group = self._groups.get_or_new(group_id)
             group.restore(now_ms)
-            self._settle(group)
+            self._groups.settle(group)
 
     def unload(self, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> list[Reply]:
         """End the shard: forget everything, and return replies for all parked requests."""
         replies = []
-        for group in self._groups.values():
+        for group in self._groups:
             for member_id, token in group.joining.items():
                 replies.append(
                     Reply(token, JoinGroupResponse(error_code=error, member_id=member_id))
                 )
             unsynced = SyncGroupResponse(error_code=error)
             replies += (Reply(token, unsynced) for token in group.syncing.values())
-        self._memory.used -= sum(group.counted_bytes for group in self._groups.values())
         self._groups.clear()
-        self.image = GroupsImage()
-        self._deadlines = DeadlineQueue()
         return replies
 
     def committed(self, decision: CoordinatorDecision, *, now_ms: int) -> CoordinatorDecision:
@@ -148,24 +145,24 @@ class GroupShard:
         for record in decision.records:
             key = self.image.replay(record.key, record.value, producer_id)
             assert key is not None
-            group = self._group(key.group)
+            group = self._groups.get_or_new(key.group)
             if isinstance(key, OffsetCommitKey):
                 if record.value is not None:
                     group.pending_offsets.remove(
                         (key.topic, key.partition), in_transaction=producer is not None
                     )
                 if group.retention_check_ms is not None and not group.is_void:
-                    self._count(group)
-                    continue  # no deadline has changed; `_settle` checks every member
+                    self._groups.count(group)
+                    continue  # no deadline has changed; `settle` checks every member
             elif record.value is None:
-                group = self._deleted(group)
+                group = self._groups.replace_deleted(group)
             else:
                 group.generation_settled()
                 sync.hand_out_assignments(group, follow_up, now_ms)
             if group.retention_check_ms is None:
                 interval_ms = self._config.offsets_retention_check_interval_ms
                 group.retention_check_ms = now_ms + interval_ms
-            self._settle(group)
+            self._groups.settle(group)
         follow_up.replies += (Reply(held.token, held.committed) for held in decision.held)
         return follow_up
 
@@ -198,7 +195,7 @@ class GroupShard:
                 group.generation_settled()
                 generation_id = decode_group(record.value).generation
                 persist_failed(group, generation_id, error, follow_up, now_ms)
-            self._settle(group)
+            self._groups.settle(group)
         follow_up.replies += (Reply(held.token, held.failed(error)) for held in decision.held)
         return follow_up
 
@@ -226,16 +223,20 @@ class GroupShard:
             new_member_id=f"{name}-{self._new_member_suffix()}",
         )
         error = join.check_request(attempt, self._config)
-        if error is ErrorCode.NONE and request.member_id and request.group_id not in self._groups:
+        if (
+            error is ErrorCode.NONE
+            and request.member_id
+            and self._groups.get(request.group_id) is None
+        ):
             error = ErrorCode.UNKNOWN_MEMBER_ID
         if error is ErrorCode.NONE and not self._has_room_for(attempt):
             error = ErrorCode.GROUP_MAX_SIZE_REACHED
         if error is not ErrorCode.NONE:
             decision.reply(token, join.refused(request, error))
             return decision
-        group = self._group(request.group_id)
+        group = self._groups.get_or_new(request.group_id)
         join.join(group, attempt, decision, now_ms)
-        self._settle(group)
+        self._groups.settle(group)
         return decision
 
     def _has_room_for(self, attempt: join.Join) -> bool:
@@ -259,7 +260,7 @@ class GroupShard:
             decision.reply(token, SyncGroupResponse(error_code=error))
         else:
             sync.sync(group, request, token, decision, now_ms)
-            self._settle(group)
+            self._groups.settle(group)
         return decision
 
     def heartbeat(self, request: HeartbeatRequest, *, now_ms: int) -> HeartbeatResponse:
@@ -275,7 +276,7 @@ class GroupShard:
         group = self._groups.get(request.group_id)
         leave.leave(group, request, token, api_version, decision, now_ms)
         if group is not None:
-            self._settle(group)
+            self._groups.settle(group)
         return decision
 
     def offset_commit(
@@ -287,10 +288,10 @@ class GroupShard:
         check_partition: commit.CheckCommit = _any_commit,
     ) -> CoordinatorDecision:
         decision = CoordinatorDecision()
-        group = self._group(request.group_id)
+        group = self._groups.get_or_new(request.group_id)
         commit.commit(group, request, token, check_partition, self._memory, decision, now_ms)
-        if request.group_id not in self._groups:
-            self._settle(group)
+        if self._groups.get(request.group_id) is None:
+            self._groups.settle(group)
         return decision
 
     def txn_offset_commit(
@@ -303,12 +304,12 @@ class GroupShard:
     ) -> CoordinatorDecision:
         """The transaction is ongoing, and this partition of the log is part of it."""
         decision = CoordinatorDecision()
-        group = self._group(request.group_id)
+        group = self._groups.get_or_new(request.group_id)
         txn_commit.txn_commit(
             group, request, token, check_partition, self._memory, decision, now_ms
         )
-        if request.group_id not in self._groups:
-            self._settle(group)
+        if self._groups.get(request.group_id) is None:
+            self._groups.settle(group)
         return decision
 
     def transaction_ended(self, producer_id: int, *, is_commit: bool) -> CoordinatorDecision:
@@ -341,18 +342,18 @@ class GroupShard:
 
     def committed_topics(self) -> set[str]:
         """The topics for which a group has a committed or pending offset."""
-        return {topic for group in self._groups.values() for topic, _ in deletable_offsets(group)}
+        return {topic for group in self._groups for topic, _ in deletable_offsets(group)}
 
     def topics_deleted(self, names: Collection[str]) -> CoordinatorDecision:
         decision = CoordinatorDecision()
-        for group in self._groups.values():
+        for group in self._groups:
             deletion.forget_topics(group, names, decision)
         return decision
 
     def list_groups(
         self, states_filter: Sequence[str] = (), types_filter: Sequence[str] = ()
     ) -> list[ListedGroup]:
-        return describe.list_groups(self._groups.values(), states_filter, types_filter)
+        return describe.list_groups(self._groups, states_filter, types_filter)
 
     def describe_group(self, group_id: str, *, api_version: int) -> DescribedGroup:
         return describe.describe(group_id, self._groups.get(group_id), api_version)
@@ -361,12 +362,11 @@ class GroupShard:
 
     def next_deadline_ms(self) -> int | None:
         """When to call `tick`; there may be nothing to do then."""
-        return self._deadlines.next_ms()
+        return self._groups.next_deadline_ms()
 
     def tick(self, now_ms: int) -> CoordinatorDecision:
         decision = CoordinatorDecision()
-        for group_id in self._deadlines.due(now_ms):
-            group = self._groups[group_id]
+        for group in self._groups.due(now_ms):
             expire_members(group, decision, now_ms)
             if _is_past(group.join_deadline_ms, now_ms):
                 join_timed_out(group, decision, now_ms)
@@ -374,39 +374,8 @@ class GroupShard:
                 sync_timed_out(group, decision, now_ms)
             if _is_past(group.retention_check_ms, now_ms):
                 check_retention(group, decision, now_ms)
-            self._settle(group)
+            self._groups.settle(group)
         return decision
-
-    # -- the groups -----------------------------------------------------------------------------
-
-    def _group(self, group_id: str) -> Group:
-        """The group, or a new one, which `_settle` registers unless it is void."""
-        return self._groups.get(group_id) or Group(group_id, self._config, self.image)
-
-    def _settle(self, group: Group) -> None:
-        """A group may have changed: register it with its next deadline, or forget it."""
-        group_id = group.group_id
-        self._count(group)
-        if group.is_void:
-            self._groups.pop(group_id, None)
-            self._deadlines.forget(group_id)
-            return
-        self._groups[group_id] = group
-        deadline_ms = group.next_deadline_ms()
-        if deadline_ms is not None:
-            self._deadlines.set(group_id, deadline_ms)
-
-    def _count(self, group: Group) -> None:
-        size_bytes = 0 if group.is_void else group.size_bytes
-        self._memory.used += size_bytes - group.counted_bytes
-        group.counted_bytes = size_bytes
-
-    def _deleted(self, group: Group) -> Group:
-        """A void group in place of a deleted one; all of its offsets are deleted too."""
-        left = Group(group.group_id, self._config, self.image)
-        left.pending_offsets = group.pending_offsets
-        left.counted_bytes = group.counted_bytes
-        return left
 
 
 def _is_past(deadline_ms: int | None, now_ms: int) -> bool:

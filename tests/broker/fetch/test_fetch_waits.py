@@ -112,9 +112,9 @@ def test_a_session_watches_between_its_requests(reader: Reader) -> None:
 
 
 def test_a_disk_that_fails_meanwhile_is_the_readers_problem(
-    reader: Reader, monkeypatch: pytest.MonkeyPatch
+    reader: Reader, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Not the producer's, whose append wakes the reader: that one is stored."""
+    """Not the producer's, whose append wakes the reader: that one is stored. And the operator's."""
     future = reader.wait(min_bytes=1000)
 
     def fail(*_: object, **__: object) -> None:
@@ -128,3 +128,6 @@ def test_a_disk_that_fails_meanwhile_is_the_readers_problem(
     told = partitions_of(reader.result(future))
     assert told["t", 0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
     assert told["t", 1].error_code == 0
+    assert reader.ask(min_bytes=0), "answered at once"
+    errors = [each for each in caplog.messages if "can't be read" in each]
+    assert errors == ["t-0 can't be read: can not read"], "once a minute"

@@ -177,5 +177,6 @@ class Entry:
         except RecordsLost:
             # Clients report this error to the application, unlike that of a failing disk.
             data.error_code = ErrorCode.CORRUPT_MESSAGE
-        except StorageError:
+        except StorageError as error:
+            self.partition.log_read_error(error)
             data.error_code = ErrorCode.KAFKA_STORAGE_ERROR

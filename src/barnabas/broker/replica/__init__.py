@@ -13,6 +13,7 @@ topic_settings              what a topic's settings mean for its replicas
 append_limits               what a topic's settings allow a producer to send
 commit_waits, flush_waits   requests that wait for the high watermark, or for a flush
 watchers                    what is notified of changes
+limited_log                 logs repeated errors at a limited rate
 leadership                  whether a client's idea of the leader is right
 isr_changes                 asks the controller for changes of in-sync sets
 recompression               compresses batches as compression.type says, in threads

@@ -18,6 +18,7 @@ from barnabas.broker.replica.append_limits import AppendLimits
 from barnabas.broker.replica.commit_waits import CommitWaits, Done
 from barnabas.broker.replica.flush_waits import FlushWaits
 from barnabas.broker.replica.leader_appender import LeaderAppender
+from barnabas.broker.replica.limited_log import LimitedLog
 from barnabas.broker.replica.partition_host import PartitionHost
 from barnabas.broker.replica.replica_doubt import ReplicaDoubt
 from barnabas.broker.replica.replica_truncation import truncate_damaged, truncate_suspect
@@ -29,7 +30,6 @@ from barnabas.wire.errors import ErrorCode
 
 logger = logging.getLogger(__name__)
 
-_REFUSALS_LOGGED_EVERY_MS = 60_000
 _REJECTED = 3
 """How often a follower may be sent the same records before they are suspect: connections break
 too."""
@@ -39,7 +39,8 @@ class Partition:
     """One replica, which is the partition's leader or a follower."""
 
     __slots__ = (
-        "_refusal_logged_ms",
+        "_append_errors",
+        "_read_errors",
         "_waits",
         "appender",
         "deleted",
@@ -97,7 +98,8 @@ class Partition:
         self.host = host
         self._waits: CommitWaits | None = None
         self.flush_waits = FlushWaits(host.loop)
-        self._refusal_logged_ms: int | None = None
+        self._append_errors = LimitedLog()
+        self._read_errors = LimitedLog()
 
     # -- the role ----------------------------------------------------------------------------------
 
@@ -236,10 +238,12 @@ class Partition:
 
     def log_refusal(self, error: Exception, now_ms: int) -> None:
         """Log that the disk failed, at a limited rate: producers retry many times a second."""
-        logged_ms = self._refusal_logged_ms
-        if logged_ms is None or not 0 <= now_ms - logged_ms < _REFUSALS_LOGGED_EVERY_MS:
-            self._refusal_logged_ms = now_ms
-            logger.error("%s takes no records: %s", self.name, error)
+        self._append_errors.error(logger, now_ms, "%s takes no records: %s", self.name, error)
+
+    def log_read_error(self, error: Exception) -> None:
+        """Log that records can't be read, at a limited rate: consumers retry."""
+        now_ms = self.host.clock.steady_ms()
+        self._read_errors.error(logger, now_ms, "%s can't be read: %s", self.name, error)
 
     # -- the leader and its followers --------------------------------------------------------------
 
