@@ -252,7 +252,7 @@ def filled() -> MemoryDisk:
     [
         ("quorum-state", b"{", "quorum-state can't be read"),
         ("quorum-state", b'{"data_version":9}', "version 9"),
-        ("quorum-state", None, "knows of no epoch beyond 0"),
+        ("quorum-state", None, "is at epoch 0, but the log has entries"),
         (f"{10:020d}-{3:010d}.checkpoint", b"", "is damaged"),
     ],
 )

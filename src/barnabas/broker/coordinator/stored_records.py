@@ -42,7 +42,7 @@ def batch_slices(
         except (RecordsError, OffsetOutOfRange) as error:
             raise StorageError(
                 f"{log.directory} can't be read from offset {offset} on: {error}; "
-                "`barnabas log dump` shows the file, a backup is the way back"
+                "inspect it with `barnabas log dump`, and restore it from a backup"
             ) from error
         yield found
         offset = max(offset, log.log_start_offset)

@@ -169,7 +169,7 @@ class QuorumStorage:
         except (RecordsError, IndexError) as error:
             raise StorageError(
                 f"{self._directory} can't be read from offset {offset} on: {error}; "
-                "`barnabas log dump` shows the file, a backup is the way back"
+                "inspect it with `barnabas log dump`, and restore it from a backup"
             ) from error
         return entries
 
@@ -198,7 +198,7 @@ class QuorumStorage:
             return believed
         if election.epoch < last_epoch:
             raise StorageError(
-                f"{path} knows of no epoch beyond {election.epoch}, but the log does, of epoch "
+                f"{path} is at epoch {election.epoch}, but the log has entries of epoch "
                 f"{last_epoch}; restore it from a backup"
             )
         return election

@@ -238,7 +238,7 @@ class Partition:
 
     def log_refusal(self, error: Exception, now_ms: int) -> None:
         """Log that the disk failed, at a limited rate: producers retry many times a second."""
-        self._append_errors.error(logger, now_ms, "%s takes no records: %s", self.name, error)
+        self._append_errors.error(logger, now_ms, "%s can't be appended to: %s", self.name, error)
 
     def log_read_error(self, error: Exception) -> None:
         """Log that records can't be read, at a limited rate: consumers retry."""
