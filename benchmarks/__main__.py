@@ -23,6 +23,8 @@ columns         records encoded and decoded a second, as objects and as columns,
 record_check    what a broker pays for looking at every record, with and without C
 spark_reads     rows a second and CPU of Spark reading a topic, vs. Spark's own Kafka connector
 spark_writes    the same for Spark writing to a topic, and from one topic to another
+nexmark         the queries of Nexmark as pipelines, vs. the same with Spark's own connector
+ad_events       pipelines on wide and skewed events of advertisements, vs. the same
 
 Each module says what its numbers mean. The ratio compares Barnabas with `bare_broker.py`, a broker
 stripped of everything: what is left is the price of being a real one. Those of
@@ -45,6 +47,7 @@ from benchmarks.bench import (
     BASELINE,
     CLUSTER,
     CONFLUENT,
+    CONNECTOR,
     KAFKA_PYTHON,
     KERNEL,
     OBJECTS,
@@ -76,6 +79,7 @@ OF_CLUSTERS = (
 OF_CLIENTS = ("clients",)
 OF_RECORDS = ("columns", "record_check")
 OF_SPARK = ("spark_reads", "spark_writes")
+OF_PIPELINES = ("nexmark", "ad_events")
 
 
 def main() -> None:
@@ -91,6 +95,7 @@ def main() -> None:
         *OF_CLIENTS,
         *OF_RECORDS,
         *OF_SPARK,
+        *OF_PIPELINES,
     )
     parser.add_argument("measurements", nargs="*", metavar="MEASUREMENT", default=everything)
     parser.add_argument("--quick", action="store_true", help="less of everything, one round")
@@ -116,7 +121,7 @@ def main() -> None:
     rows: dict[str, list[Row]] = {}
     for name in arguments.measurements:
         console.print(f"[bold]{name}[/], {time.monotonic() - began:.0f} s so far")
-        if name in OF_SPARK and find_spec("pyspark") is None:
+        if name in OF_SPARK + OF_PIPELINES and find_spec("pyspark") is None:
             console.print("PySpark is not here, so this is left out: pip install 'barnabas[spark]'")
             continue
         rows[name] = import_module(f"benchmarks.{name}").measure(bench)
@@ -129,6 +134,7 @@ def main() -> None:
         ([BARNABAS, ASYNCIO, CONFLUENT, AIOKAFKA, KAFKA_PYTHON], OF_CLIENTS),
         ([KERNEL, WITHOUT, OBJECTS], OF_RECORDS),
         ([BARNABAS, BASELINE], OF_SPARK),
+        ([BARNABAS, CONNECTOR, BASELINE], OF_PIPELINES),
     ):
         found = {name: found for name, found in rows.items() if name in kinds}
         if found:

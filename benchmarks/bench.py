@@ -30,6 +30,10 @@ KAFKA_PYTHON = "kafka-python"
 """Clients that are compared with Barnabas' blocking one, its own for asyncio first."""
 
 
+CONNECTOR = "its connector"
+"""Our Spark connector without the rest of our pipelines."""
+
+
 @dataclass(frozen=True)
 class Row:
     """A line of the table."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.bench import CLUSTER, Row
+from benchmarks.bench import BASELINE, CLUSTER, CONNECTOR, Row
 from benchmarks.brokers import BARNABAS
 
 
@@ -25,11 +25,19 @@ def print_table(
     table.add_column("promise", justify="right")
     for of_measurement in rows.values():
         for row in of_measurement:
-            values = [_number(row.values.get(name)) for name in contenders]
+            values = [_cell(row, name) for name in contenders]
             ratio = "" if row.ratio is None else f"{row.ratio:.2f}x"
             table.add_row(row.what, row.unit, *values, ratio, _promise(row))
         table.add_section()
     console.print(table)
+
+
+def _cell(row: Row, name: str) -> str:
+    """A figure; that of the connector alone with its own ratio."""
+    value, beside = row.values.get(name), row.values.get(BASELINE)
+    if name == CONNECTOR and value is not None and beside:
+        return f"{_number(value)} ({value / beside:.2f}x)"
+    return _number(value)
 
 
 def _number(value: float | None) -> str:

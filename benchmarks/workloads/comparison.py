@@ -1,0 +1,128 @@
+"""All queries of a workload, run by all contenders in turn; the rows of the table.
+
+Every query is run once by each to warm the JVM up, and what was written is compared with a batch;
+then rounds are measured, contenders in turn, and their medians count.
+"""
+
+import time
+from math import prod
+from statistics import median
+
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from benchmarks.bench import BASELINE, CONNECTOR, Bench, Row
+from benchmarks.brokers import BARNABAS, Contender
+from benchmarks.spark_side import PARTITIONS, Cost, connectors, session
+from benchmarks.workloads.contenders import Filled, fill, run
+from benchmarks.workloads.results import difference, expected, written
+from benchmarks.workloads.workload import Query, Workload
+
+SPEED = 1.3
+"""How many times as many events a second a pipeline shall take as Spark's own connector."""
+
+CPU = 0.8
+"""What it shall take of CPU at most, compared with that."""
+
+
+_ROUNDS = 2
+_ENOUGH_S = 150.0
+"""When no further round is begun."""
+
+
+def compare_all(bench: Bench, workload: Workload, events: int) -> list[Row]:
+    """The rows of all queries, and of their means."""
+    names = [BARNABAS, CONNECTOR, *connectors(bench.console)[1:]]
+    queries = [each for each in workload.queries if each.is_quick or not bench.quick]
+    with session() as spark, Contender(BARNABAS).running("unused") as broker:
+        filled = fill(broker, workload, events, PARTITIONS)
+        comparison = Comparison(bench.console, spark, filled, names)
+        return comparison.rows(queries, 1 if bench.quick else _ROUNDS)
+
+
+class Comparison:
+    """Queries on a topic that is filled."""
+
+    def __init__(
+        self, console: Console, spark: SparkSession, filled: Filled, contenders: list[str]
+    ) -> None:
+        self._console = console
+        self._spark = spark
+        self._filled = filled
+        self._contenders = contenders
+        self._runs = 0
+
+    def rows(self, queries: list[Query], rounds: int) -> list[Row]:
+        began = time.monotonic()
+        for query in queries:
+            self.check(query)
+        costs: dict[str, dict[str, list[Cost]]] = {
+            query.name: {name: [] for name in self._contenders} for query in queries
+        }
+        for number in range(1, rounds + 1):
+            if number > 1 and time.monotonic() - began > _ENOUGH_S:
+                break
+            for query in queries:
+                for name in self._contenders:
+                    with self._console.status(f"{query.name}, round {number}: {name}"):
+                        costs[query.name][name].append(self._run(query, name)[0])
+        return self._summary(queries, costs)
+
+    def check(self, query: Query) -> None:
+        """Run it once by each; raises if a stream has not written the rows of a batch."""
+        of_batch = expected(self._spark, self._filled, query)
+        assert of_batch, f"{query.name} has no rows"
+        for name in self._contenders:
+            with self._console.status(f"{query.name}, warming up: {name}"):
+                _, output = self._run(query, name)
+            of_stream = written(self._spark, self._filled, query, output)
+            found = difference(of_stream, of_batch)
+            if found is not None:
+                raise AssertionError(f"{query.name} by {name}: {found}")
+
+    def _run(self, query: Query, name: str) -> tuple[Cost, str]:
+        self._runs += 1
+        output = f"{self._filled.workload.name}-{query.name}-{self._runs}"
+        cost = run(self._spark, self._filled, query, name, output)
+        self._console.print(
+            f"  [dim]{query.name}: {name}: {cost.elapsed:.2f} s, "
+            f"CPU {cost.jvm:.2f} s JVM + {cost.python:.2f} s Python[/]",
+            highlight=False,
+        )
+        return cost, output
+
+    def _summary(self, queries: list[Query], costs: dict[str, dict[str, list[Cost]]]) -> list[Row]:
+        rows: list[Row] = []
+        count = self._filled.count
+        for query in queries:
+            medians = {
+                name: Cost(*map(median, zip(*each, strict=True)))
+                for name, each in costs[query.name].items()
+            }
+            what = f"{query.name}, {query.title}"
+            speeds = {name: count / each.elapsed / 1000 for name, each in medians.items()}
+            cpu = {name: each.cpu / count * 1e6 for name, each in medians.items()}
+            rows += self._promised(what, speeds, cpu, query.cpu_ratio)
+        return rows + self._promised(
+            f"{self._filled.workload.name}, mean",
+            _means(rows[0::2]),
+            _means(rows[1::2]),
+            CPU,
+        )
+
+    def _promised(
+        self, what: str, speeds: dict[str, float], cpu: dict[str, float], cpu_ratio: float
+    ) -> list[Row]:
+        speed = {BASELINE: SPEED} if BASELINE in self._contenders else {}
+        limit = cpu_ratio if speed else None
+        return [
+            Row(what, "k events/s", speeds, at_least_ratios=speed),
+            Row(what, "CPU us/event", cpu, at_most_ratio=limit),
+        ]
+
+
+def _means(rows: list[Row]) -> dict[str, float]:
+    """Geometric ones, so that all queries weigh the same."""
+    return {
+        name: prod(row.values[name] for row in rows) ** (1 / len(rows)) for name in rows[0].values
+    }

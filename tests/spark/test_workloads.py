@@ -1,0 +1,56 @@
+"""Benchmarks of pipelines: their events are reproducible, and streams write what a batch does."""
+
+import io
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from benchmarks.bench import CONNECTOR
+from benchmarks.brokers import BARNABAS, Broker, Contender
+from benchmarks.workloads.ad_events import ADS
+from benchmarks.workloads.comparison import Comparison
+from benchmarks.workloads.contenders import fill
+from benchmarks.workloads.nexmark_queries import NEXMARK
+from benchmarks.workloads.results import difference
+from benchmarks.workloads.workload import Workload
+
+_EVENTS = 2_000
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    with Contender(BARNABAS).running("unused") as broker:
+        yield broker
+
+
+@pytest.mark.parametrize("workload", [NEXMARK, ADS], ids=lambda each: each.name)
+def test_events_are_the_same_every_time(workload: Workload) -> None:
+    first, second = (list(workload.tables(200, 2)) for _ in range(2))
+    assert first == second
+    assert sum(table.num_rows for table in first[:-1]) == 200
+    closing = [workload.closing in str(value) for table in first for value in table["value"]]
+    assert closing == [False] * 200 + [True] * (len(closing) - 200)
+
+
+@pytest.mark.parametrize(
+    ("workload", "query", "contenders"),
+    [(NEXMARK, "q11", [BARNABAS, CONNECTOR]), (ADS, "campaigns", [BARNABAS])],
+)
+def test_what_is_measured_writes_the_rows_of_a_batch(
+    spark: SparkSession, broker: Broker, workload: Workload, query: str, contenders: list[str]
+) -> None:
+    filled = fill(broker, workload, _EVENTS, partitions=2)
+    said = io.StringIO()
+    comparison = Comparison(Console(file=said), spark, filled, contenders)
+    comparison.check(next(each for each in workload.queries if each.name == query))
+    assert said.getvalue().count("CPU") == len(contenders)
+
+
+def test_a_stream_that_writes_other_rows_is_found_out() -> None:
+    assert difference(Counter("ab"), Counter("ab")) is None
+    assert "1 of 2 rows are missing and 0 are too many" in str(
+        difference(Counter("a"), Counter("ab"))
+    )
