@@ -2,6 +2,7 @@
 
 commands   the commands and their options
 arguments  which pipelines of a file are meant
+selection  which pipelines of a folder a run starts
 check      what can be checked before Spark is started
 spark      the Spark session of a command, and its output
 run        runs pipelines in the foreground

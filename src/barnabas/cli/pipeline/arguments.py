@@ -95,7 +95,7 @@ def chosen_of(
     """The pipelines of these names, or all that a path defines."""
     from barnabas.spark.pipelines.definition.problems import load_all
 
-    found = load_all(path, start_spark or (lambda: _start_quietly(path)))
+    found = load_all(path, start_spark or (lambda: start_quietly(path)))
     names = list(names or found)
     unknown = [name for name in names if name not in found]
     if unknown:
@@ -108,7 +108,8 @@ def chosen_of(
     return as_version(chosen, version)
 
 
-def _start_quietly(path: Path) -> object:
+def start_quietly(path: Path) -> object:
+    """Start a small Spark, for definitions that need one."""
     from barnabas.cli.pipeline.spark import SparkOptions, start_spark
 
     return start_spark(SparkOptions(path, "definitions", master="local[1]"))

@@ -11,13 +11,18 @@ from barnabas.sync.admin import Admin
 
 
 def check_before_start(
-    pipelines: Iterable[Pipeline], bootstrap: str, folder: RunFolder, *, once: bool
+    pipelines: Iterable[Pipeline],
+    bootstrap: str,
+    folder: RunFolder,
+    *,
+    once: bool,
+    keep_going: bool = False,
 ) -> None:
     """Raise if a pipeline is running already or may not write its output, or if no broker answers.
 
     A missing topic may be created later, and a pipeline waits for it. With `once` it does not wait:
     then a missing topic that is read is an error. One that is written is created by the broker,
-    unless that is disabled.
+    unless that is disabled. With `keep_going` it is enough if one pipeline can run.
     """
     known = list(pipelines)
     errors: list[BarnabasError] = []
@@ -27,7 +32,8 @@ def check_before_start(
             _check_output(each, folder)
         except (InvalidArgument, PipelineError) as error:
             errors.append(error)
-    raise_all(errors)
+    if not keep_going or len(errors) == len(known):
+        raise_all(errors)
     read = {
         topic: each.name
         for each in known

@@ -94,14 +94,16 @@ def run(
 ) -> None:
     """Run pipelines until Ctrl-C or SIGTERM, and show their progress.
 
-    A pipeline that fails is restarted after a while, and continues from its checkpoint.
+    A pipeline that fails is restarted after a while, and continues from its checkpoint. A wrong
+    file in a folder stops only itself, and makes the exit code 1. With --once, and for pipelines
+    asked for by name, an error in one starts none.
     """
     before = common_options(ctx)
 
     def call() -> int:
         from barnabas.cli.pipeline.run import RunOptions, run_pipelines
+        from barnabas.cli.pipeline.selection import definitions_to_run, say_what_is_left_out
         from barnabas.cli.pipeline.spark import SparkOptions, check_writable, start_spark
-        from barnabas.spark.pipelines.definition.problems import check_definitions
         from barnabas.spark.pipelines.operations.versions import as_version, make_topics
 
         spark = SparkOptions(
@@ -120,17 +122,19 @@ def run(
             as_json=as_json or before.as_json,
             json_log=log_format is LogFormat.JSON,
             metrics=None if metrics_port is None else (metrics_host, metrics_port),
+            keep_going=path.is_dir() and not names and not once,
         )
         if options.json_log:
             say_json()
-        chosen = chosen_of(path, names, start_spark=lambda: start_spark(spark))
-        check_definitions(chosen)
+        found = definitions_to_run(path, names, lambda: start_spark(spark), strict=once)
+        chosen = list(found.pipelines.values())
         check_writable(spark)
         if version is not None:
             first, chosen = chosen, as_version(chosen, version)
             for topic in make_topics(first, version, options.bootstrap):
                 say(f"created topic {topic}")
-        return run_pipelines(chosen, options)
+        say_what_is_left_out(found.bad)
+        return run_pipelines(chosen, options, found.bad)
 
     exit_with(with_spark(call), verbose=verbose or before.verbose)
 
@@ -180,6 +184,42 @@ def list_pipelines(
                 for each in found
             ],
         )
+
+    exit_with(with_spark(call), verbose=verbose or before.verbose)
+
+
+@app.command("check", epilog="Example: barnabas pipeline check pipelines/")
+def check(
+    ctx: typer.Context,
+    path: Definitions,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Check definitions, without Spark and brokers, and report all errors.
+
+    The exit code is 1 if there are any. Columns and types are checked when a pipeline is run.
+    """
+    before = common_options(ctx)
+
+    def call() -> int:
+        from barnabas.cli.pipeline.arguments import start_quietly
+        from barnabas.spark.pipelines.definition.definitions import load_each
+
+        found = load_each(path, lambda: start_quietly(path))
+        rows: list[tuple[str, str, str | None]] = [
+            (each.name, str(each.defined_in), None) for each in found.pipelines.values()
+        ]
+        rows += [(each.name, str(each.file), each.reason) for each in found.bad]
+        if as_json or before.as_json:
+            names = ("pipeline", "file", "error")
+            print_json([dict(zip(names, row, strict=True)) for row in rows])
+        else:
+            shown = [
+                (name, "ok" if error is None else "error", error or None)
+                for name, _file, error in rows
+            ]
+            print_table(("pipeline", "result", "error"), shown)
+        return exit_codes.FAILURE if found.bad else exit_codes.OK
 
     exit_with(with_spark(call), verbose=verbose or before.verbose)
 

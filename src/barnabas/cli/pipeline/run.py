@@ -2,6 +2,7 @@
 
 import signal
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from types import FrameType
@@ -16,9 +17,12 @@ from barnabas.cli.pipeline.check import check_before_start
 from barnabas.cli.pipeline.spark import SparkOptions, start_spark
 from barnabas.cli.pipeline.view import view_for
 from barnabas.spark.pipelines import Pipeline, PipelineRun
+from barnabas.spark.pipelines.definition.definitions import BadDefinition
+from barnabas.spark.pipelines.run.batch_durations import BatchDurations
 from barnabas.spark.pipelines.run.metrics_server import MetricsServer
 from barnabas.spark.pipelines.run.pipeline_run import SparkGone
 from barnabas.spark.pipelines.run.session_conf import session_conf
+from barnabas.spark.pipelines.run.supervised_query import status_of_bad_definition
 from barnabas.spark.sessions.combined_conf import combined
 
 _STDERR = 2
@@ -37,6 +41,8 @@ class RunOptions:
     json_log: bool = False
     metrics: tuple[str, int] | None = None
     """Host and port to serve metrics on."""
+    keep_going: bool = False
+    """Whether pipelines run although others can't be started."""
 
 
 class Interruption:
@@ -55,16 +61,27 @@ class Interruption:
         )
 
 
-def run_pipelines(pipelines: list[Pipeline], options: RunOptions) -> int:
-    """Run until they are done or a signal arrives; returns the exit code."""
-    check_before_start(pipelines, options.bootstrap, options.spark.folder, once=options.once)
+def run_pipelines(
+    pipelines: list[Pipeline], options: RunOptions, bad: Sequence[BadDefinition] = ()
+) -> int:
+    """Run until they are done or a signal arrives; returns the exit code.
+
+    Bad definitions are shown as failed.
+    """
+    check_before_start(
+        pipelines,
+        options.bootstrap,
+        options.spark.folder,
+        once=options.once,
+        keep_going=options.keep_going,
+    )
     conf = combined(session_conf(pipelines), options.spark.conf)
     with ExitStack() as stack:
         metrics = stack.enter_context(_serve(*options.metrics)) if options.metrics else None
         spark = start_spark(replace(options.spark, conf=conf))
         interruption = Interruption()  # Spark's own handlers would end it at once
         try:
-            return _run(spark, pipelines, options, interruption, metrics)
+            return _run(spark, pipelines, options, interruption, metrics, bad)
         except (Py4JError, ConnectionError, SparkGone) as error:
             if interruption.exit_code is not None:
                 return interruption.exit_code  # the signal reached Spark too
@@ -92,6 +109,7 @@ def _run(
     options: RunOptions,
     interruption: Interruption,
     metrics: MetricsServer | None,
+    bad: Sequence[BadDefinition],
 ) -> int:
     run = PipelineRun(
         spark,
@@ -100,7 +118,9 @@ def _run(
         options.spark.folder,
         once=options.once,
         max_restarts=options.max_restarts,
+        keep_going=options.keep_going,
     )
+    never_started = [status_of_bad_definition(each.name, each.reason) for each in bad]
     ui = spark.sparkContext.uiWebUrl
     say(f"Spark UI: {ui}" if ui else "Spark UI is disabled")
     with view_for(as_json=options.as_json, json_log=options.json_log) as view:
@@ -110,10 +130,11 @@ def _run(
             statuses = [each.status(now) for each in run.queries]
             if metrics is not None:
                 durations = [each.progress.durations for each in run.queries]
-                metrics.publish(list(zip(statuses, durations, strict=True)))
+                durations += [BatchDurations() for _ in never_started]
+                metrics.publish(list(zip([*statuses, *never_started], durations, strict=True)))
             if interruption.exit_code is not None and not is_last:
                 statuses = [{**each, "state": "stopping"} for each in statuses]
-            view.show(statuses, is_last=is_last)
+            view.show([*statuses, *never_started], is_last=is_last)
 
         with run:
             while not run.is_over and interruption.exit_code is None:
@@ -128,4 +149,4 @@ def _run(
     if interruption.exit_code is not None:
         return interruption.exit_code
     run.check()
-    return exit_codes.OK
+    return exit_codes.FAILURE if bad else exit_codes.OK

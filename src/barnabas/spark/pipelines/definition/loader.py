@@ -45,7 +45,7 @@ def load(
                 other = found[each.name].defined_in
                 raise InvalidArgument(f"pipeline {each.name} is in {other} and in {file}")
             found[each.name] = each.resolved(file.parent.resolve())
-    _send_by_value(Path(path))
+    send_modules_by_value(Path(path))
     if not found:
         raise InvalidArgument(
             f"no pipeline in {path}: define one with @pipeline(...) in a .py file, or in "
@@ -145,7 +145,7 @@ def _import(file: Path) -> ModuleType:
     return module
 
 
-def _send_by_value(path: Path) -> None:
+def send_modules_by_value(path: Path) -> None:
     """Send modules next to the pipelines to Spark's workers, which can't import them."""
     folder = (path if path.is_dir() else path.parent).resolve()
     for module in list(sys.modules.values()):

@@ -25,7 +25,7 @@ def load_all(path: Path, start_spark: Callable[[], object]) -> dict[str, Pipelin
             try:
                 load(file, start_spark)
             except (InvalidArgument, PipelineError) as error:
-                if _is_about(file, error):
+                if is_about(file, error):
                     errors.append(error)
         raise_all(errors or [first])
         raise
@@ -33,10 +33,11 @@ def load_all(path: Path, start_spark: Callable[[], object]) -> dict[str, Pipelin
 
 def check_definitions(pipelines: Iterable[Pipeline]) -> None:
     """Raise mistakes that Spark would refuse later, as far as they show without it."""
-    raise_all([each for defined in pipelines for each in _problems_of(defined)])
+    raise_all([each for defined in pipelines for each in problems_of(defined)])
 
 
-def _problems_of(defined: Pipeline) -> Iterator[BarnabasError]:
+def problems_of(defined: Pipeline) -> Iterator[BarnabasError]:
+    """Its mistakes that show without Spark."""
     for name, source in defined.sources.items():
         for found in source.problems():
             yield InvalidArgument(
@@ -49,7 +50,7 @@ def _problems_of(defined: Pipeline) -> Iterator[BarnabasError]:
         )
 
 
-def _is_about(file: Path, error: BarnabasError) -> bool:
+def is_about(file: Path, error: BarnabasError) -> bool:
     """Whether it is a mistake in this file: in a folder, some files may define nothing."""
     return not str(error).startswith(f"no pipeline in {file}")
 

@@ -46,7 +46,8 @@ class PipelineRun:
 
     With `once` they process what there is and end. Otherwise they run until `stop`. A pipeline that
     fails is restarted, after a wait that doubles until a batch succeeds; at most `max_restarts`
-    times in a row if that is given.
+    times in a row if that is given. With `keep_going`, a pipeline that can't be started is failed,
+    and the others run; otherwise none is started.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class PipelineRun:
         once: bool = False,
         max_restarts: int | None = None,
         records: Records | None = None,
+        keep_going: bool = False,
     ) -> None:
         self._spark = spark
         self._folder = folder
@@ -66,15 +68,14 @@ class PipelineRun:
         self._environment = Environment(
             spark, records or BrokerRecords(bootstrap_servers), bootstrap_servers
         )
-        self._locks: list[int] = []
+        self._max_restarts = max_restarts
+        self._keep_going = keep_going
+        self._locks: dict[str, int] = {}
         self._status_written = 0.0
         self.queries: list[SupervisedQuery] = []
         self._counters: dict[str, LetterCounter] = {}
         for each in pipelines:
-            self.queries.append(SupervisedQuery(each, partial(self._start, each), max_restarts))
-            topics = self._letter_topics(each)
-            if topics:
-                self._counters[each.name] = LetterCounter(topics)
+            self._add(each)
 
     # -- the whole ------------------------------------------------------------------------------
 
@@ -96,18 +97,43 @@ class PipelineRun:
             errors: list[BarnabasError] = []
             for query in self.queries:
                 try:
-                    self._locks.append(self._folder.lock(query.name))
-                    replace_former_letters(query.pipeline, self._folder)
-                    self._check_output(query.pipeline)
-                    self._check_rows(query.pipeline)
+                    self._prepare(query)
                 except (InvalidArgument, PipelineError) as error:
                     errors.append(error)
-            raise_all(errors)
+                    if self._keep_going:
+                        query.give_up(str(error).removeprefix(f"pipeline {query.name}: "))
+            if not self._keep_going or len(errors) == len(self.queries):
+                raise_all(errors)
             for query in self.queries:
-                query.start(time.time())
+                if not query.is_over:
+                    query.start(time.time())
         except BaseException:
             self.stop()
             raise
+
+    def start_another(self, defined: Pipeline) -> None:
+        """Start one more; raises if it can't be run. One of the same name must be removed first."""
+        query = self._add(defined)
+        try:
+            self._prepare(query)
+        except BaseException:
+            self.remove(query.name)
+            raise
+        query.start(time.time())
+
+    def check_definition(self, defined: Pipeline) -> None:
+        """Raise if Spark refuses it."""
+        self._check_rows(defined)
+
+    def remove(self, name: str) -> None:
+        """Stop a pipeline and forget it; its status stays on disk."""
+        for query in [each for each in self.queries if each.name == name]:
+            self._end([query])
+            self.queries.remove(query)
+            self._counters.pop(name, None)
+        descriptor = self._locks.pop(name, None)
+        if descriptor is not None:
+            os.close(descriptor)
 
     def poll(self) -> None:
         """Restart what has failed and waited, and write statuses. Call it often."""
@@ -148,19 +174,37 @@ class PipelineRun:
 
     def stop(self) -> None:
         """End all, even in the middle of a batch: the next run repeats that batch."""
-        running = [query for query in self.queries if query.state == "running"]
-        for query in self.queries:
-            query.stop()
-        self._count_letters(over=running)
-        for counter in self._counters.values():
-            counter.close()
-        if self._locks:
-            self._write_status(time.time())
-        for descriptor in self._locks:
+        self._end(self.queries)
+        for descriptor in self._locks.values():
             os.close(descriptor)
         self._locks.clear()
 
+    def _end(self, queries: list[SupervisedQuery]) -> None:
+        running = [query for query in queries if query.state == "running"]
+        for query in queries:
+            query.stop()
+        self._count_letters(over=running)
+        for query in queries:
+            if query.name in self._counters:
+                self._counters[query.name].close()
+        self._write_status(time.time())
+
     # -- each -----------------------------------------------------------------------------------
+
+    def _add(self, defined: Pipeline) -> SupervisedQuery:
+        query = SupervisedQuery(defined, partial(self._start, defined), self._max_restarts)
+        self.queries.append(query)
+        topics = self._letter_topics(defined)
+        if topics:
+            self._counters[defined.name] = LetterCounter(topics)
+        return query
+
+    def _prepare(self, query: SupervisedQuery) -> None:
+        """Lock it and find its mistakes."""
+        self._locks[query.name] = self._folder.lock(query.name)
+        replace_former_letters(query.pipeline, self._folder)
+        self._check_output(query.pipeline)
+        self._check_rows(query.pipeline)
 
     def _rows(self, defined: Pipeline) -> DataFrame:
         group_id = defined.name
@@ -220,7 +264,8 @@ class PipelineRun:
     def _write_status(self, now: float) -> None:
         self._status_written = now
         for query in self.queries:
-            if query.state == "new":  # the status of an earlier run stays
+            # The status of an earlier run, or of the process that runs it, stays.
+            if query.state == "new" or query.name not in self._locks:
                 continue
             status = {
                 **query.status(now),

@@ -17,6 +17,7 @@ from barnabas.spark.pipelines.expectations.rule_counts import RuleCount, label_o
 from barnabas.spark.pipelines.run.progress import Progress, is_of_a_batch, read_batch
 from barnabas.spark.pipelines.run.restart_policy import RestartPolicy
 
+Status: TypeAlias = dict[str, Any]
 State: TypeAlias = Literal["new", "running", "waiting", "done", "stopped", "failed"]
 
 _NONE = -1
@@ -106,7 +107,7 @@ class SupervisedQuery:
         if not self.is_over:
             self.error, self.state, self.next_start = reason, "failed", None
 
-    def status(self, now: float) -> dict[str, Any]:
+    def status(self, now: float) -> Status:
         """Its status, for people and programs."""
         rate_in, rate_out = self.progress.rates(now)
         last = self.progress.last
@@ -180,3 +181,20 @@ class SupervisedQuery:
         else:
             self.state = "waiting"
             self.next_start = now + wait_s
+
+
+def status_of_bad_definition(name: str, error: str) -> Status:
+    """The status of what can't be read, with the fields of others."""
+    numbers = ("batches", "rows_in", "rows_out", "rows_late", "dead_letters", "restarts")
+    unknown = (
+        *("started", "batch", "batch_ended", "batch_duration_ms", "lag", "lag_s", "watermark"),
+        *("rows_in_per_s", "rows_out_per_s", "state_rows", "state_bytes", "next_start"),
+    )
+    return {
+        "pipeline": name,
+        "state": "failed",
+        **dict.fromkeys(numbers, 0),
+        **dict.fromkeys(unknown),
+        "expectations": [],
+        "error": error,
+    }
