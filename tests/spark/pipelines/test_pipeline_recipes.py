@@ -50,13 +50,14 @@ def at(minutes: float) -> datetime:
     ("file", "test"),
     [
         ("test_views.py", "test_a_late_view_counts"),
+        ("test_readings_checked.py", "test_an_impossible_reading_is_a_dead_letter"),
         ("test_silence.py", "test_a_silent_sensor_is_told_of_and_when_it_is_back"),
     ],
 )
 def test_the_tests_of_the_documents_pass(
     spark: SparkSession, folder: Path, recipes: dict[str, Pipeline], file: str, test: str
 ) -> None:
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = {"__file__": str(folder / file)}
     exec((folder / file).read_text(), names)
     names[test]()
 
