@@ -278,7 +278,7 @@ def test_a_node_that_is_away_is_waited_for() -> None:
         ):
             brokers.gone.add(1)
             await cluster.refresh([])
-            with pytest.raises(BrokerUnreachable, match="broker 1 is away") as caught:
+            with pytest.raises(BrokerUnreachable, match="broker 1 is not available") as caught:
                 await cluster.connection(1)
             assert caught.value.retriable
 

@@ -35,7 +35,7 @@ def test_the_message_names_the_thing_the_code_and_the_fix() -> None:
         check(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "topic t", "This server does not host it.")
     assert str(caught.value) == (
         "topic t: it does not exist (UNKNOWN_TOPIC_OR_PARTITION); see `barnabas topics list`, or "
-        "make it with `barnabas topics create`"
+        "create it with `barnabas topics create`"
     )
     assert caught.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 

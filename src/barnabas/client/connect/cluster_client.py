@@ -243,7 +243,7 @@ class ClusterClient:
         """The connection to a broker, opened if there is none."""
         broker = self._image.brokers.get(node_id)
         if broker is None:
-            raise BrokerUnreachable(f"broker {node_id} is away: is it running?")
+            raise BrokerUnreachable(f"broker {node_id} is not available; check that it is running")
         try:
             connection = await self._connections.to(broker.address, channel)
         except BrokerUnreachable as error:
