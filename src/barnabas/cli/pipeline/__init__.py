@@ -9,6 +9,7 @@ run        runs pipelines in the foreground
 view       progress: a live table, lines or JSON
 status     pipelines that have run, chosen by name
 state      the state in a checkpoint
+graph      how pipelines depend on each other
 compact    compacts Parquet tables
 test       finds and runs the tests of pipelines
 """

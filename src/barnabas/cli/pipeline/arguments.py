@@ -27,6 +27,15 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
+class GraphFormat(StrEnum):
+    """How a graph is printed."""
+
+    TEXT = "text"
+    SVG = "svg"
+    MERMAID = "mermaid"
+    JSON = "json"
+
+
 _VERSION = re.compile(r"[A-Za-z0-9_.-]+")
 
 Definitions = Annotated[

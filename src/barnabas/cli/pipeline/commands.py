@@ -18,6 +18,7 @@ from barnabas.cli.base.pairs import parse_pairs
 from barnabas.cli.pipeline.arguments import (
     Checkpoints,
     Definitions,
+    GraphFormat,
     LogFormat,
     Names,
     Version,
@@ -220,6 +221,40 @@ def check(
             ]
             print_table(("pipeline", "result", "error"), shown)
         return exit_codes.FAILURE if found.bad else exit_codes.OK
+
+    exit_with(with_spark(call), verbose=verbose or before.verbose)
+
+
+@app.command(
+    "graph",
+    epilog="""\b
+Examples:
+  barnabas pipeline graph pipelines/
+  barnabas pipeline graph pipelines/ --format svg > pipelines.svg
+""",
+)
+def graph(
+    ctx: typer.Context,
+    path: Definitions,
+    names: Names = None,
+    version: Version = None,
+    form: Annotated[
+        GraphFormat, typer.Option("--format", help="A table, a picture, or for programs.")
+    ] = GraphFormat.TEXT,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show which topics, tables and files connect pipelines.
+
+    Neither Spark nor a broker is needed. Cycles are named.
+    """
+    before = common_options(ctx)
+
+    def call() -> None:
+        from barnabas.cli.pipeline.graph import print_graph
+
+        is_json = as_json or before.as_json
+        print_graph(chosen_of(path, names, version), GraphFormat.JSON if is_json else form)
 
     exit_with(with_spark(call), verbose=verbose or before.verbose)
 

@@ -33,6 +33,14 @@ class PipelineEnd(ABC):
         return self.topics
 
     @property
+    def places(self) -> tuple[tuple[str, str], ...]:
+        """What it reads or writes, by kind and name: `barnabas pipeline graph` draws it.
+
+        Two pipelines that name the same place depend on each other.
+        """
+        return tuple(("topic", each) for each in self.topics) or (("other", self.describe()),)
+
+    @property
     def session_conf(self) -> Mapping[str, str]:
         """Spark settings that it needs and that can't change once Spark has started.
 

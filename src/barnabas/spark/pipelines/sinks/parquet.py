@@ -45,6 +45,10 @@ class ParquetSink(Sink):
     def describe(self) -> str:
         return f"Parquet in {self.path}"
 
+    @property
+    def places(self) -> tuple[tuple[str, str], ...]:
+        return (("files", self.path),)
+
     def resolved(self, folder: Path) -> Self:
         return replace(self, path=resolved_path(self.path, folder))
 

@@ -33,6 +33,10 @@ class PostgresSink(Sink):
     def describe(self) -> str:
         return f"table {self.table} in {shown(self.url)}"
 
+    @property
+    def places(self) -> tuple[tuple[str, str], ...]:
+        return (("postgres", self.table),)
+
     def as_version(self, version: str) -> Self:
         return replace(self, table=f"{self.table}_{version}")
 

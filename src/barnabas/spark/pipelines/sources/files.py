@@ -56,6 +56,10 @@ class FilesSource(Source):
     def describe(self) -> str:
         return f"{self.format} files in {self.path}"
 
+    @property
+    def places(self) -> tuple[tuple[str, str], ...]:
+        return (("files", self.path),)
+
     def load(self, environment: Environment) -> DataFrame:
         reader = environment.spark.readStream.format(self.format)
         with part_of_source("schema"):
