@@ -1,8 +1,8 @@
-"""The compiled kernel of barnabas.records; everything else stands in pyproject.toml.
+"""The compiled kernels: of records, and of JSON for Spark. The rest stands in pyproject.toml.
 
-It is optional: without a C compiler the installation goes through, and Python does the same work.
-It keeps to the stable ABI, so one build serves all versions of Python from 3.11 on; free-threaded
-Pythons have no such ABI, and get a build of their own.
+They are optional: without a C compiler the installation goes through, and Python does the same
+work. They keep to the stable ABI, so one build serves all versions of Python from 3.11 on;
+free-threaded Pythons have no such ABI, and get a build of their own.
 """
 
 import sysconfig
@@ -38,7 +38,28 @@ setup(
             define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE_ABI else [],
             py_limited_api=STABLE_ABI,
             optional=True,
-        )
+        ),
+        Extension(
+            "barnabas.spark.decoding._json_kernel",
+            sources=[
+                "src/json_kernel/columns.c",
+                "src/json_kernel/convert.c",
+                "src/json_kernel/module.c",
+                "src/json_kernel/numbers.c",
+                "src/json_kernel/rewrite.c",
+                "src/json_kernel/scan.c",
+                "src/json_kernel/times.c",
+            ],
+            depends=[
+                "src/json_kernel/columns.h",
+                "src/json_kernel/convert.h",
+                "src/json_kernel/scan.h",
+            ],
+            extra_compile_args=["-O3", "-std=c11", "-Wall", "-Wextra"],
+            define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE_ABI else [],
+            py_limited_api=STABLE_ABI,
+            optional=True,
+        ),
     ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE_ABI else {},
 )

@@ -21,7 +21,8 @@ from barnabas.spark.sink.batch_writer import BatchWriter
 from barnabas.spark.sink.options import sink_options
 from barnabas.spark.sink.stream_writer import AtLeastOnceWriter, ExactlyOnceWriter
 from barnabas.spark.source.batch_reader import BatchReader
-from barnabas.spark.source.options import batch_options, stream_options
+from barnabas.spark.source.options import DECODING, batch_options, stream_options
+from barnabas.spark.source.record_decoding import RecordDecoding
 from barnabas.spark.source.schema import check_schema, schema_of
 from barnabas.spark.source.stream_reader import StreamReader
 
@@ -45,12 +46,20 @@ class BarnabasDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         freeze_loaded_objects()
-        check_schema(schema)
-        return BatchReader(batch_options(self.options), schema, self.parallelism)
+        options, decoding = batch_options(self.options), self._decoding(schema)
+        return BatchReader(options, schema, self.parallelism, decoding)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
-        check_schema(schema)
-        return StreamReader(stream_options(self.options), schema, self.parallelism)
+        options, decoding = stream_options(self.options), self._decoding(schema)
+        return StreamReader(options, schema, self.parallelism, decoding)
+
+    def _decoding(self, schema: StructType) -> RecordDecoding | None:
+        """What becomes of values; they stay as they are, and the schema is checked, without it."""
+        text = self.options.get(DECODING)
+        if text is None:
+            check_schema(schema)
+            return None
+        return RecordDecoding.from_option(text)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         freeze_loaded_objects()

@@ -18,6 +18,8 @@ from barnabas.spark.dead_letters.letter_writer import LetterTopic
 from barnabas.spark.pipelines.writer import Writer
 from barnabas.spark.sessions.combined_conf import is_for_the_jvm
 from barnabas.spark.source.consumer_settings import consumer_settings
+from barnabas.spark.source.options import DECODING
+from barnabas.spark.source.record_decoding import RecordDecoding
 
 WANTED_CONF = {
     # State that is larger than memory, and checkpoints that hold what has changed.
@@ -44,6 +46,11 @@ class Records(Protocol):
 
     def letters(self, target: "DeadLetterTopic", options: Mapping[str, str]) -> LetterTarget:
         """Where tasks write dead letters of records that are read with these options."""
+
+    def decoded(
+        self, spark: SparkSession, topic: str, decoding: RecordDecoding, options: Mapping[str, str]
+    ) -> DataFrame:
+        """A stream of rows whose values are decoded, with the columns of `decoding.schema`."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,11 @@ class BrokerRecords:
             target.definition,
             target.compression,
         )
+
+    def decoded(
+        self, spark: SparkSession, topic: str, decoding: RecordDecoding, options: Mapping[str, str]
+    ) -> DataFrame:
+        return self.stream(spark, topic, decoding.schema, {**options, DECODING: decoding.option()})
 
     def _options(self, topic: str, options: Mapping[str, str]) -> dict[str, str]:
         return {

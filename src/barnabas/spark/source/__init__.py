@@ -10,6 +10,7 @@ log_offsets        those positions, as offsets in the partitions that exist
 stream_position    the position that Spark keeps in a checkpoint
 filters            predicates that Spark pushes down
 schema             columns of a record
+record_decoding    rows whose values are decoded, and records that can't be
 tasks              ranges of offsets divided among tasks
 range_reader       what a task does: fetch its ranges, and return Arrow batches
 rate_limit         maxOffsetsPerTrigger and maxBytesPerTrigger, divided among partitions

@@ -15,6 +15,7 @@ from barnabas.spark.source.filters import PushedFilters
 from barnabas.spark.source.options import BatchOptions
 from barnabas.spark.source.positions import Offsets
 from barnabas.spark.source.range_reader import read_ranges
+from barnabas.spark.source.record_decoding import RecordDecoding, form_of
 from barnabas.spark.source.subscription import partitions_of
 from barnabas.spark.source.tasks import RangesPartition, plan_tasks
 
@@ -22,10 +23,17 @@ from barnabas.spark.source.tasks import RangesPartition, plan_tasks
 class BatchReader(DataSourceReader):
     """Plans a read in one process of Spark, and reads in others."""
 
-    def __init__(self, options: BatchOptions, schema: StructType, parallelism: int | None) -> None:
+    def __init__(
+        self,
+        options: BatchOptions,
+        schema: StructType,
+        parallelism: int | None,
+        decoding: RecordDecoding | None = None,
+    ) -> None:
         self._options = options
         self._source = options.source
         self._schema = schema
+        self._decoding = decoding
         self._parallelism = parallelism
         self._filters = PushedFilters()
 
@@ -46,7 +54,7 @@ class BatchReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, RangesPartition)
-        return read_ranges(self._source, self._schema, partition)
+        return read_ranges(self._source, form_of(self._schema, self._decoding), partition)
 
     async def _ranges(self, cluster: ClusterClient) -> list[RecordRange]:
         source = self._source

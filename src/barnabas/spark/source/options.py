@@ -56,6 +56,8 @@ REFUSED_READ_OPTIONS = {
 """Those of Spark's source that this one does not take, with what to use instead."""
 
 _REFUSED = {name.lower(): (name, instead) for name, instead in REFUSED_READ_OPTIONS.items()}
+DECODING = "barnabas.decoding"
+"""What pipelines put there: how values are decoded (`record_decoding`)."""
 _OF_SPARK = {"path"}
 """What Spark itself puts there."""
 
@@ -146,7 +148,7 @@ class _Options:
         for name in self.given:
             if name in _REFUSED:
                 raise InvalidArgument("{} cannot be set: {}".format(*_REFUSED[name]))
-            if name not in READ_OPTIONS and name not in _OF_SPARK and not name.startswith(PREFIX):
+            if name not in {*READ_OPTIONS, *_OF_SPARK, DECODING} and not name.startswith(PREFIX):
                 like = get_close_matches(name, READ_OPTIONS, 1)
                 hint = f": did you mean {READ_OPTIONS[like[0]]}?" if like else ""
                 raise InvalidArgument(f"no option {name!r}{hint}")

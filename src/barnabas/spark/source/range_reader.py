@@ -2,23 +2,34 @@
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Protocol
 
 import pyarrow as pa
-from pyspark.sql.types import StructType
 
 from barnabas.client.consumer.range_reader import RangeReader
 from barnabas.spark.cluster.connection import connect
 from barnabas.spark.source.data_loss import report_loss
 from barnabas.spark.source.options import SourceOptions
-from barnabas.spark.source.schema import ArrowForm
 from barnabas.spark.source.tasks import RangesPartition
 
 
+class Form(Protocol):
+    """What rows are made of records: `schema.ArrowForm`, `record_decoding.DecodedForm`."""
+
+    columns: list[str]
+    """Columns of records that are needed."""
+
+    def batches(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
+        """Exactly what Spark expects."""
+
+    def finish(self) -> None:
+        """All records of the task were given."""
+
+
 def read_ranges(
-    options: SourceOptions, schema: StructType, task: RangesPartition
+    options: SourceOptions, form: Form, task: RangesPartition
 ) -> Iterator[pa.RecordBatch]:
     """The records of a task; the next ones are fetched while Spark takes the last ones."""
-    form = ArrowForm(schema)
     connection = connect(options.consumer.connection)
     reading = RangeReader(
         connection.cluster,
@@ -40,5 +51,6 @@ def read_ranges(
                 yield from form.batches(table)
         for table in reading.rest():
             yield from form.batches(table)
+        form.finish()
     finally:
         coming.cancel()

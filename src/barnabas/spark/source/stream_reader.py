@@ -35,6 +35,7 @@ from barnabas.spark.source.options import StreamOptions
 from barnabas.spark.source.positions import Offsets
 from barnabas.spark.source.range_reader import read_ranges
 from barnabas.spark.source.rate_limit import limited, limited_by_bytes
+from barnabas.spark.source.record_decoding import RecordDecoding, form_of
 from barnabas.spark.source.record_sizes import record_sizes
 from barnabas.spark.source.stream_position import Json, StreamPosition, position_at, position_of
 from barnabas.spark.source.subscription import partitions_of
@@ -46,10 +47,17 @@ T = TypeVar("T")
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Finds the offsets of micro-batches, and plans and reads them."""
 
-    def __init__(self, options: StreamOptions, schema: StructType, parallelism: int | None) -> None:
+    def __init__(
+        self,
+        options: StreamOptions,
+        schema: StructType,
+        parallelism: int | None,
+        decoding: RecordDecoding | None = None,
+    ) -> None:
         self._options = options
         self._source = options.source
         self._schema = schema
+        self._decoding = decoding
         self._parallelism = parallelism
         self._topics: dict[TopicPartition, bytes] = {}
         self._max_age_s = options.source.consumer.metadata_max_age_ms / 1000
@@ -115,7 +123,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, RangesPartition)
-        return read_ranges(self._source, self._schema, partition)
+        return read_ranges(self._source, form_of(self._schema, self._decoding), partition)
 
     # -- what is there -------------------------------------------------------------------------
 

@@ -14,7 +14,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from barnabas.spark.pipelines.environment import DeadLetterTopic
+from barnabas.spark.pipelines.formats.decoded_rows import decoded_rows
 from barnabas.spark.pipelines.sources.feed import Record
+from barnabas.spark.source.record_decoding import RecordDecoding
 from barnabas.spark.source.schema import schema_of
 from barnabas.spark.testing.fed_letters import LetterFolder
 
@@ -55,6 +57,11 @@ class FedRecords:
     def letter_folder(self) -> Path:
         """Where dead letters are."""
         return self.folder.with_name("dead-letters")
+
+    def decoded(
+        self, spark: SparkSession, topic: str, decoding: RecordDecoding, options: Mapping[str, str]
+    ) -> DataFrame:
+        return decoded_rows(self.stream(spark, topic, _ALL, options), decoding)
 
     def of(self, topic: str) -> Path:
         """The folder of a topic."""

@@ -17,6 +17,7 @@ _WRAPPED = (
     re.compile(r"^Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \(.*?\): "),
     re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z]\w*: )"),
     re.compile(r"^(?:SparkRuntimeException: )?\[USER_RAISED_EXCEPTION\] "),
+    re.compile(r"^UndecodableValue: "),
 )
 _STATE = re.compile(r"(?:\s*SQLSTATE: \w+;?)+")
 _HINTS = {

@@ -4,6 +4,7 @@ value_format    what a format is
 json_values     JSON
 avro            Avro
 values          formats by their names
-record_decoder  records as rows: their values decoded, the undecodable ones apart
+decoded_rows    records that a query has read, decoded
+record_decoder  JSON decoded by Spark itself, for types that are Spark's only
 ddl             mistakes in schemas that can be found without Spark
 """

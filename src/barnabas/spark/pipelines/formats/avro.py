@@ -1,7 +1,6 @@
 """Avro values as columns, by the writer's schema.
 
-Each value is one datum in Avro's binary encoding, without a file's header. Decoding is done by
-fastavro in Spark's Python workers, an Arrow batch at a time.
+Each value is one datum in Avro's binary encoding, without a file's header.
 """
 
 import io
@@ -9,11 +8,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import pyarrow as pa
-from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.pandas.functions import arrow_udf
-from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -33,7 +27,7 @@ from pyspark.sql.types import (
 )
 
 from barnabas.errors import InvalidArgument
-from barnabas.spark.pipelines.formats.value_format import UNDECODABLE
+from barnabas.spark.decoding.decoding import Decoding
 
 _PRIMITIVE: dict[str, DataType] = {
     "string": StringType(),
@@ -72,24 +66,8 @@ class AvroValues:
     def fields(self) -> StructType:
         return self._fields
 
-    def parsed(self, value: Column) -> Column:
-        text = self._schema
-        returned = StructType(
-            [
-                *(StructField(each.name, each.dataType) for each in self._fields.fields),
-                StructField(UNDECODABLE, StringType()),
-            ]
-        )
-        arrow_type = to_arrow_type(returned, timezone="UTC")
-
-        def decode(values: pa.Array) -> pa.Array:
-            return decode_array(values, text, arrow_type)
-
-        column: Column = arrow_udf(decode, returned)(value)  # type: ignore[call-overload]
-        return column
-
-    def reason(self, value: Column, row: Column) -> Column:  # noqa: ARG002 - the row has it
-        return F.concat(F.lit("the value does not fit the schema: "), row[UNDECODABLE])
+    def decoding(self, time_zone: str) -> Decoding:
+        return Decoding("avro", self._fields, self._schema, time_zone)
 
     def encode(self, row: Mapping[str, Any]) -> bytes:
         from fastavro import parse_schema, schemaless_writer
@@ -97,31 +75,6 @@ class AvroValues:
         target = io.BytesIO()
         schemaless_writer(target, parse_schema(json.loads(self._schema)), dict(row))
         return target.getvalue()
-
-
-def decode_array(values: pa.Array, schema: str, arrow_type: pa.DataType) -> pa.Array:
-    """Structs of what the values hold; of those that do not fit, only the reason."""
-    from fastavro import parse_schema, schemaless_reader
-
-    parsed = parse_schema(json.loads(schema))
-    rows: list[dict[str, Any] | None] = []
-    for value in values:
-        data = value.as_py()
-        if data is None:
-            rows.append(None)
-            continue
-        source = io.BytesIO(data)
-        try:
-            row = schemaless_reader(source, parsed, None)
-        except (ValueError, EOFError, IndexError, KeyError, TypeError, OverflowError) as error:
-            rows.append({UNDECODABLE: f"{type(error).__name__}: {error}"})
-            continue
-        if source.tell() != len(data):
-            rows.append({UNDECODABLE: f"{len(data) - source.tell()} bytes are left over"})
-        else:
-            assert isinstance(row, dict)
-            rows.append(row)
-    return pa.array(rows, arrow_type)
 
 
 def _spark_type(schema: Any, named: dict[str, DataType]) -> DataType:

@@ -11,8 +11,10 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StringType, StructField, StructType
 
 from barnabas.errors import InvalidArgument
-from barnabas.spark.pipelines.formats.value_format import UNDECODABLE
+from barnabas.spark.decoding.decoding import Decoding
+from barnabas.spark.decoding.json_decoder import unsupported_columns
 
+UNDECODABLE = "_undecodable"
 _WHITE_SPACE = " \t\r\n"
 """What JSON takes for it."""
 _END = "barnabas: the end"
@@ -39,7 +41,16 @@ class JsonValues:
             raise InvalidArgument(f"the schema {self._schema!r} names no columns")
         return fields
 
+    def decoding(self, time_zone: str) -> Decoding:
+        return Decoding("json", self.fields, time_zone=time_zone)
+
+    @property
+    def needs_spark(self) -> bool:
+        """Whether only Spark can decode them, as those of type VARIANT: see `record_decoder`."""
+        return bool(unsupported_columns(self.fields))
+
     def parsed(self, value: Column) -> Column:
+        """Structs of the columns and of `UNDECODABLE`, which is not NULL where there is no row."""
         text = value.cast("string")
         # Other bytes would be read as replacement characters.
         return F.when(
@@ -47,7 +58,8 @@ class JsonValues:
             _decoded(text, self.fields.fields),
         )
 
-    def reason(self, value: Column, row: Column) -> Column:  # noqa: ARG002 - each column is asked
+    def reason(self, value: Column) -> Column:
+        """Why a value can't be decoded."""
         text = value.cast("string")
         fields = self.fields.fields
         given = _decoded(text, [StructField(each.name, StringType()) for each in fields])

@@ -1,5 +1,6 @@
-"""Records of a topic as rows: their values decoded into columns.
+"""Records of a topic as rows, decoded by Spark itself: JSON with types that are Spark's only.
 
+All others are decoded where they are read (`barnabas.spark.decoding`), with the same results.
 A value is decoded once. The straightforward plan, decode and filter, would have Spark push the
 filter down and decode twice; a generator (`inline`) is a border which filters do not cross.
 """
@@ -10,14 +11,12 @@ from operator import or_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from barnabas.spark.pipelines.formats.value_format import UNDECODABLE, ValueFormat
+from barnabas.spark.pipelines.formats.json_values import UNDECODABLE, JsonValues
 
 _PARSED = "_parsed"
 
 
-def decoded(
-    records: DataFrame, values: ValueFormat, kept: list[Column], *, skip: bool
-) -> DataFrame:
+def decoded(records: DataFrame, values: JsonValues, kept: list[Column], *, skip: bool) -> DataFrame:
     """The columns of the values, and those of `kept`.
 
     Where a value can't be decoded the query fails, or there is no row of it (`skip`).
@@ -31,7 +30,7 @@ def decoded(
     return taken.drop(UNDECODABLE)
 
 
-def decoded_or_dead(records: DataFrame, values: ValueFormat, kept: list[Column]) -> DataFrame:
+def decoded_or_dead(records: DataFrame, values: JsonValues, kept: list[Column]) -> DataFrame:
     """The columns of the values and those of `kept`, and `reason`: why a value is no row."""
     whole = F.array(values.parsed(F.col("value")))
     rows = F.transform(
@@ -44,14 +43,14 @@ def decoded_or_dead(records: DataFrame, values: ValueFormat, kept: list[Column])
     return records.select(*kept, F.inline(rows))
 
 
-def undecodable(records: DataFrame, values: ValueFormat) -> DataFrame:
+def undecodable(records: DataFrame, values: JsonValues) -> DataFrame:
     """Records whose value can't be decoded, with a column `reason`."""
     whole = F.array(values.parsed(F.col("value")))
     reasons = F.transform(whole, lambda row: F.struct(_reason(values, row).alias("reason")))
     return records.select("*", F.inline(reasons)).where("reason IS NOT NULL")
 
 
-def _is_undecodable(values: ValueFormat, row: Column) -> Column:
+def _is_undecodable(values: JsonValues, row: Column) -> Column:
     missing = [row[each.name].isNull() for each in values.fields.fields if not each.nullable]
     return reduce(or_, missing, _does_not_fit(row))
 
@@ -60,10 +59,10 @@ def _does_not_fit(row: Column) -> Column:
     return F.col("value").isNotNull() & (row.isNull() | row[UNDECODABLE].isNotNull())
 
 
-def _reason(values: ValueFormat, row: Column) -> Column:
+def _reason(values: JsonValues, row: Column) -> Column:
     """Why a value can't be decoded; NULL if it can."""
     required = [each.name for each in values.fields.fields if not each.nullable]
-    reason = F.when(_does_not_fit(row), values.reason(F.col("value"), row))
+    reason = F.when(_does_not_fit(row), values.reason(F.col("value")))
     if required:
         reason = reason.when(F.col("value").isNull(), F.lit("the record has no value"))
     for name in required:
@@ -71,7 +70,7 @@ def _reason(values: ValueFormat, row: Column) -> Column:
     return reason
 
 
-def _checked(values: ValueFormat, row: Column) -> Column:
+def _checked(values: JsonValues, row: Column) -> Column:
     reason = _reason(values, row)
     where = F.concat(F.col("topic"), F.lit(":"), F.col("partition"), F.lit("@"), F.col("offset"))
     message = F.concat(F.lit("the record "), where, F.lit(" can't be decoded: "), reason)

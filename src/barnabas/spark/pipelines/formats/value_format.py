@@ -1,19 +1,13 @@
-"""What a format of values is: it turns a column of bytes into a column of structs.
-
-A value that can't be decoded becomes a struct whose last field, `UNDECODABLE`, is not NULL, or no
-struct at all. Why it can't is a separate question, since the answer may take long. A column that
-the schema calls NOT NULL has to be there.
-"""
+"""What a format of values is: it says how they are decoded, and encodes them for tests."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol
 
-from pyspark.sql import Column
 from pyspark.sql.types import StructType
 
-UNDECODABLE = "_undecodable"
+from barnabas.spark.decoding.decoding import Decoding, FormatName
 
-FormatName: TypeAlias = Literal["json", "avro"]
+__all__ = ["FormatName", "ValueFormat"]
 
 
 class ValueFormat(Protocol):
@@ -21,13 +15,10 @@ class ValueFormat(Protocol):
 
     @property
     def fields(self) -> StructType:
-        """The columns."""
+        """The columns. One that the schema calls NOT NULL has to be there."""
 
-    def parsed(self, value: Column) -> Column:
-        """Structs of the columns and of `UNDECODABLE`."""
-
-    def reason(self, value: Column, row: Column) -> Column:
-        """Why a value can't be decoded; `row` is what could be."""
+    def decoding(self, time_zone: str) -> Decoding:
+        """How values are decoded; times without a zone are in this one."""
 
     def encode(self, row: Mapping[str, Any]) -> bytes:
         """A value that decodes to this row."""

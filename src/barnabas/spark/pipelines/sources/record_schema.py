@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StructType
 
@@ -15,6 +15,7 @@ from barnabas.spark.pipelines.formats.value_format import FormatName, ValueForma
 from barnabas.spark.pipelines.formats.values import value_format
 from barnabas.spark.pipelines.pipeline_end import resolved_path
 from barnabas.spark.pipelines.sources.feed import Fed, Record
+from barnabas.spark.source.record_decoding import PREFIX, RecordDecoding, Undecodable
 from barnabas.spark.source.schema import schema_of
 
 ALL_COLUMNS = schema_of(headers=True)
@@ -42,9 +43,38 @@ def kept_columns(key: str | None, record: Sequence[str]) -> list[Column]:
     return [*kept, F.struct(*record).alias("record")] if record else kept
 
 
-def key_text() -> Column:
+def key_text(column: str = "key") -> Column:
     """The key of a record, as a string."""
-    return F.col("key").cast("string")
+    return F.col(column).cast("string")
+
+
+def record_decoding(
+    values: ValueFormat,
+    key: str | None,
+    record: Sequence[str],
+    undecodable: Undecodable,
+    spark: SparkSession,
+) -> RecordDecoding:
+    """How rows are made of records: with what of the record, and what of those that can't be."""
+    zone = spark.conf.get("spark.sql.session.timeZone") or "UTC"
+    wanted = (*(() if key is None else ("key",)), *record)
+    return RecordDecoding(values.decoding(zone), tuple(dict.fromkeys(wanted)), undecodable)
+
+
+def shaped(
+    rows: DataFrame, decoding: RecordDecoding, key: str | None, record: Sequence[str]
+) -> DataFrame:
+    """Rows of a reader with the columns that a source promises."""
+    kept = [] if key is None else [key_text(f"`{PREFIX}key`").alias(key)]
+    if record:
+        parts = [F.col(f"`{PREFIX}{name}`").alias(name) for name in record]
+        kept.append(F.struct(*parts).alias("record"))
+    return rows.select(*kept, *map(_column, decoding.values.columns.names))
+
+
+def _column(name: str) -> Column:
+    quoted = name.replace("`", "``")
+    return F.col(f"`{quoted}`")
 
 
 def schema_problems(name: str, schema: str | StructType | None) -> Iterator[SourceError]:

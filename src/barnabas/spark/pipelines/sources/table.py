@@ -12,6 +12,8 @@ from pyspark.sql.types import StructType
 from barnabas.spark.pipelines.argument_names import table_options
 from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.errors.source_errors import SourceError
+from barnabas.spark.pipelines.formats.decoded_rows import decoded_rows
+from barnabas.spark.pipelines.formats.json_values import JsonValues
 from barnabas.spark.pipelines.formats.record_decoder import decoded
 from barnabas.spark.pipelines.formats.value_format import FormatName, ValueFormat
 from barnabas.spark.pipelines.pipeline_end import names_other_topics
@@ -21,11 +23,15 @@ from barnabas.spark.pipelines.sources.record_schema import (
     columns_of_records,
     fed_record,
     kept_columns,
+    record_decoding,
     resolved_schema,
     schema_problems,
+    shaped,
     values_of,
 )
 from barnabas.spark.pipelines.sources.source import Source
+
+_RECORD = ("key", "timestamp")
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,10 @@ class TableSource(Source):
         schema = columns_of_records(["key", "value", "timestamp", *PLACE])
         records = environment.records.batch(environment.spark, self.topic, schema, self.options)
         newest = newest_per_key(records).where("value IS NOT NULL")
-        return decoded(newest, values, kept_columns(self.key, ("key", "timestamp")), skip=False)
+        if isinstance(values, JsonValues) and values.needs_spark:
+            return decoded(newest, values, kept_columns(self.key, _RECORD), skip=False)
+        decoding = record_decoding(values, self.key, _RECORD, "fail", environment.spark)
+        return shaped(decoded_rows(newest, decoding), decoding, self.key, _RECORD)
 
     def problems(self) -> Iterator[SourceError]:
         yield from schema_problems(self.format, self.schema)

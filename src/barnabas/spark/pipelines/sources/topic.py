@@ -22,6 +22,7 @@ from barnabas.spark.pipelines.expectations.expectation import (
     checked_rules,
     sends_dead_letters,
 )
+from barnabas.spark.pipelines.formats.json_values import JsonValues
 from barnabas.spark.pipelines.formats.record_decoder import decoded, decoded_or_dead, undecodable
 from barnabas.spark.pipelines.formats.value_format import FormatName, ValueFormat
 from barnabas.spark.pipelines.pipeline_end import names_other_topics
@@ -38,12 +39,15 @@ from barnabas.spark.pipelines.sources.record_schema import (
     fed_record,
     kept_columns,
     key_text,
+    record_decoding,
     resolved_schema,
     schema_problems,
+    shaped,
     values_of,
 )
 from barnabas.spark.pipelines.sources.source import Source
 from barnabas.spark.pipelines.sources.watermark import split_watermark, with_watermark
+from barnabas.spark.source.record_decoding import RecordDecoding, Undecodable
 
 
 @dataclass(frozen=True)
@@ -113,13 +117,27 @@ class TopicSource(Source):
             records = self._records(environment, ALL_COLUMNS.names)
             rows = records if self.key is None else records.withColumn(self.key, key_text())
             return rows.select("*", *beside_rows(self._kept_beside))
-        if self.dead_letters is not None:
+        if isinstance(values, JsonValues) and values.needs_spark:
+            return self._load_by_spark(environment, values)
+        decoding = self._decoding(environment, values, "skip" if self._skips else "fail")
+        decoding = replace(decoding, letters=self._letters(environment))
+        options = self._read_options(environment)
+        rows = environment.records.decoded(environment.spark, self.topic, decoding, options)
+        return shaped(rows, decoding, self.key, self.record, self._kept_beside)
+
+    def _decoding(
+        self, environment: Environment, values: ValueFormat, undecodable: Undecodable
+    ) -> RecordDecoding:
+        wanted = (*self.record, *self._kept_beside)
+        return record_decoding(values, self.key, wanted, undecodable, environment.spark)
+
+    def _load_by_spark(self, environment: Environment, values: JsonValues) -> DataFrame:
+        target = self._letters(environment)
+        if target is not None:
             records = self._records(environment, [*self.record, *COLUMNS])
             rows = decoded_or_dead(
                 records, values, [*kept_columns(self.key, self.record), *beside_rows(COLUMNS)]
             )
-            target = self._letters(environment)
-            assert target is not None
             return without_dead(rows, F.col(REASON), target, record_beside(rows)).drop(REASON)
         place = () if self._skips else PLACE  # for the error message
         key = () if self.key is None else ("key",)
@@ -134,8 +152,13 @@ class TopicSource(Source):
         """
         values = self.values
         assert values is not None
-        wanted = ["key", "headers", "timestamp", *PLACE, "value"]
-        found = undecodable(self._records(environment, wanted), values)
+        if isinstance(values, JsonValues) and values.needs_spark:
+            wanted = ["key", "headers", "timestamp", *PLACE, "value"]
+            found = undecodable(self._records(environment, wanted), values)
+        else:
+            decoding = self._decoding(environment, values, "only")
+            options = self._read_options(environment)
+            found = environment.records.decoded(environment.spark, self.topic, decoding, options)
         added = [
             F.struct(
                 F.lit(f"{HEADER_PREFIX}{name}").alias("key"),
@@ -148,14 +171,17 @@ class TopicSource(Source):
         return found.select("key", "value", F.concat("headers", F.array(*added)).alias("headers"))
 
     def _records(self, environment: Environment, columns: Sequence[str]) -> DataFrame:
-        options = {"startingOffsets": self.starting_offsets}
+        options = self._read_options(environment)
         if "headers" in columns:
-            options["includeHeaders"] = "true"
-        if environment.group_id is not None:
-            options["groupId"] = environment.group_id
-        options |= self.options
+            options = {"includeHeaders": "true", **options}
         schema = columns_of_records(columns)
         return environment.records.stream(environment.spark, self.topic, schema, options)
+
+    def _read_options(self, environment: Environment) -> dict[str, str]:
+        options = {"startingOffsets": self.starting_offsets}
+        if environment.group_id is not None:
+            options["groupId"] = environment.group_id
+        return {**options, **self.options}
 
     @property
     def expectations(self) -> tuple[Expectation, ...]:

@@ -1,0 +1,24 @@
+"""What is made of a column of values."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import pyarrow as pa
+
+
+class Decoded(NamedTuple):
+    """The values that could be decoded as columns, and the others with the reason of each."""
+
+    columns: Sequence[pa.Array]
+    """Of each column that is used, the values of those rows that are not dead, in their order."""
+    dead: Sequence[int]
+    """Positions of the values that can't be decoded, ascending."""
+    reasons: Sequence[str]
+    """Why, for each of `dead`."""
+
+
+class ValueDecoder(Protocol):
+    """Decodes values of one format by one schema."""
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        """All values at once; null is a record without a value."""

@@ -1,0 +1,161 @@
+"""Records of a topic as rows whose values are decoded: what a reader is told, and what it does.
+
+Rows have the wanted columns of the record, each named with a prefix, and those of the value. What
+becomes of a record that can't be decoded is one of
+
+    fail    the query fails, with an error that names the record
+    skip    there is no row of it
+    only    there are rows of such records only: the record, and a column `reason`
+
+`DeadLetters` is told of them too, whatever becomes of them.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, Self, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StringType, StructField, StructType
+
+from barnabas.records.columns.schema import (
+    HEADERS,
+    KEY,
+    OFFSET,
+    PARTITION,
+    TIMESTAMP,
+    TOPIC,
+    VALUE,
+)
+from barnabas.spark.decoding.decoded import Decoded
+from barnabas.spark.decoding.decoders import decoder_of
+from barnabas.spark.decoding.decoding import Decoding
+from barnabas.spark.source.range_reader import Form
+from barnabas.spark.source.schema import ArrowForm, schema_of
+
+PREFIX = "record:"
+"""Of the names of the record's columns: a value may have columns of the same names."""
+
+REASON = "reason"
+DEAD_LETTER_COLUMNS = (KEY, VALUE, HEADERS, TIMESTAMP, TOPIC, PARTITION, OFFSET)
+_PLACE = (TOPIC, PARTITION, OFFSET)
+
+Undecodable: TypeAlias = Literal["fail", "skip", "only"]
+
+
+class UndecodableValue(Exception):  # noqa: N818 - its name says what is wrong
+    """A record can't be decoded, and nothing says that it may be left out."""
+
+
+class DeadLetters(Protocol):
+    """Takes the records of a task that can't be decoded."""
+
+    def add(self, records: pa.RecordBatch, reasons: Sequence[str]) -> None:
+        """Records with `DEAD_LETTER_COLUMNS`, and why each can't be decoded."""
+
+    def flush(self) -> None:
+        """All records of the task were added."""
+
+
+@dataclass(frozen=True)
+class RecordDecoding:
+    """What a reader does with records."""
+
+    values: Decoding
+    record: tuple[str, ...] = ()
+    """Columns of the record that rows have."""
+    undecodable: Undecodable = "fail"
+
+    @property
+    def schema(self) -> StructType:
+        """Of the rows."""
+        of_record = schema_of(headers=True)
+        if self.undecodable == "only":
+            found = [of_record[name] for name in DEAD_LETTER_COLUMNS]
+            return StructType([*found, StructField(REASON, StringType())])
+        kept = [StructField(PREFIX + name, of_record[name].dataType) for name in self.record]
+        return StructType([*kept, *self.values.columns.fields])
+
+    def option(self) -> str:
+        return json.dumps(
+            {
+                "values": self.values.as_json(),
+                "record": self.record,
+                "undecodable": self.undecodable,
+            }
+        )
+
+    @classmethod
+    def from_option(cls, text: str) -> Self:
+        found = json.loads(text)
+        return cls(
+            Decoding.from_json(found["values"]), tuple(found["record"]), found["undecodable"]
+        )
+
+
+class DecodedForm:
+    """Turns tables of records into record batches of decoded rows, in a worker."""
+
+    def __init__(self, decoding: RecordDecoding, dead_letters: DeadLetters | None = None) -> None:
+        self._decoding = decoding
+        self._decoder = decoder_of(decoding.values)
+        self._schema: pa.Schema = to_arrow_schema(decoding.schema, timezone="UTC")
+        self._dead_letters = dead_letters
+        wanted = [*decoding.record, VALUE]
+        if decoding.undecodable == "only" or dead_letters is not None:
+            wanted += DEAD_LETTER_COLUMNS
+        elif decoding.undecodable == "fail":
+            wanted += _PLACE
+        self.columns = list(dict.fromkeys(wanted))
+        """Columns of records that are needed."""
+
+    def batches(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
+        for records in table.to_batches():
+            if records.num_rows:
+                yield from self._rows(records)
+
+    def finish(self) -> None:
+        if self._dead_letters is not None:
+            self._dead_letters.flush()
+
+    def _rows(self, records: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        decoded = self._decoder.decode(records.column(VALUE))
+        kept = records
+        if decoded.dead:
+            self._set_aside(records, decoded)
+            is_alive = np.ones(records.num_rows, bool)
+            is_alive[list(decoded.dead)] = False
+            kept = records.filter(pa.array(is_alive))
+        if self._decoding.undecodable == "only":
+            if decoded.dead:
+                dead = records.take(pa.array(decoded.dead, pa.int64()))
+                arrays = [dead.column(name) for name in DEAD_LETTER_COLUMNS]
+                yield self._batch([*arrays, pa.array(decoded.reasons, pa.string())])
+        elif kept.num_rows:
+            of_record = [kept.column(name) for name in self._decoding.record]
+            yield self._batch([*of_record, *decoded.columns])
+
+    def _set_aside(self, records: pa.RecordBatch, decoded: Decoded) -> None:
+        if self._dead_letters is not None:
+            dead = records.take(pa.array(decoded.dead, pa.int64()))
+            self._dead_letters.add(dead.select(list(DEAD_LETTER_COLUMNS)), decoded.reasons)
+        elif self._decoding.undecodable == "fail":
+            first = decoded.dead[0]
+            topic, partition, offset = (records.column(name)[first].as_py() for name in _PLACE)
+            raise UndecodableValue(
+                f"the record {topic}:{partition}@{offset} can't be decoded: {decoded.reasons[0]}"
+            )
+
+    def _batch(self, arrays: Sequence[pa.Array]) -> pa.RecordBatch:
+        fitting = [
+            array if array.type == field.type else array.cast(field.type)
+            for array, field in zip(arrays, self._schema, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(fitting, schema=self._schema)
+
+
+def form_of(schema: StructType, decoding: RecordDecoding | None) -> Form:
+    """What makes rows of records, in a worker."""
+    return ArrowForm(schema) if decoding is None else DecodedForm(decoding)
