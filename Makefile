@@ -17,7 +17,7 @@ help: ## Show this list
 
 setup: $(STAMP) ## Create .venv and install Barnabas with its development tools
 
-$(STAMP): pyproject.toml setup.py $(wildcard src/kernel/*)
+$(STAMP): pyproject.toml setup.py $(wildcard src/kernel/* src/json_kernel/*)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Barnabas needs Python 3.11 or newer; run make PYTHON=python3.12 setup"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
@@ -86,5 +86,5 @@ bench: $(STAMP) ## Measure broker, clusters, clients and Spark, and print tables
 	$(BIN)/python -m benchmarks
 
 clean: ## Remove everything that the other targets have created
-	rm -rf $(VENV) $(DOCS_VENV) build dist site demo-output src/*.egg-info src/barnabas/records/_kernel.*so .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(DOCS_VENV) build dist site demo-output src/*.egg-info src/barnabas/records/_kernel.*so src/barnabas/spark/decoding/_json_kernel.*so .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -26,7 +26,8 @@ static inline int put(growing *g, const void *bytes, size_t size)
 {
     if (g->room - g->bytes < size && !grow(g, size))
         return 0;
-    memcpy(g->data + g->bytes, bytes, size);
+    if (size > 0)
+        memcpy(g->data + g->bytes, bytes, size);
     g->bytes += size;
     return 1;
 }

@@ -6,7 +6,7 @@ definition runs on a cluster of brokers and, in a test, on rows that are fed to 
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from barnabas.records.compression import Compression
 from barnabas.spark.dead_letters.letter_target import LetterTarget
 from barnabas.spark.dead_letters.letter_writer import LetterTopic
+from barnabas.spark.decoding.decoding import Path
 from barnabas.spark.pipelines.writer import Writer
 from barnabas.spark.sessions.combined_conf import is_for_the_jvm
 from barnabas.spark.source.consumer_settings import consumer_settings
@@ -122,6 +123,8 @@ class Environment:
     bootstrap_servers: str
     group_id: str | None = None
     """The consumer group to which sources commit their progress."""
+    used: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    """What the query uses of sources that decode values, by their options (`used_columns`)."""
     source: str | None = None
     """The name of the source that is loaded."""
     dead_letters: DeadLetterSettings = DeadLetterSettings("dead-letters")  # noqa: RUF009 - a tuple

@@ -11,8 +11,8 @@ becomes of a record that can't be decoded is one of
 """
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol, Self, TypeAlias
 
 import numpy as np
@@ -31,7 +31,7 @@ from barnabas.records.columns.schema import (
 )
 from barnabas.spark.decoding.decoded import Decoded
 from barnabas.spark.decoding.decoders import decoder_of
-from barnabas.spark.decoding.decoding import Decoding
+from barnabas.spark.decoding.decoding import Decoding, Path
 from barnabas.spark.source.range_reader import Form
 from barnabas.spark.source.schema import ArrowForm, schema_of
 
@@ -77,6 +77,25 @@ class RecordDecoding:
             return StructType([*found, StructField(REASON, StringType())])
         kept = [StructField(PREFIX + name, of_record[name].dataType) for name in self.record]
         return StructType([*kept, *self.values.columns.fields])
+
+    def using(self, paths: Collection[Path]) -> Self:
+        """The same, with only these columns of its schema, and fields of them."""
+        found = {path[0].removeprefix(PREFIX) for path in paths if path[0].startswith(PREFIX)}
+        used = tuple(path for path in paths if not path[0].startswith(PREFIX))
+        record = tuple(each for each in self.record if each in found)
+        if not record and not used:  # rows are counted by a column
+            record = (PARTITION,)
+        return replace(self, values=replace(self.values, used=used), record=record)
+
+    def covers(self, paths: Collection[Path]) -> bool:
+        """Whether all of these columns and fields are made."""
+        if self.undecodable == "only":
+            return True
+        made: set[Path] = {(PREFIX + name,) for name in self.record}
+        made |= set(self.values.used or ())
+        if self.values.used is None:
+            made |= {(name,) for name in self.values.fields.names}
+        return all(any(path[: len(each)] == each for each in made) for path in paths)
 
     def option(self) -> str:
         return json.dumps(

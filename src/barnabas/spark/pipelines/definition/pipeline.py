@@ -28,7 +28,9 @@ from barnabas.spark.pipelines.expectations.expectation import (
 from barnabas.spark.pipelines.interval import is_period
 from barnabas.spark.pipelines.sinks.sink import OUTPUT_MODES, OutputMode, Sink
 from barnabas.spark.pipelines.sources.source import Source
+from barnabas.spark.pipelines.used_columns import used_columns
 from barnabas.spark.sessions.early_udf import allow_early_udfs
+from barnabas.spark.source.record_decoding import RecordDecoding
 
 __all__ = ["Pipeline", "PipelineError", "check_output_mode", "pipeline"]
 
@@ -126,6 +128,19 @@ class Pipeline:
             return checked(rows, self.expect, None, rows.columns)
         except InvalidArgument as error:
             raise InvalidArgument(f"pipeline {self.name}: {error}") from error
+
+    def lean_rows(self, environment: Environment) -> DataFrame:
+        """The result, with sources that make only the columns that are used."""
+        rows = self.rows(environment)
+        used = used_columns(rows)
+        if not used:
+            return rows
+        lean = self.rows(replace(environment, used=used))
+        # A function that does not always do the same may use others now.
+        for option, paths in used_columns(lean).items():
+            if not RecordDecoding.from_option(option).covers(paths):
+                return rows
+        return lean
 
 
 def pipeline(

@@ -221,7 +221,8 @@ class PipelineRun:
         self._check_output(defined)  # again: the reason of a failure may be a deleted table
         environment = replace(self._environment, writer=self._folder.writer_of(defined.name))
         with applied(self._spark, defined.conf):
-            counted = self._rows(defined).observe(OUTPUT_METRIC, F.count(F.lit(1)).alias("rows"))
+            rows = defined.lean_rows(replace(self._environment, group_id=defined.name))
+            counted = rows.observe(OUTPUT_METRIC, F.count(F.lit(1)).alias("rows"))
             writer = defined.sink.writer(environment, counted, defined.output_mode)
             writer = writer.outputMode(defined.output_mode).queryName(defined.name)
             if self._once:

@@ -1,12 +1,12 @@
 """Records of a topic as rows: which columns a row has, by the schema of the values."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from barnabas.spark.pipelines.errors.source_errors import SourceError, part_of_source
 from barnabas.spark.pipelines.formats.ddl import mistake_in
@@ -65,16 +65,25 @@ def shaped(
     rows: DataFrame, decoding: RecordDecoding, key: str | None, record: Sequence[str]
 ) -> DataFrame:
     """Rows of a reader with the columns that a source promises."""
-    kept = [] if key is None else [key_text(f"`{PREFIX}key`").alias(key)]
+    known = set(rows.columns)
+    of_record = {
+        name: _column(PREFIX + name, ALL_COLUMNS[name], known) for name in ALL_COLUMNS.names
+    }
+    kept = [] if key is None else [of_record["key"].cast("string").alias(key)]
     if record:
-        parts = [F.col(f"`{PREFIX}{name}`").alias(name) for name in record]
+        parts = [of_record[name].alias(name) for name in record]
         kept.append(F.struct(*parts).alias("record"))
-    return rows.select(*kept, *map(_column, decoding.values.columns.names))
+    of_value = [_column(each.name, each, known) for each in decoding.values.fields.fields]
+    return rows.select(*kept, *of_value)
 
 
-def _column(name: str) -> Column:
-    quoted = name.replace("`", "``")
-    return F.col(f"`{quoted}`")
+def _column(name: str, field: StructField, known: Collection[str]) -> Column:
+    """A column of a reader's rows; of one that it does not make, an error wherever it is used."""
+    if name in known:
+        quoted = name.replace("`", "``")
+        return F.col(f"`{quoted}`")
+    unused = F.raise_error(F.lit(f"{name} was not used when the query was planned"))
+    return unused.cast(field.dataType).alias(name)
 
 
 def schema_problems(name: str, schema: str | StructType | None) -> Iterator[SourceError]:

@@ -121,6 +121,9 @@ class TopicSource(Source):
             return self._load_by_spark(environment, values)
         decoding = self._decoding(environment, values, "skip" if self._skips else "fail")
         decoding = replace(decoding, letters=self._letters(environment))
+        used = environment.used.get(decoding.option())
+        if used is not None:
+            decoding = decoding.using(used)
         options = self._read_options(environment)
         rows = environment.records.decoded(environment.spark, self.topic, decoding, options)
         return shaped(rows, decoding, self.key, self.record, self._kept_beside)
