@@ -123,8 +123,8 @@ class Environment:
     bootstrap_servers: str
     group_id: str | None = None
     """The consumer group to which sources commit their progress."""
-    used: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
-    """What the query uses of sources that decode values, by their options (`used_columns`)."""
+    used: Mapping[RecordDecoding, tuple[Path, ...]] = field(default_factory=dict)
+    """What the query uses of sources that decode values (`used_columns`)."""
     source: str | None = None
     """The name of the source that is loaded."""
     dead_letters: DeadLetterSettings = DeadLetterSettings("dead-letters")  # noqa: RUF009 - a tuple

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame
 
 from barnabas.spark.decoding.decoding import Path
 from barnabas.spark.source.options import DECODING
+from barnabas.spark.source.record_decoding import RecordDecoding
 
 _SOURCE = "StreamingRelationV2"
 _ENDS = {"Project", "Aggregate"}
@@ -25,8 +26,8 @@ _PASSES = {"Filter"}
 """Nodes that pass on what they get."""
 
 
-def used_columns(rows: DataFrame) -> dict[str, tuple[Path, ...]]:
-    """Of each source that decodes values, by its option, the columns and fields that are used.
+def used_columns(rows: DataFrame) -> dict[RecordDecoding, tuple[Path, ...]]:
+    """Of each source that decodes values the columns and fields that are used.
 
     A source of which all are used, or that is not understood, is left out.
     """
@@ -37,22 +38,25 @@ def used_columns(rows: DataFrame) -> dict[str, tuple[Path, ...]]:
         return {}
     try:
         plan = session.sessionState().optimizer().execute(analyzed)
-        found: dict[str, set[Path] | None] = {}
-        for option, paths in _sources(plan, None):
-            known = found.setdefault(option, set())
-            found[option] = None if known is None or paths is None else known | paths
+        found: dict[RecordDecoding, set[Path] | None] = {}
+        for source, paths in _sources(plan, None):
+            known = found.setdefault(source, set())
+            found[source] = None if known is None or paths is None else known | paths
     except Py4JError:  # an optimizer that is not as expected; the query itself may still run
         return {}
-    return {option: tuple(sorted(paths)) for option, paths in found.items() if paths is not None}
+    return {source: tuple(sorted(paths)) for source, paths in found.items() if paths is not None}
 
 
-def _sources(node: Any, above: list[Any] | None) -> Iterator[tuple[str, set[Path] | None]]:
+def _sources(
+    node: Any, above: list[Any] | None
+) -> Iterator[tuple[RecordDecoding, set[Path] | None]]:
     """All sources below a node; `above` are the nodes that decide what is used of it."""
     name = node.nodeName()
     if name == _SOURCE:
         option = node.extraOptions().get(DECODING)
         if option is not None:
-            yield option, None if above is None else _paths(node, above)
+            decoding = RecordDecoding.from_option(option)
+            yield decoding, None if above is None else _paths(node, above)
         return
     if name in _ENDS:
         above = [node]

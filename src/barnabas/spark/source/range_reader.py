@@ -22,9 +22,6 @@ class Form(Protocol):
     def batches(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
         """Exactly what Spark expects."""
 
-    def finish(self) -> None:
-        """All records of the task were given."""
-
 
 def read_ranges(
     options: SourceOptions, form: Form, task: RangesPartition
@@ -51,6 +48,5 @@ def read_ranges(
                 yield from form.batches(table)
         for table in reading.rest():
             yield from form.batches(table)
-        form.finish()
     finally:
         coming.cancel()

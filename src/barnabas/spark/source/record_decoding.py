@@ -7,28 +7,25 @@ becomes of a record that can't be decoded is one of
     skip    there is no row of it
     only    there are rows of such records only: the record, and a column `reason`
 
-`DeadLetters` is told of them too, whatever becomes of them.
+With `letters`, the records go to a dead-letter topic: those of an Arrow batch are there for good
+before its rows are given to Spark.
 """
 
 import json
+import pickle
+from base64 import b64decode, b64encode
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, Self, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
-from barnabas.records.columns.schema import (
-    HEADERS,
-    KEY,
-    OFFSET,
-    PARTITION,
-    TIMESTAMP,
-    TOPIC,
-    VALUE,
-)
+from barnabas.records.columns.schema import OFFSET, PARTITION, TOPIC, VALUE
+from barnabas.spark.dead_letters.dead_record import COLUMNS, REASON, dead_records
+from barnabas.spark.dead_letters.letter_target import Letters, LetterTarget
 from barnabas.spark.decoding.decoded import Decoded
 from barnabas.spark.decoding.decoders import decoder_of
 from barnabas.spark.decoding.decoding import Decoding, Path
@@ -38,8 +35,6 @@ from barnabas.spark.source.schema import ArrowForm, schema_of
 PREFIX = "record:"
 """Of the names of the record's columns: a value may have columns of the same names."""
 
-REASON = "reason"
-DEAD_LETTER_COLUMNS = (KEY, VALUE, HEADERS, TIMESTAMP, TOPIC, PARTITION, OFFSET)
 _PLACE = (TOPIC, PARTITION, OFFSET)
 
 Undecodable: TypeAlias = Literal["fail", "skip", "only"]
@@ -47,16 +42,6 @@ Undecodable: TypeAlias = Literal["fail", "skip", "only"]
 
 class UndecodableValue(Exception):  # noqa: N818 - its name says what is wrong
     """A record can't be decoded, and nothing says that it may be left out."""
-
-
-class DeadLetters(Protocol):
-    """Takes the records of a task that can't be decoded."""
-
-    def add(self, records: pa.RecordBatch, reasons: Sequence[str]) -> None:
-        """Records with `DEAD_LETTER_COLUMNS`, and why each can't be decoded."""
-
-    def flush(self) -> None:
-        """All records of the task were added."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +52,14 @@ class RecordDecoding:
     record: tuple[str, ...] = ()
     """Columns of the record that rows have."""
     undecodable: Undecodable = "fail"
+    letters: LetterTarget | None = None
 
     @property
     def schema(self) -> StructType:
         """Of the rows."""
         of_record = schema_of(headers=True)
         if self.undecodable == "only":
-            found = [of_record[name] for name in DEAD_LETTER_COLUMNS]
+            found = [of_record[name] for name in COLUMNS]
             return StructType([*found, StructField(REASON, StringType())])
         kept = [StructField(PREFIX + name, of_record[name].dataType) for name in self.record]
         return StructType([*kept, *self.values.columns.fields])
@@ -103,6 +89,7 @@ class RecordDecoding:
                 "values": self.values.as_json(),
                 "record": self.record,
                 "undecodable": self.undecodable,
+                "letters": b64encode(pickle.dumps(self.letters)).decode(),
             }
         )
 
@@ -110,21 +97,24 @@ class RecordDecoding:
     def from_option(cls, text: str) -> Self:
         found = json.loads(text)
         return cls(
-            Decoding.from_json(found["values"]), tuple(found["record"]), found["undecodable"]
+            Decoding.from_json(found["values"]),
+            tuple(found["record"]),
+            found["undecodable"],
+            pickle.loads(b64decode(found["letters"])),  # noqa: S301 - as Spark sends a closure
         )
 
 
 class DecodedForm:
     """Turns tables of records into record batches of decoded rows, in a worker."""
 
-    def __init__(self, decoding: RecordDecoding, dead_letters: DeadLetters | None = None) -> None:
+    def __init__(self, decoding: RecordDecoding) -> None:
         self._decoding = decoding
         self._decoder = decoder_of(decoding.values)
         self._schema: pa.Schema = to_arrow_schema(decoding.schema, timezone="UTC")
-        self._dead_letters = dead_letters
+        self._letters: Letters | None = None
         wanted = [*decoding.record, VALUE]
-        if decoding.undecodable == "only" or dead_letters is not None:
-            wanted += DEAD_LETTER_COLUMNS
+        if decoding.undecodable == "only" or decoding.letters is not None:
+            wanted += COLUMNS
         elif decoding.undecodable == "fail":
             wanted += _PLACE
         self.columns = list(dict.fromkeys(wanted))
@@ -134,10 +124,6 @@ class DecodedForm:
         for records in table.to_batches():
             if records.num_rows:
                 yield from self._rows(records)
-
-    def finish(self) -> None:
-        if self._dead_letters is not None:
-            self._dead_letters.flush()
 
     def _rows(self, records: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         decoded = self._decoder.decode(records.column(VALUE))
@@ -150,16 +136,21 @@ class DecodedForm:
         if self._decoding.undecodable == "only":
             if decoded.dead:
                 dead = records.take(pa.array(decoded.dead, pa.int64()))
-                arrays = [dead.column(name) for name in DEAD_LETTER_COLUMNS]
+                arrays = [dead.column(name) for name in COLUMNS]
                 yield self._batch([*arrays, pa.array(decoded.reasons, pa.string())])
         elif kept.num_rows:
             of_record = [kept.column(name) for name in self._decoding.record]
             yield self._batch([*of_record, *decoded.columns])
 
     def _set_aside(self, records: pa.RecordBatch, decoded: Decoded) -> None:
-        if self._dead_letters is not None:
-            dead = records.take(pa.array(decoded.dead, pa.int64()))
-            self._dead_letters.add(dead.select(list(DEAD_LETTER_COLUMNS)), decoded.reasons)
+        target = self._decoding.letters
+        if target is not None:
+            if self._letters is None:
+                self._letters = target.open()
+            dead = records.take(pa.array(decoded.dead, pa.int64())).select(list(COLUMNS))
+            reasons = pa.array(decoded.reasons, pa.string())
+            self._letters.take(dead_records(dead.append_column(REASON, reasons).to_pylist()))
+            self._letters.flush()
         elif self._decoding.undecodable == "fail":
             first = decoded.dead[0]
             topic, partition, offset = (records.column(name)[first].as_py() for name in _PLACE)

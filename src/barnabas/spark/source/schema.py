@@ -77,9 +77,6 @@ class ArrowForm:
         self.columns = [field.name for field in schema.fields]
         self._schema: pa.Schema = to_arrow_schema(schema, timezone="UTC")
 
-    def finish(self) -> None:
-        """There is nothing left to do."""
-
     def batches(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
         for batch in table.to_batches():
             arrays = [

@@ -30,7 +30,6 @@ from barnabas.spark.pipelines.sinks.sink import OUTPUT_MODES, OutputMode, Sink
 from barnabas.spark.pipelines.sources.source import Source
 from barnabas.spark.pipelines.used_columns import used_columns
 from barnabas.spark.sessions.early_udf import allow_early_udfs
-from barnabas.spark.source.record_decoding import RecordDecoding
 
 __all__ = ["Pipeline", "PipelineError", "check_output_mode", "pipeline"]
 
@@ -137,10 +136,8 @@ class Pipeline:
             return rows
         lean = self.rows(replace(environment, used=used))
         # A function that does not always do the same may use others now.
-        for option, paths in used_columns(lean).items():
-            if not RecordDecoding.from_option(option).covers(paths):
-                return rows
-        return lean
+        has_all = all(source.covers(paths) for source, paths in used_columns(lean).items())
+        return lean if has_all else rows
 
 
 def pipeline(

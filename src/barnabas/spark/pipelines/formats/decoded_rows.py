@@ -19,6 +19,5 @@ def decoded_rows(records: DataFrame, decoding: RecordDecoding) -> DataFrame:
         form = DecodedForm(decoding)
         for batch in batches:
             yield from form.batches(pa.Table.from_batches([batch]))
-        form.finish()
 
     return records.select(*needed).mapInArrow(decode, decoding.schema)

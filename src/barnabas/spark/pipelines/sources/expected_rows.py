@@ -16,8 +16,9 @@ from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.errors.source_errors import part_of_source
 from barnabas.spark.pipelines.expectations.checked_rows import checked
 from barnabas.spark.pipelines.sources.source import Source
+from barnabas.spark.source.record_decoding import PREFIX
 
-BESIDE = "record:"
+BESIDE = PREFIX
 """Begins the names of the record's columns: a value may have columns of the same names."""
 
 

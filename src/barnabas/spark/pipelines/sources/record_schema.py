@@ -62,9 +62,16 @@ def record_decoding(
 
 
 def shaped(
-    rows: DataFrame, decoding: RecordDecoding, key: str | None, record: Sequence[str]
+    rows: DataFrame,
+    decoding: RecordDecoding,
+    key: str | None,
+    record: Sequence[str],
+    beside: Sequence[str] = (),
 ) -> DataFrame:
-    """Rows of a reader with the columns that a source promises."""
+    """Rows of a reader with the columns that a source promises.
+
+    Columns of the record that stand beside the row keep the names that they have there.
+    """
     known = set(rows.columns)
     of_record = {
         name: _column(PREFIX + name, ALL_COLUMNS[name], known) for name in ALL_COLUMNS.names
@@ -74,6 +81,7 @@ def shaped(
         parts = [of_record[name].alias(name) for name in record]
         kept.append(F.struct(*parts).alias("record"))
     of_value = [_column(each.name, each, known) for each in decoding.values.fields.fields]
+    kept += [of_record[name].alias(PREFIX + name) for name in beside]
     return rows.select(*kept, *of_value)
 
 

@@ -121,7 +121,7 @@ class TopicSource(Source):
             return self._load_by_spark(environment, values)
         decoding = self._decoding(environment, values, "skip" if self._skips else "fail")
         decoding = replace(decoding, letters=self._letters(environment))
-        used = environment.used.get(decoding.option())
+        used = environment.used.get(decoding)
         if used is not None:
             decoding = decoding.using(used)
         options = self._read_options(environment)
