@@ -10,7 +10,7 @@ the session, and the names of plan nodes.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame
@@ -18,6 +18,9 @@ from pyspark.sql import DataFrame
 from barnabas.spark.decoding.decoding import Path
 from barnabas.spark.source.options import DECODING
 from barnabas.spark.source.record_decoding import RecordDecoding
+
+Usage: TypeAlias = tuple[RecordDecoding, set[Path] | None]
+"""A source and what is used of it; None: all."""
 
 _SOURCE = "StreamingRelationV2"
 _ENDS = {"Project", "Aggregate"}
