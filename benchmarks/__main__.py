@@ -25,6 +25,7 @@ spark_reads     rows a second and CPU of Spark reading a topic, vs. Spark's own 
 spark_writes    the same for Spark writing to a topic, and from one topic to another
 nexmark         the queries of Nexmark as pipelines, vs. the same with Spark's own connector
 ad_events       pipelines on wide and skewed events of advertisements, vs. the same
+decoding        CPU of decoding JSON values in the reader, beside from_json
 
 Each module says what its numbers mean. The ratio compares Barnabas with `bare_broker.py`, a broker
 stripped of everything: what is left is the price of being a real one. Those of
@@ -80,6 +81,7 @@ OF_CLIENTS = ("clients",)
 OF_RECORDS = ("columns", "record_check")
 OF_SPARK = ("spark_reads", "spark_writes")
 OF_PIPELINES = ("nexmark", "ad_events")
+OF_SPARK = ("spark_reads", "spark_writes", "decoding")
 
 
 def main() -> None:

@@ -1,0 +1,116 @@
+"""Decoding JSON values: what it costs, beside Spark's own `from_json`.
+
+all columns     a nested value of about 320 B, of Nexmark's bids, into typed columns
+two fields      the same, of which two fields are used
+read            the values as bytes, as both begin
+
+CPU is that of the JVM and of all Python processes, per record, of a batch read into nothing: the
+whole of it, reading included. Beside it: the connector reads bytes, and `from_json` decodes them,
+without being strict about what follows the object.
+"""
+
+import random
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.types import StructType
+
+import barnabas
+from barnabas.spark.decoding.decoding import Decoding
+from barnabas.spark.source.options import DECODING
+from barnabas.spark.source.record_decoding import RecordDecoding
+from benchmarks.bench import BESIDE, TOPIC, Bench, Row
+from benchmarks.brokers import BARNABAS, Broker, Contender
+from benchmarks.spark_side import PARTITIONS, Work, compare, session
+
+SCHEMA = (
+    "event_type INT, "
+    "person STRUCT<id: BIGINT, name: STRING, emailAddress: STRING, creditCard: STRING, "
+    "city: STRING, state: STRING, dateTime: TIMESTAMP, extra: STRING>, "
+    "auction STRUCT<id: BIGINT, itemName: STRING, description: STRING, initialBid: BIGINT, "
+    "reserve: BIGINT, dateTime: TIMESTAMP, expires: TIMESTAMP, seller: BIGINT, category: BIGINT, "
+    "extra: STRING>, "
+    "bid STRUCT<auction: BIGINT, bidder: BIGINT, price: BIGINT, channel: STRING, url: STRING, "
+    "dateTime: TIMESTAMP, extra: STRING>"
+)
+_USED = (("bid", "auction"), ("bid", "price"))
+_AT_MOST_RATIO = 0.8
+_FILL_ROWS = 50_000
+
+
+def measure(bench: Bench) -> list[Row]:
+    count = 200_000 if bench.quick else 1_000_000
+    rows: list[Row] = []
+    with session() as spark, Contender(BARNABAS).running(TOPIC, PARTITIONS) as broker:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+        fill(broker, count)
+        schema = StructType.fromDDL(SCHEMA)
+        assert isinstance(schema, StructType)
+        every: dict[str, Work] = {
+            BARNABAS: lambda _: _drain(ours(spark, broker, Decoding("json", schema))),
+            BESIDE: lambda _: _drain(by_from_json(spark, broker, schema).select("row.*")),
+        }
+        rows += _cpu(bench, broker, "all columns", count, every)
+        fields = ("row.bid.auction", "row.bid.price")
+        some: dict[str, Work] = {
+            BARNABAS: lambda _: _drain(
+                ours(spark, broker, Decoding("json", schema, used=_USED)).select(
+                    "bid.auction", "bid.price"
+                )
+            ),
+            BESIDE: lambda _: _drain(by_from_json(spark, broker, schema).select(*fields)),
+        }
+        rows += _cpu(bench, broker, "two fields", count, some)
+        plain: dict[str, Work] = {BARNABAS: lambda _: _drain(values(spark, broker))}
+        rows += _cpu(bench, broker, "read", count, plain)
+    return rows
+
+
+def _cpu(bench: Bench, broker: Broker, what: str, count: int, works: dict[str, Work]) -> list[Row]:
+    (speed, cpu), _ = compare(bench, broker, what, count, works)
+    ratio = _AT_MOST_RATIO if BESIDE in works else None
+    return [speed, Row(what, "CPU us each", cpu.values, at_most_ratio=ratio)]
+
+
+def ours(spark: SparkSession, broker: Broker, values: Decoding) -> DataFrame:
+    decoding = RecordDecoding(values)
+    reader = spark.read.format("barnabas").options(**_options(broker))
+    return reader.option(DECODING, decoding.option()).schema(decoding.schema).load()
+
+
+def values(spark: SparkSession, broker: Broker) -> DataFrame:
+    return spark.read.format("barnabas").options(**_options(broker)).schema("value BINARY").load()
+
+
+def by_from_json(spark: SparkSession, broker: Broker, schema: StructType) -> DataFrame:
+    text = F.col("value").cast("string")
+    return values(spark, broker).select(F.from_json(text, schema).alias("row"))
+
+
+def fill(broker: Broker, count: int) -> None:
+    """Bids, of Nexmark's shape."""
+    chosen = random.Random(1)
+    with barnabas.Producer(broker.bootstrap) as producer:
+        for start in range(0, count, _FILL_ROWS):
+            bids = [bid(chosen) for _ in range(min(_FILL_ROWS, count - start))]
+            producer.send_table(pa.table({"value": bids}), topic=TOPIC)
+
+
+def bid(chosen: random.Random) -> bytes:
+    number = chosen.randrange(1_000_000)
+    when = f"2026-01-01T{number % 24:02}:{number % 60:02}:{number % 59:02}.{number % 1000:03}Z"
+    return (
+        f'{{"event_type":2,"person":null,"auction":null,"bid":{{"auction":{number},'
+        f'"bidder":{number * 7 % 99_991},"price":{number * 13},"channel":"Google",'
+        f'"url":"https://www.nexmark.com/googl/item.htm?query=1&channel_id={number}",'
+        f'"dateTime":"{when}","extra":"{"x" * 60}"}}}}'
+    ).encode()
+
+
+def _drain(rows: DataFrame) -> None:
+    rows.write.format("noop").mode("overwrite").save()
+
+
+def _options(broker: Broker) -> dict[str, str]:
+    return {"kafka.bootstrap.servers": broker.bootstrap, "subscribe": TOPIC}
