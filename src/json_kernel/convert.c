@@ -72,8 +72,24 @@ static int convert_float(scan *s, node *n)
     return double_of(&found, &wide) && done(s, append_fixed(n, &wide, sizeof wide));
 }
 
+/* A number, or a string that is one in the same form. */
+static int scan_decimal(scan *s, uint8_t c, number *found)
+{
+    text said;
+    scan inner;
+
+    if (c != '"')
+        return is_number_start(c) && scan_number(s, found);
+    if (!scan_string(s, &said) || said.size == 0 || !is_number_start(said.data[0]))
+        return 0;
+    memset(&inner, 0, sizeof inner);
+    inner.at = said.data;
+    inner.end = said.data + said.size;
+    return scan_number(&inner, found) && inner.at == inner.end;
+}
+
 /* Numbers of up to 18 digits; what is behind the scale is rounded, half up. */
-static int convert_decimal(scan *s, node *n)
+static int convert_decimal(scan *s, node *n, uint8_t c)
 {
     number found;
     int64_t value = 0, words[2];
@@ -81,7 +97,7 @@ static int convert_decimal(scan *s, node *n)
     size_t kept, scale = (size_t)n->scale;
     int is_up = 0;
 
-    if (!scan_number(s, &found) || found.has_exponent)
+    if (!scan_decimal(s, c, &found) || found.has_exponent)
         return 0;
     kept = found.fraction_digits < scale ? found.fraction_digits : scale;
     if (found.whole_digits + scale > MAX_LONG_DIGITS)
@@ -302,7 +318,7 @@ int convert_value(scan *s, node *n, int depth)
     case FLOAT64:
         return is_number_start(c) && convert_float(s, n);
     case DECIMAL:
-        return is_number_start(c) && convert_decimal(s, n);
+        return convert_decimal(s, n, c);
     case STRING:
         return convert_string(s, n, c, depth);
     case BINARY:
