@@ -26,7 +26,9 @@ static int rewrite_string(scan *s, growing *target)
     if (!skip_string(s))
         return 0;
     for (const uint8_t *at = from + 1; at < s->at; at++)
-        if (*at == '\\') {
+        if (*at >= 0xf0) /* beyond 16 bits, which Jackson escapes */
+            return 0;
+        else if (*at == '\\') {
             at++;
             if (*at == 'u' || *at == '/')
                 return 0;

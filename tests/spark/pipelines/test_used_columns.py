@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 import barnabas
@@ -112,9 +112,13 @@ def test_a_lean_pipeline_gives_the_same_rows(
         return events.select("bid.item.name")
 
     run_once(lean, bootstrap_servers=bootstrap, checkpoints=tmp_path, spark=spark)
-    read = spark.read.format("barnabas").option("kafka.bootstrap.servers", bootstrap)
-    rows = read.option("subscribe", result).schema("value BINARY").load().collect()
+
+    def records(name: str) -> list[Row]:
+        read = spark.read.format("barnabas").option("kafka.bootstrap.servers", bootstrap)
+        return read.option("subscribe", name).option("includeHeaders", "true").load().collect()
+
+    rows = records(result)
     assert sorted(json.loads(row.value)["name"] or "" for row in rows if row.value) == ["", "hat"]
-    dead = read.option("subscribe", letters).option("includeHeaders", "true").load().collect()
+    dead = records(letters)
     reasons = [bytes(header.value) for row in dead for header in row.headers][4::5]
     assert sorted(reasons) == [b"at is not TIMESTAMP: yesterday", b"kind is missing"]

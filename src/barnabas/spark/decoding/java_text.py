@@ -5,6 +5,7 @@ import re
 
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_BEYOND = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
 _SCIENTIFIC_FROM = 1e7
 _SCIENTIFIC_BELOW = 1e-3
 _SHORT_ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
@@ -27,9 +28,8 @@ def utf8_text(text: str) -> str:
 
 
 def json_string(text: str) -> str:
-    """A string of JSON, as Jackson writes it."""
-    escaped = joined_surrogates(text).translate(_ESCAPES)
-    return '"' + _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04X}", escaped) + '"'
+    """A string of JSON, as Jackson writes it: with characters beyond 16 bits as two escapes."""
+    return '"' + _BEYOND.sub(_escapes, text.translate(_ESCAPES)) + '"'
 
 
 def double_text(value: float) -> str:
@@ -65,6 +65,11 @@ def _precision(text: str) -> int:
     """
     digits = text.partition("e")[0].replace(".", "").strip("0")
     return max(len(digits) - 1, 1)
+
+
+def _escapes(character: re.Match[str]) -> str:
+    halves = character[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{halves[at : at + 2].hex().upper()}" for at in range(0, len(halves), 2))
 
 
 def _character(pair: str) -> str:

@@ -25,7 +25,7 @@ Usage: TypeAlias = tuple[RecordDecoding, set[Path] | None]
 _SOURCE = "StreamingRelationV2"
 _ENDS = {"Project", "Aggregate"}
 """Nodes that pass on nothing but what they name."""
-_PASSES = {"Filter"}
+_PASSES = {"Filter", "EventTimeWatermark"}
 """Nodes that pass on what they get."""
 
 
@@ -62,11 +62,17 @@ def _sources(
             yield decoding, None if above is None else _paths(node, above)
         return
     if name in _ENDS:
-        above = [node]
+        # One that only leaves columns out does not say which fields of the others are used.
+        if above is None or not _only_leaves_out(node):
+            above = [node]
     elif above is not None:
         above = [*above, node] if name in _PASSES else None
     for child in _each(node.children()):
         yield from _sources(child, above)
+
+
+def _only_leaves_out(node: Any) -> bool:
+    return all(_kind(each) == "AttributeReference" for each in _each(node.expressions()))
 
 
 def _paths(source: Any, above: list[Any]) -> set[Path]:
@@ -83,16 +89,20 @@ def _used_by(expression: Any, columns: dict[int, str]) -> Iterator[Path]:
     """Columns, and where only a field of one is used, that field."""
     path: list[str] = []
     inner = expression
-    while inner.getClass().getSimpleName() == "GetStructField":
+    while _kind(inner) == "GetStructField":
         path.insert(0, inner.childSchema().fieldNames()[inner.ordinal()])
         inner = inner.child()
-    if inner.getClass().getSimpleName() == "AttributeReference":
+    if _kind(inner) == "AttributeReference":
         name = columns.get(inner.exprId().id())
         if name is not None:
             yield (name, *path)
         return
     for child in _each(inner.children()):
         yield from _used_by(child, columns)
+
+
+def _kind(expression: Any) -> str:
+    return str(expression.getClass().getSimpleName())
 
 
 def _each(sequence: Any) -> Iterator[Any]:
