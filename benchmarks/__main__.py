@@ -79,7 +79,6 @@ OF_CLUSTERS = (
 )
 OF_CLIENTS = ("clients",)
 OF_RECORDS = ("columns", "record_check")
-OF_SPARK = ("spark_reads", "spark_writes")
 OF_PIPELINES = ("nexmark", "ad_events")
 OF_SPARK = ("spark_reads", "spark_writes", "decoding")
 
