@@ -28,11 +28,8 @@ from barnabas.client.consumer.range_reader import RangeReader, RecordRange
 from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.client.offsets.list_offsets import beginning_and_end
 from barnabas.client.producer.prepared_transactions import PreparedTransaction
-from barnabas.client.producer.record_producer import ACKS_ALL
 from barnabas.errors import BarnabasError, TransactionAborted
-from barnabas.records.compression import Compression
 from barnabas.spark.cluster.connection import connect
-from barnabas.spark.cluster.kafka_settings import ConnectionOptions
 from barnabas.spark.sink import transactional_writer as transactional_writing
 from barnabas.spark.sink.commit_log import PREFIX, CommitLog
 from barnabas.spark.sink.exactly_once import (
@@ -45,7 +42,7 @@ from barnabas.spark.sink.exactly_once import (
     commit_batch,
 )
 from barnabas.spark.sink.options import SinkOptions
-from barnabas.spark.sink.producer_settings import ProducerSettings
+from barnabas.spark.sink.producer_settings import producer_settings
 from barnabas.spark.sink.transactional_writer import write_in_transaction
 from tests.spark.fate import Fate, Killed, World
 from tests.support.broker import BrokerProcess
@@ -78,10 +75,14 @@ class Job:
             admin.create_topic(self.topic, partitions=2)
 
     def options(self, process: str) -> SinkOptions:
-        connection = ConnectionOptions(self.bootstrap, process, 30_000)
-        producer = ProducerSettings(
-            connection, ACKS_ALL, Compression.NONE, None, 1_000_000, 1 << 25, 5_000, self.timeout_ms
-        )
+        given = {
+            "kafka.bootstrap.servers": self.bootstrap,
+            "kafka.client.id": process,
+            "kafka.delivery.timeout.ms": "5000",
+        }
+        if self.timeout_ms is not None:
+            given["kafka.transaction.timeout.ms"] = str(self.timeout_ms)
+        producer = producer_settings(given)
         return SinkOptions(producer, self.topic, exactly_once=True)
 
     def write(self, process: str, run: str, batch: int, number: int, attempt: int = 0) -> Written:
