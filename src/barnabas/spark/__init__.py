@@ -35,11 +35,19 @@ _HOMES = {
 
 
 def _has_pyspark() -> bool:
-    """Whether it is there, with the data sources that it has since 4.2, without importing it."""
+    """Whether it is there, with the data sources that it has since 4.2, without importing it.
+
+    Workers of a cluster have it in a zip file.
+    """
     found = find_spec("pyspark")
     if found is None or found.origin is None:
         return False
-    return (Path(found.origin).parent / "sql" / "streaming" / "datasource.py").is_file()
+    module = Path(found.origin).parent / "sql" / "streaming" / "datasource.py"
+    try:
+        found.loader.get_data(str(module))  # type: ignore[union-attr]
+    except OSError:
+        return False
+    return True
 
 
 if not _has_pyspark():

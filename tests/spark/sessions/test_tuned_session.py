@@ -1,5 +1,10 @@
 """What a session is set to where that depends on the machine."""
 
+import subprocess
+import sys
+from pathlib import Path
+
+import pyspark
 import pytest
 
 from barnabas.spark.sessions import tuned_session
@@ -21,3 +26,12 @@ def test_shuffles_are_as_wide_as_the_machine() -> None:
     shuffles = "spark.sql.shuffle.partitions"
     assert _settings("local[3]")[shuffles] == "3"
     assert shuffles not in _settings("spark://host:7077")
+
+
+def test_workers_that_have_pyspark_in_a_zip_file_can_load_the_connector() -> None:
+    packed = sorted((Path(pyspark.__file__).parent / "python" / "lib").glob("*.zip"))
+    program = (
+        "import sys; sys.path[:0] = sys.argv[1:]; import barnabas.spark, pyspark; "
+        "assert '.zip' in pyspark.__file__, pyspark.__file__"
+    )
+    subprocess.run([sys.executable, "-c", program, *map(str, packed)], check=True)
