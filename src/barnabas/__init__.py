@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from barnabas.sync.admin import Admin
     from barnabas.sync.consumer import Consumer
     from barnabas.sync.producer import Producer
+    from barnabas.sync.table import Table
 
 __all__ = [
     "Admin",
@@ -27,6 +28,7 @@ __all__ = [
     "Message",
     "Producer",
     "Sent",
+    "Table",
     "TopicDescription",
     "TopicPartition",
     "__version__",
@@ -48,6 +50,7 @@ _HOMES = {
     "Message": "barnabas.records.message",
     "Producer": "barnabas.sync.producer",
     "Sent": "barnabas.client.producer.sent_record",
+    "Table": "barnabas.sync.table",
     "TopicDescription": "barnabas.client.admin.descriptions",
     "TopicPartition": "barnabas.client.connect.cluster_metadata",
 }

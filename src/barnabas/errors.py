@@ -38,6 +38,7 @@ __all__ = [
     "RecordTooLarge",
     "RefusedAsTooLarge",
     "RequestTimedOut",
+    "TableNotLoaded",
     "TopicExists",
     "TransactionAborted",
     "UndecodableRecord",
@@ -247,6 +248,10 @@ class RecordTooLarge(InvalidArgument):
 
 class ClientClosed(BarnabasError):
     """The client is closed, or was closed during the call."""
+
+
+class TableNotLoaded(BarnabasError):
+    """A table was asked before it had read its topic; use it as a context manager."""
 
 
 class UsedAfterFork(BarnabasError):

@@ -16,6 +16,7 @@ COMMANDS = [
     "server",
     "produce",
     "consume",
+    "get",
     "cluster status",
     "cluster add-node",
     "cluster remove-node",

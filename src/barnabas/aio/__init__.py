@@ -1,7 +1,8 @@
-"""Producer, Consumer and Admin for asyncio: the same as in `barnabas`, with `await`."""
+"""Producer, Consumer, Table and Admin for asyncio: the same as in `barnabas`, with `await`."""
 
 from barnabas.aio.admin import Admin
 from barnabas.aio.consumer import Consumer
 from barnabas.aio.producer import Producer
+from barnabas.aio.table import Table
 
-__all__ = ["Admin", "Consumer", "Producer"]
+__all__ = ["Admin", "Consumer", "Producer", "Table"]

@@ -4,7 +4,7 @@ app        all commands, and the options before them
 server/    `server`: a node, or a whole cluster on this machine
 cluster/   `cluster`: status, membership, moves of replicas, elections
 admin/     `topics`, `groups`, `configs`, `transactions`
-records/   `produce` and `consume`
+records/   `produce`, `consume` and `get`
 log/       `log`: the files of a broker, without a broker
 pipeline/  `pipeline`: Spark pipelines
 base/      what all commands share: options, exit codes, output

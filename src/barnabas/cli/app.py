@@ -12,7 +12,7 @@ from barnabas.cli.base.exit_codes import EXPLANATION
 from barnabas.cli.cluster import commands as cluster
 from barnabas.cli.log import commands as log
 from barnabas.cli.pipeline import commands as pipeline
-from barnabas.cli.records import consume, produce
+from barnabas.cli.records import consume, get, produce
 from barnabas.cli.server import command as server
 
 app = typer.Typer(
@@ -54,6 +54,7 @@ def root(
 app.command("server", epilog=server.EPILOG)(server.server)
 app.command("produce", epilog=produce.EPILOG)(produce.produce)
 app.command("consume", epilog=consume.EPILOG)(consume.consume)
+app.command("get", epilog=get.EPILOG)(get.get)
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(topics.app, name="topics")
 app.add_typer(groups.app, name="groups")

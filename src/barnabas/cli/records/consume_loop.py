@@ -106,7 +106,7 @@ class _Printer:
         return exit_codes.FAILURE
 
 
-class _EndOffsets:
+class EndOffsets:
     """Where a consumer that does not follow ends, for the partitions that it has at present."""
 
     def __init__(self, cluster: ClusterClient, isolation: IsolationLevel) -> None:
@@ -150,9 +150,9 @@ async def consume_partitions(
     isolation: IsolationLevel,
 ) -> int:
     """Read all or some partitions of topics, without a group."""
-    partitions = await _partitions(cluster, topics, only)
+    partitions = await named_partitions(cluster, topics, only)
     offsets = await start_offsets(cluster, partitions, start, isolation)
-    ends = None if limits.follow else _EndOffsets(cluster, isolation)
+    ends = None if limits.follow else EndOffsets(cluster, isolation)
     async with Consumer(
         session.bootstrap,
         on_data_loss="earliest",
@@ -177,7 +177,7 @@ async def consume_group(
 ) -> int:
     """Read as a member of a group. Leaving commits what was printed, whatever the reason."""
     await cluster.topics(topics)
-    ends = None if limits.follow else _EndOffsets(cluster, isolation)
+    ends = None if limits.follow else EndOffsets(cluster, isolation)
 
     async def assigned(_partitions: list[TopicPartition]) -> None:
         if ends is not None:
@@ -201,7 +201,7 @@ async def consume_group(
 
 
 async def _read(
-    consumer: Consumer, printer: _Printer, limits: Limits, ends: _EndOffsets | None
+    consumer: Consumer, printer: _Printer, limits: Limits, ends: EndOffsets | None
 ) -> int:
     poll_s = _POLL_S if limits.timeout_s is None else min(_POLL_S, limits.timeout_s)
     while printer.left != 0:
@@ -219,7 +219,7 @@ def _name(isolation: IsolationLevel) -> IsolationName:
     return "read_committed" if committed else "read_uncommitted"
 
 
-async def _partitions(
+async def named_partitions(
     cluster: ClusterClient, topics: Sequence[str], only: Sequence[int] | None
 ) -> list[TopicPartition]:
     partitions = []

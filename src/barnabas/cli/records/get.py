@@ -1,0 +1,88 @@
+"""`barnabas get`: the current value of a key."""
+
+import struct
+import sys
+from typing import Annotated
+
+import typer
+
+from barnabas.cli.base import exit_codes
+from barnabas.cli.base.command import CLIENT_ID, Session, UsageError, cluster_command
+from barnabas.cli.records.deserializers import Deserializer
+
+EPILOG = """\b
+Examples:
+  barnabas get prices apple
+  barnabas get prices apple --json
+  barnabas get accounts 17 --key-deserializer long
+"""
+
+
+@cluster_command
+async def get(
+    session: Session,
+    topic: Annotated[str, typer.Argument(help="Topic, usually a compacted one.")],
+    key: Annotated[str, typer.Argument(help="Key.")],
+    partition: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--partition", "-p", metavar="N", min=0, help="Read only this partition; repeatable."
+        ),
+    ] = None,
+    key_deserializer: Annotated[
+        Deserializer,
+        typer.Option(metavar="NAME", help="Format of the key: string, long, json or hex."),
+    ] = Deserializer.STRING,
+    value_deserializer: Annotated[
+        Deserializer, typer.Option(metavar="NAME", help="Format of the value, or raw.")
+    ] = Deserializer.STRING,
+) -> int:
+    """Print the last value of a key in a topic.
+
+    Reads the topic once, to its end. If the key has no value, or was deleted, nothing is printed
+    and the exit code is 1. For many keys use Table in Python.
+    """
+    from barnabas.cli.base.output import say
+    from barnabas.cli.base.topic_names import no_such_topic, topic_exists
+    from barnabas.cli.records import record_format
+    from barnabas.cli.records.last_record import last_record
+    from barnabas.cli.records.standard_streams import StdoutWriter
+
+    wanted = _bytes_of(key, key_deserializer)
+    render = (
+        record_format.compile_json(key_deserializer, value_deserializer)
+        if session.as_json
+        else record_format.compile_fields(["value"], key_deserializer, value_deserializer, b"")
+    )
+    async with session.connect() as cluster:
+        if not await topic_exists(cluster, topic):
+            raise await no_such_topic(cluster, topic, "see `barnabas topics list`")
+        found = await last_record(session.bootstrap, cluster, topic, wanted, partition, CLIENT_ID)
+    if found is None or found[1].value is None:
+        say(f"topic {topic} has no value for key {key}")
+        return exit_codes.FAILURE
+    line = render(*found)
+    if sys.stdout.isatty() and value_deserializer is not Deserializer.RAW:
+        line = record_format.escape_controls(line)
+    await StdoutWriter().write(line)
+    return exit_codes.OK
+
+
+def _bytes_of(key: str, deserializer: Deserializer) -> bytes:
+    """The key as producers write it."""
+    from barnabas.formats import JSON
+
+    try:
+        match deserializer:
+            case Deserializer.LONG:
+                return struct.pack(">q", int(key))
+            case Deserializer.HEX:
+                return bytes.fromhex(key)
+            case Deserializer.JSON:
+                import json
+
+                return JSON.encode(json.loads(key))
+            case Deserializer.STRING | Deserializer.RAW:
+                return key.encode("utf-8", "surrogateescape")
+    except (ValueError, struct.error) as error:
+        raise UsageError(f"key {key!r} is not {deserializer.value}: {error}") from error

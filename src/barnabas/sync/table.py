@@ -1,0 +1,123 @@
+"""A compacted topic as a table: the current value of each key, in memory."""
+
+# Made from ../aio/table.py by `make sync`: change it there.
+
+from collections.abc import Iterator
+from typing import Any, Self, TypeVar
+
+from barnabas.client.connect.address import BootstrapServers
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.option_checks import check_at_least
+from barnabas.client.consumer.consumer_options import IsolationName
+from barnabas.client.consumer.table_core import TableCore
+from barnabas.client.offsets.isolation import isolation_level
+from barnabas.errors import InvalidArgument, TableNotLoaded
+from barnabas.formats import Format, FormatName, decoder, encoder
+from barnabas.sync.waiting import Client
+
+T = TypeVar("T")
+
+
+class Table(Client):
+    """The current value of each key of a topic, as a dict that others write.
+
+        with barnabas.Table("localhost:9092", "prices", key_format="str") as prices:
+            print(prices["apple"])
+
+    Entering the block reads the topic to its end; from then on the table follows it in the
+    background, and look-ups wait for nothing. Records without a value (tombstones) take their key
+    away, records without a key are left out. All keys and values are in memory, as bytes: about
+    150 bytes for each key in addition to its own size and that of its value.
+
+    Several tasks may use a table.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: BootstrapServers = "localhost:9092",
+        topic: str = "",
+        *,
+        key_format: FormatName | Format = "bytes",
+        value_format: FormatName | Format = "bytes",
+        isolation: IsolationName = "read_committed",
+        client_id: str = "barnabas",
+    ) -> None:
+        """The client connects when it is first used.
+
+        - `topic`: usually one with `cleanup.policy=compact`. What retention deletes of another
+          stays in the table until the table is opened again.
+        - `key_format`, `value_format`: a key is encoded to look it up, so keys are equal if their
+          bytes are. Values are decoded when they are looked up, and one that can't be raises then.
+        - `isolation`: "read_uncommitted" also has values of open and aborted transactions.
+        """
+        self._encode_key = encoder(key_format, "key_format")
+        self._decode_key = decoder(key_format, "key_format")
+        self._decode_value = decoder(value_format, "value_format")
+        if not topic:
+            raise InvalidArgument("topic is missing: Table(bootstrap_servers, topic)")
+        self._core = TableCore(
+            ClusterClient(bootstrap_servers, client_id=client_id), topic, isolation_level(isolation)
+        )
+        super().__init__(self._core)
+
+    def __enter__(self) -> Self:
+        try:
+            self.wait_until_current()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def wait_until_current(self, timeout_s: float | None = None) -> None:
+        """Wait until the table has all that was in the topic when this was called.
+
+        After a write that was acknowledged, this makes it visible here. Raises `RequestTimedOut`
+        after `timeout_s`; the table continues to read.
+        """
+        if timeout_s is not None:
+            check_at_least(0, timeout_s=timeout_s)
+        self._wait(self._core.wait_until_current(timeout_s))
+
+    # -- looking up ----------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        data = self._entries()[self._bytes_of(key)]
+        return self._decode_value(data)
+
+    def get(self, key: Any, default: T | None = None) -> Any | T | None:
+        """The value of a key, or `default`."""
+        data = self._entries().get(self._bytes_of(key))
+        return default if data is None else self._decode_value(data)
+
+    def __contains__(self, key: Any) -> bool:
+        return self._bytes_of(key) in self._entries()
+
+    def __len__(self) -> int:
+        return len(self._entries())
+
+    def __iter__(self) -> Iterator[Any]:
+        """Keys, as they were when iteration began."""
+        return map(self._decode_key, list(self._entries()))
+
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        """Keys and values, as they were when this was called."""
+        decode_key, decode_value = self._decode_key, self._decode_value
+        entries = list(self._entries().items())
+        return ((decode_key(key), decode_value(value)) for key, value in entries)
+
+    def _entries(self) -> dict[bytes, bytes]:
+        self._registration.check()
+        if self._core.failure is not None:
+            raise self._core.failure
+        if not self._core.is_loaded:
+            raise TableNotLoaded(
+                "the table has not read its topic yet: use it as a context manager, or call "
+                "wait_until_current first"
+            )
+        return self._core.entries
+
+    def _bytes_of(self, key: Any) -> bytes:
+        data = self._encode_key(key)
+        if data is None:
+            raise TypeError("None is no key: records without a key are not in a table")
+        return data
