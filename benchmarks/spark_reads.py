@@ -16,7 +16,7 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 import barnabas
-from barnabas.spark.source.batch_reader import BatchReader
+from barnabas.spark.source.batch_reader import FilteringBatchReader
 from barnabas.spark.source.options import batch_options
 from barnabas.spark.source.schema import schema_of
 from benchmarks.bench import TOPIC, Bench, Row
@@ -114,7 +114,7 @@ def stream_read(spark: SparkSession, broker: Broker, name: str, count: int) -> f
 
 def read_without_spark(broker: Broker, count: int) -> None:
     options = batch_options(_options(broker))
-    reader = BatchReader(options, schema_of(headers=False), parallelism=1)
+    reader = FilteringBatchReader(options, schema_of(headers=False), parallelism=1)
     read = sum(batch.num_rows for task in reader.partitions() for batch in reader.read(task))
     assert read == count, f"{read} of {count} records were read"
 

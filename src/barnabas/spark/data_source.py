@@ -20,7 +20,7 @@ from barnabas.spark.cluster.worker_memory import freeze_loaded_objects
 from barnabas.spark.sink.batch_writer import BatchWriter
 from barnabas.spark.sink.options import sink_options
 from barnabas.spark.sink.stream_writer import AtLeastOnceWriter, ExactlyOnceWriter
-from barnabas.spark.source.batch_reader import BatchReader
+from barnabas.spark.source.batch_reader import BatchReader, FilteringBatchReader
 from barnabas.spark.source.options import DECODING, batch_options, stream_options
 from barnabas.spark.source.record_decoding import RecordDecoding
 from barnabas.spark.source.schema import check_schema, schema_of
@@ -32,6 +32,8 @@ class BarnabasDataSource(DataSource):
 
     parallelism: ClassVar[int | None] = None
     """How many tasks the session runs at once."""
+    takes_filters: ClassVar[bool] = True
+    """Whether the session offers conditions; if not, Spark refuses readers that take them."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
@@ -47,7 +49,8 @@ class BarnabasDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         freeze_loaded_objects()
         options, decoding = batch_options(self.options), self._decoding(schema)
-        return BatchReader(options, schema, self.parallelism, decoding)
+        reader = FilteringBatchReader if self.takes_filters else BatchReader
+        return reader(options, schema, self.parallelism, decoding)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
         options, decoding = stream_options(self.options), self._decoding(schema)

@@ -8,7 +8,7 @@ import pytest
 import barnabas
 from barnabas import TopicPartition
 from barnabas.errors import DataLost, InvalidArgument, UnknownTopic
-from barnabas.spark.source.batch_reader import BatchReader
+from barnabas.spark.source.batch_reader import FilteringBatchReader
 from barnabas.spark.source.options import batch_options
 from barnabas.spark.source.schema import schema_of
 
@@ -21,7 +21,7 @@ def plan(bootstrap: str) -> Plan:
 
     def ranges(**options: str) -> dict[tuple[str, int], tuple[int, int]]:
         given = {"kafka.bootstrap.servers": bootstrap, **options}
-        reader = BatchReader(batch_options(given), schema_of(headers=False), parallelism=1)
+        reader = FilteringBatchReader(batch_options(given), schema_of(headers=False), parallelism=1)
         tasks = reader.partitions()
         rows = sum(batch.num_rows for task in tasks for batch in reader.read(task))
         found = {each.partition: (each.start, each.end) for task in tasks for each in task.ranges}

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 import barnabas
 import barnabas.spark
 from barnabas import TopicPartition
-from barnabas.spark.source.batch_reader import BatchReader
+from barnabas.spark.source.batch_reader import FilteringBatchReader
 from barnabas.spark.source.options import batch_options
 from barnabas.spark.source.schema import schema_of
 from barnabas.spark.source.tasks import RangesPartition
@@ -103,7 +103,7 @@ def test_what_conditions_leave_out_is_not_even_fetched(
 
     send_numbers(producer, topic, 60)
     options = batch_options({"kafka.bootstrap.servers": bootstrap, "subscribe": topic})
-    reader = BatchReader(options, schema_of(headers=False), parallelism=2)
+    reader = FilteringBatchReader(options, schema_of(headers=False), parallelism=2)
     reader.pushFilters(
         [
             EqualTo(("partition",), 2),

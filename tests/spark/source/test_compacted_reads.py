@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
 import barnabas
-from barnabas.spark.source.batch_reader import BatchReader
+from barnabas.spark.source.batch_reader import FilteringBatchReader
 from barnabas.spark.source.options import batch_options, stream_options
 from barnabas.spark.source.schema import schema_of
 from barnabas.spark.source.stream_reader import StreamReader
@@ -62,7 +62,7 @@ def test_holes_are_read_over(broker: BrokerProcess) -> None:
 def batch_offsets(broker: BrokerProcess, **options: str) -> list[int]:
     """What a batch read finds."""
     given = {"kafka.bootstrap.servers": broker.bootstrap, "subscribe": "t", **options}
-    reader = BatchReader(batch_options(given), schema_of(headers=False), parallelism=2)
+    reader = FilteringBatchReader(batch_options(given), schema_of(headers=False), parallelism=2)
     return [
         offset
         for task in reader.partitions()

@@ -104,9 +104,15 @@ def run(
     def call() -> int:
         from barnabas.cli.pipeline.run import RunOptions, run_pipelines
         from barnabas.cli.pipeline.selection import definitions_to_run, say_what_is_left_out
-        from barnabas.cli.pipeline.spark import SparkOptions, check_writable, start_spark
+        from barnabas.cli.pipeline.spark import (
+            SparkOptions,
+            check_master,
+            check_writable,
+            start_spark,
+        )
         from barnabas.spark.pipelines.operations.versions import as_version, make_topics
 
+        check_master(master)
         spark = SparkOptions(
             path,
             "spark" if version is None else f"spark.{version}",

@@ -4,6 +4,8 @@ import os
 import sys
 import tempfile
 import uuid
+from collections.abc import Mapping
+from importlib.util import find_spec
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -12,6 +14,9 @@ from barnabas.spark.sessions.combined_conf import combined
 from barnabas.spark.sessions.java import java_home
 from barnabas.spark.sessions.registration import LOCAL, PUSHDOWN, register
 from barnabas.spark.sessions.spark_home import lean_home
+
+REMOTE = "sc://"
+"""So begin addresses of Spark Connect."""
 
 _EVERYWHERE = {
     PUSHDOWN: "true",
@@ -41,11 +46,27 @@ def session(
     `conf` are Spark's settings, given as `**{"spark.sql.shuffle.partitions": 8}`; they win over
     those made here. Where `master` is this machine, shuffles have as many partitions as there are
     cores: Spark's default of 200 takes seconds for each micro-batch.
+
+    A `master` that begins with `sc://` is a server of Spark Connect, whose Python needs
+    `barnabas[spark]`. Then `conf` can have settings only that can be made in a running Spark.
     """
+    if master.startswith(REMOTE):
+        return _remote_session(app_name, master, conf)
     if SparkContext._active_spark_context is None:
         _prepare_environment(is_local=LOCAL.match(master) is not None)
     builder = SparkSession.builder.appName(app_name).master(master)
     for name, value in combined(_settings(master), conf).items():
+        builder = builder.config(name, _text(value))
+    spark = builder.getOrCreate()
+    register(spark)
+    return spark
+
+
+def _remote_session(app_name: str, url: str, conf: Mapping[str, str | int | bool]) -> SparkSession:
+    if find_spec("grpc") is None:
+        raise ImportError(f"{url} is Spark Connect: pip install 'barnabas[spark,spark-connect]'")
+    builder = SparkSession.builder.appName(app_name).remote(url)
+    for name, value in combined(_EVERYWHERE, conf).items():
         builder = builder.config(name, _text(value))
     spark = builder.getOrCreate()
     register(spark)

@@ -37,9 +37,6 @@ class BatchReader(DataSourceReader):
         self._parallelism = parallelism
         self._filters = PushedFilters()
 
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's
-        return self._filters.push(filters)
-
     def partitions(self) -> list[InputPartition]:
         ranges = connect(self._source.consumer.connection).ask(self._ranges)
         tasks = plan_tasks(
@@ -113,3 +110,10 @@ class BatchReader(DataSourceReader):
                 )
                 starts[each] = max(starts[each], first[each])
                 ends[each] = min(ends[each], last[each])
+
+
+class FilteringBatchReader(BatchReader):
+    """One that is offered conditions, and reads less by those that it understands."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's
+        return self._filters.push(filters)

@@ -1,0 +1,1 @@
+"""Spark Connect and declarative pipelines: clients of a Spark that is another process."""
