@@ -20,7 +20,7 @@ import barnabas
 from barnabas.spark.decoding.decoding import Decoding
 from barnabas.spark.source.options import DECODING
 from barnabas.spark.source.record_decoding import RecordDecoding
-from benchmarks.bench import BESIDE, TOPIC, Bench, Row
+from benchmarks.bench import BASELINE, TOPIC, Bench, Row
 from benchmarks.brokers import BARNABAS, Broker, Contender
 from benchmarks.spark_side import PARTITIONS, Work, compare, session
 
@@ -49,7 +49,7 @@ def measure(bench: Bench) -> list[Row]:
         assert isinstance(schema, StructType)
         every: dict[str, Work] = {
             BARNABAS: lambda _: _drain(ours(spark, broker, Decoding("json", schema))),
-            BESIDE: lambda _: _drain(by_from_json(spark, broker, schema).select("row.*")),
+            BASELINE: lambda _: _drain(by_from_json(spark, broker, schema).select("row.*")),
         }
         rows += _cpu(bench, broker, "all columns", count, every)
         fields = ("row.bid.auction", "row.bid.price")
@@ -59,7 +59,7 @@ def measure(bench: Bench) -> list[Row]:
                     "bid.auction", "bid.price"
                 )
             ),
-            BESIDE: lambda _: _drain(by_from_json(spark, broker, schema).select(*fields)),
+            BASELINE: lambda _: _drain(by_from_json(spark, broker, schema).select(*fields)),
         }
         rows += _cpu(bench, broker, "two fields", count, some)
         plain: dict[str, Work] = {BARNABAS: lambda _: _drain(values(spark, broker))}
@@ -69,7 +69,7 @@ def measure(bench: Bench) -> list[Row]:
 
 def _cpu(bench: Bench, broker: Broker, what: str, count: int, works: dict[str, Work]) -> list[Row]:
     (speed, cpu), _ = compare(bench, broker, what, count, works)
-    ratio = _AT_MOST_RATIO if BESIDE in works else None
+    ratio = _AT_MOST_RATIO if BASELINE in works else None
     return [speed, Row(what, "CPU us each", cpu.values, at_most_ratio=ratio)]
 
 

@@ -14,5 +14,7 @@ date_times       dates and timestamps as Spark reads them
 time_zones       time zones by Java's names
 java_text        numbers and strings as Java writes them
 avro_decoder     Avro
+protobuf_decoder  Protobuf
+protobuf_messages its messages to values of Spark's types
 row_columns      rows as columns
 """

@@ -11,6 +11,10 @@ def decoder_of(decoding: Decoding) -> ValueDecoder:
         from barnabas.spark.decoding.avro_decoder import AvroDecoder
 
         return AvroDecoder(decoding)
+    if decoding.format == "protobuf":
+        from barnabas.spark.decoding.protobuf_decoder import ProtobufDecoder
+
+        return ProtobufDecoder(decoding)
     from barnabas.spark.decoding.json_decoder import JsonDecoder
 
     return JsonDecoder(decoding)

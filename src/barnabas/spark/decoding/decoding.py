@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-FormatName: TypeAlias = Literal["json", "avro"]
+FormatName: TypeAlias = Literal["json", "avro", "protobuf"]
 Path: TypeAlias = tuple[str, ...]
 
 

@@ -20,7 +20,13 @@ def value_format(name: str, schema: str | StructType) -> ValueFormat:
         if not isinstance(schema, str):
             raise InvalidArgument("a schema of Avro is its JSON, or the path of an .avsc file")
         return AvroValues(_avro_text(schema))
-    raise InvalidArgument(f"unknown format {name!r}; use json or avro")
+    if name == "protobuf":
+        from barnabas.spark.pipelines.formats.protobuf import ProtobufValues
+
+        if not isinstance(schema, str):
+            raise InvalidArgument("a schema of Protobuf is PATH:MESSAGE")
+        return ProtobufValues(schema)
+    raise InvalidArgument(f"unknown format {name!r}; use json, avro or protobuf")
 
 
 def _avro_text(schema: str) -> str:

@@ -96,14 +96,17 @@ def _column(name: str, field: StructField, known: Collection[str]) -> Column:
 
 def schema_problems(name: str, schema: str | StructType | None) -> Iterator[SourceError]:
     """Mistakes in a schema that can be found without Spark."""
-    if isinstance(schema, str) and name != "avro":
+    if isinstance(schema, str) and name not in ("avro", "protobuf"):
         found = mistake_in(schema)
         if found is not None:
             yield SourceError("schema", found)
 
 
 def resolved_schema(name: FormatName, schema: str | StructType, folder: Path) -> str | StructType:
-    """A schema, with the path of an Avro schema resolved against a folder."""
+    """A schema, with the path of an Avro or Protobuf schema resolved against a folder."""
+    if name == "protobuf" and isinstance(schema, str):
+        path, _, message = schema.rpartition(":")
+        return f"{resolved_path(path, folder)}:{message}" if path else schema
     if name == "avro" and isinstance(schema, str) and not schema.lstrip().startswith(_AVRO_TEXT):
         return resolved_path(schema, folder)
     return schema

@@ -262,7 +262,8 @@ def from_topic(
 ) -> TopicSource:
     """The records of a topic (or of several, with commas), each value decoded into columns.
 
-    - `schema`: Spark's DDL for JSON, an Avro schema or the path of one for `format="avro"`.
+    - `schema`: Spark's DDL for JSON, an Avro schema or the path of one for `format="avro"`,
+      `PATH:MESSAGE` for `format="protobuf"`, with the path of a descriptor file.
       Without it, the columns are those of the connector.
     - `key`: a column of this name has the key, as a string.
     - `record`: what else is wanted of a record, in a column `record` with these fields.
