@@ -11,7 +11,7 @@ from barnabas.log.state import SegmentState, read_state
 from barnabas.records.batch import HEADER_SIZE
 from tests.log.batches import put, readable
 from tests.log.compaction.compacting import compacted
-from tests.log.memory_disk import MemoryDisk
+from tests.log.memory_disk import Crash, MemoryDisk
 
 CONFIG = LogConfig(segment_bytes=500, index_interval_bytes=100)
 DIRECTORY = "data/t-0"
@@ -321,6 +321,33 @@ def test_a_start_that_an_earlier_release_left_is_marked() -> None:
     disk.unlink(f"{DIRECTORY}/{start:020d}.start")
     opened(disk).abandon()
     assert f"{start:020d}.start" in disk.list_files(DIRECTORY)
+
+
+def test_a_crash_between_state_and_mark_leaves_a_log_with_a_mark() -> None:
+    """The state says where the log starts; it is torn when the mark is needed."""
+    disk = MemoryDisk()
+    filled(disk, vouched=True)
+    log = opened(disk)
+    disk.on_step = lambda step: _crash_at(step, "create", disk)
+    with pytest.raises(Crash):
+        log.truncate_fully_and_start_at(50)
+    disk.on_step = None
+    log.abandon()
+    log = opened(disk)
+    assert log.log_start_offset == 50
+    assert put(log, b"a").base_offset == 50
+    log.close()
+    _change_state(disk, "torn")
+    log = opened(disk, power_lost=True)
+    assert not log.lost_ranges
+    assert readable(log) == {50: b"a"}
+
+
+def _crash_at(step: str, crash: str, disk: MemoryDisk) -> None:
+    names = disk.list_files(DIRECTORY)
+    if step == crash and read_state(disk, DIRECTORY).log_start_offset == 50:  # type: ignore[union-attr]
+        assert not any(name.endswith(".start") for name in names)
+        raise Crash
 
 
 def test_retention_before_a_power_loss_is_no_hole_at_the_start_after_next() -> None:

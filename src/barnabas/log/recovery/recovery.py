@@ -112,7 +112,7 @@ class Recovery:
         start = max(self._log_start_offset, segments[0].base_offset if segments else 0)
         if self._lost and self._lost.first_offset is not None:
             start = max(self._log_start_offset, min(start, self._lost.first_offset))
-        self._mark_start(start)
+        self._mark_start(segments[0].base_offset if segments else start, start)
         self._epochs.truncate_from(end)
         self._compaction.cut_at(end)
         committed = self._state.committed_offset if self._state else 0
@@ -132,9 +132,11 @@ class Recovery:
             self._state is not None and self._state.log_start_offset != start,
         )
 
-    def _mark_start(self, start: int) -> None:
-        """Mark the start of a log of an earlier release, which made no marks."""
-        first = min(self._inventory.base_offsets, default=start)
+    def _mark_start(self, first: int, start: int) -> None:
+        """Mark where the segments begin, unless records before that are lost.
+
+        A crash came between state and mark, or an earlier release has made no marks.
+        """
         if self._marked_start < first <= start:
             move_mark(self._disk, self._directory, self._marked_start, first)
             self._marked_start = first
