@@ -383,6 +383,28 @@ def test_a_fenced_producer_learns_it_when_it_adds_a_partition() -> None:
     run(main())
 
 
+def test_what_is_added_while_the_producer_is_fenced_is_not_sent() -> None:
+    async def main() -> None:
+        async with producer_of(CLASSIC) as (producer, coordinator, broker):
+            coordinator.refusals["add partitions"] = [ErrorCode.PRODUCER_FENCED]
+            second: list[asyncio.Task[object]] = []
+
+            def refuse(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
+                sent = producer.send("t", b"1", partition=1)
+                second.append(asyncio.get_running_loop().create_task(sent))
+                return coordinator.add_partitions(request)
+
+            broker.on(AddPartitionsToTxnRequest, refuse)
+            with pytest.raises(ProducerFenced):
+                async with producer.transaction():
+                    await producer.send("t", b"1", partition=0)
+                    await wait_until_async(lambda: bool(second))
+            await asyncio.wait(second)
+            assert coordinator.told == ["init", "add partitions"]
+
+    run(main())
+
+
 @both
 def test_a_fenced_body_keeps_its_own_exception(level: int) -> None:
     async def main() -> None:

@@ -118,6 +118,8 @@ class TransactionalId:
 
     async def add_partitions(self, partitions: Collection[TopicPartition]) -> None:
         """Make partitions part of the transaction; only for the older generation."""
+        if self.broken is not None:
+            raise self.broken  # since it was fenced when it added others
         by_topic: defaultdict[str, list[int]] = defaultdict(list)
         for topic, partition in partitions:
             by_topic[topic].append(partition)
