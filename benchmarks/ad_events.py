@@ -10,4 +10,4 @@ from benchmarks.workloads.comparison import compare_all
 
 
 def measure(bench: Bench) -> list[Row]:
-    return compare_all(bench, ADS, 15_000 if bench.quick else 60_000)
+    return compare_all(bench, ADS, 20_000 if bench.quick else 80_000)

@@ -46,11 +46,8 @@ class Filled:
 
     broker: Broker
     workload: Workload
+    topic: str
     count: int
-
-    @property
-    def topic(self) -> str:
-        return self.workload.name
 
     @property
     def batch_size(self) -> int:
@@ -58,19 +55,25 @@ class Filled:
         return -(-self.count // BATCHES)
 
 
-def fill(broker: Broker, workload: Workload, events: int, partitions: int) -> Filled:
-    """Create the topics of a workload, with so many events."""
+def fill_tables(broker: Broker, workload: Workload) -> None:
+    """Create the tables that streams are joined with."""
     with barnabas.Admin(broker.bootstrap) as admin:
-        admin.create_topic(workload.name, partitions=partitions)
         for name in workload.joined:
             admin.create_topic(name, partitions=1, configs={"cleanup.policy": "compact"})
-    count = 0
     with barnabas.Producer(broker.bootstrap) as producer:
         for name, table in workload.joined.items():
             producer.send_table(table.rows(), topic=name)
-        for events_table in workload.tables(events, partitions):
-            count += producer.send_table(events_table, topic=workload.name)
-    return Filled(broker, workload, count)
+
+
+def fill(broker: Broker, workload: Workload, events: int, partitions: int) -> Filled:
+    """Create a topic with so many events."""
+    topic = f"{workload.name}-{events}"
+    with barnabas.Admin(broker.bootstrap) as admin:
+        admin.create_topic(topic, partitions=partitions)
+    with barnabas.Producer(broker.bootstrap) as producer:
+        tables = workload.tables(events, partitions)
+        count = sum(producer.send_table(each, topic=topic) for each in tables)
+    return Filled(broker, workload, topic, count)
 
 
 def run(spark: SparkSession, filled: Filled, query: Query, contender: str, output: str) -> Cost:
