@@ -17,7 +17,9 @@ BARNABAS_SPARK_KAFKA_JARS       its files, comma between: spark-sql-kafka-0-10,
                                 spark-token-provider-kafka-0-10, kafka-clients, commons-pool2
 """
 
+import ctypes
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -43,6 +45,8 @@ JARS = "BARNABAS_SPARK_KAFKA_JARS"
 FORMATS = {BARNABAS: "barnabas", BASELINE: "kafka"}
 PARTITIONS = 4
 
+_SET_CHILD_SUBREAPER = 36
+"""Of prctl in Linux."""
 _SMALL_BATCHES = 60
 _FILL_ROWS = 50_000
 _OUR_SHARE = 33
@@ -87,6 +91,7 @@ def session() -> Iterator[SparkSession]:
         # Workers find their bytecode compiled, as that of an installed package is.
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ["PYTHONPYCACHEPREFIX"] = bytecode
+        adopt_orphans()
         spark = barnabas.spark.session("benchmark", "local[2]", **conf)
         spark.sparkContext.setLogLevel("OFF")
         try:
@@ -187,17 +192,36 @@ def shares(what: str, with_spark: Cost, alone: Cost) -> list[Row]:
 
 
 def timed(broker: Broker, work: Callable[[], float | None]) -> Cost:
-    began, (jvm_s, python_s) = time.perf_counter(), _cpu_s(broker)
+    began, (jvm_s, python_s) = time.perf_counter(), cpu_s(broker)
     counted = work()
     elapsed = time.perf_counter() - began if counted is None else counted
-    jvm_end_s, python_end_s = _cpu_s(broker)
+    jvm_end_s, python_end_s = cpu_s(broker)
     return Cost(elapsed, jvm_end_s - jvm_s, python_end_s - python_s)
 
 
-def _cpu_s(broker: Broker) -> tuple[float, float]:
+def adopt_orphans() -> None:
+    """Become the parent of Spark's workers whose own parent has ended.
+
+    The JVM ends a daemon of idle workers without waiting for them. What they have used would be
+    lost, and the CPU of a measurement negative.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _reap_adopted(this: psutil.Process) -> None:
+    """Take over the times of workers that have ended."""
+    for process in this.children():
+        with suppress(psutil.NoSuchProcess, ChildProcessError):
+            if process.status() == psutil.STATUS_ZOMBIE:
+                os.waitpid(process.pid, os.WNOHANG)
+
+
+def cpu_s(broker: Broker) -> tuple[float, float]:
     """Of the JVM, and of this process and all others below it but the broker."""
     jvm_s = python_s = 0.0
     this = psutil.Process()
+    _reap_adopted(this)
     for process in (this, *this.children(recursive=True)):
         if process.pid != broker.pid:
             with suppress(psutil.NoSuchProcess):

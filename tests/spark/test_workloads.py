@@ -1,6 +1,8 @@
 """Benchmarks of pipelines: their events are reproducible, and streams write what a batch does."""
 
 import io
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 
@@ -55,3 +57,23 @@ def test_a_stream_that_writes_other_rows_is_found_out() -> None:
     assert "1 of 2 rows are missing and 0 are too many" in str(
         difference(Counter("a"), Counter("ab"))
     )
+
+
+def test_the_cpu_of_workers_counts_that_outlive_their_parent() -> None:
+    burn = "import time\nwhile time.process_time() < 0.5: pass"
+    orphan = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {burn!r}])"
+    code = f"""
+import subprocess, sys, time
+from types import SimpleNamespace
+import psutil
+from benchmarks import spark_side
+spark_side.adopt_orphans()
+broker = SimpleNamespace(pid=0)
+before = sum(spark_side.cpu_s(broker))
+subprocess.run([sys.executable, "-c", {orphan!r}], check=True)
+while any(each.status() != psutil.STATUS_ZOMBIE for each in psutil.Process().children()):
+    time.sleep(0.05)
+print(sum(spark_side.cpu_s(broker)) - before)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(done.stdout) > 0.5
