@@ -31,7 +31,14 @@ BEFOREHAND = {
 OF_CLUSTERS = (README, ROOT / "docs" / "cluster.md", ROOT / "docs" / "quickstart.md")
 OF_SPARK = [  # see tests/spark
     ROOT / "docs" / name
-    for name in ("first-pipeline.md", "spark.md", "pipelines.md", "recipes.md", "etl.md")
+    for name in (
+        "first-pipeline.md",
+        "spark.md",
+        "pipelines.md",
+        "recipes.md",
+        "etl.md",
+        "changes.md",
+    )
 ]
 OF_BROKERS = [
     document for document in DOCS if document not in (*OF_CLUSTERS, *OF_SPARK) and steps(document)

@@ -22,6 +22,8 @@ class Table(NamedTuple):
     is_partitioned: bool
     replica_identity: str
     primary_key: tuple[str, ...]
+    key_types: tuple[str, ...]
+    """As SQL writes them."""
     key_schemas: tuple[str, ...]
     """Quoted schemas of the types of its key, which have the operators that compare keys."""
 
@@ -49,9 +51,18 @@ _KEY_SCHEMAS = """
           AND y.oid = a.atttypid
 """
 
+_KEY_TYPES = """
+    SELECT coalesce(
+        array_agg(format_type(a.atttypid, a.atttypmod) ORDER BY k.position), '{}')
+    FROM pg_catalog.pg_index i, unnest(i.indkey) WITH ORDINALITY k(number, position),
+         pg_catalog.pg_attribute a
+    WHERE i.indrelid = c.oid AND i.indisprimary AND a.attrelid = c.oid AND a.attnum = k.number
+"""
+
 _TABLES = f"""
     SELECT format('%I.%I', n.nspname, c.relname), n.nspname::text, c.relname::text, c.oid::bigint,
-           c.relkind = 'p', c.relreplident::text, ({_PRIMARY_KEY}), ({_KEY_SCHEMAS})
+           c.relkind = 'p', c.relreplident::text, ({_PRIMARY_KEY}), ({_KEY_TYPES}),
+           ({_KEY_SCHEMAS})
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence = 'p'
           AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
@@ -61,9 +72,7 @@ _TABLES = f"""
 
 def tables_of(connection: "Connection[Any]", chosen: TableFilter) -> list[Table]:
     """The tables that are chosen, by name. A partitioned table counts as one."""
-    found = [
-        Table._make([*row[:6], tuple(row[6]), tuple(row[7])]) for row in connection.execute(_TABLES)
-    ]
+    found = [Table._make([*row[:6], *map(tuple, row[6:])]) for row in connection.execute(_TABLES)]
     return [each for each in found if chosen.has_table(each.schema, each.name)]
 
 

@@ -59,6 +59,8 @@ class PostgresChanges:
         self._exporter: Connection[Any] | None = None
         self._types = TypeCatalog(lambda numbers: type_rows(self._connected(), numbers))
         self._committed = 0
+        self._flushed = 0, 0
+        """A flush position, and the end of the last transaction before it."""
         self._last_heartbeat = 0.0
         self._is_checked = False
 
@@ -116,8 +118,10 @@ class PostgresChanges:
         state = slot.checked_slot(self._connected(), self._settings, start.lsn)
         if state.flush_lsn >= state.insert_lsn:
             return ChangePosition(max(state.insert_lsn, start.lsn))
-        _, last = self._counted(state.flush_lsn, None)
-        return ChangePosition(max(start.lsn, 0 if last is None else parse_lsn(last)))
+        if state.flush_lsn != self._flushed[0]:  # it may stay for seconds, and be asked often
+            _, last = self._counted(state.flush_lsn, None)
+            self._flushed = state.flush_lsn, 0 if last is None else parse_lsn(last)
+        return ChangePosition(max(start.lsn, self._flushed[1]))
 
     def commit(self, position: ChangePosition) -> None:
         """Everything before this position is processed and will not be read again."""
@@ -205,8 +209,8 @@ class PostgresChanges:
     def _options(self) -> list[str]:
         """Of pgoutput: names and values."""
         name = self._settings.publication_name.replace('"', '""')
-        messages = "true" if self._settings.message_prefixes else "false"
-        return ["proto_version", "1", "publication_names", f'"{name}"', "messages", messages]
+        messages = ["messages", "true"] if self._settings.message_prefixes else []
+        return ["proto_version", "1", "publication_names", f'"{name}"', *messages]
 
     def _limited(self, start: int, end: int, max_changes: int) -> int:
         """The end of a transaction before `end`, with which there are so many changes or more.

@@ -19,6 +19,7 @@ _SESSION = {
     "bytea_output": "hex",
     "datestyle": "ISO",
     "extra_float_digits": "1",
+    "idle_in_transaction_session_timeout": "0",  # an exported snapshot is such a transaction
     "intervalstyle": "iso_8601",
     "lc_monetary": "C",
     "search_path": "",  # so that names of tables and types are whole

@@ -137,9 +137,15 @@ def _where(table: Table, after: Sequence[str] | None, until: Sequence[str] | Non
     from psycopg import sql
 
     names = sql.SQL(", ").join(map(sql.Identifier, _order(table)))
+    types = table.key_types or ("tid",)
     conditions = [
         sql.SQL("({}) {} ({})").format(
-            names, sql.SQL(sign), sql.SQL(", ").join(map(sql.Literal, key))
+            names,
+            sql.SQL(sign),
+            sql.SQL(", ").join(
+                sql.SQL("{}::{}").format(sql.Literal(value), sql.SQL(of))
+                for value, of in zip(key, types, strict=True)
+            ),
         )
         for sign, key in ((">", after), ("<=", until))
         if key is not None

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from barnabas.spark.pipelines.sinks.sink import Sink
     from barnabas.spark.pipelines.sinks.topic import to_topic
     from barnabas.spark.pipelines.sources.files import from_files
+    from barnabas.spark.pipelines.sources.postgres_changes import from_postgres_changes
     from barnabas.spark.pipelines.sources.source import Source
     from barnabas.spark.pipelines.sources.table import from_table, newest_per_key
     from barnabas.spark.pipelines.sources.topic import from_topic
@@ -60,6 +61,7 @@ __all__ = [
     "expect",
     "for_each_batch",
     "from_files",
+    "from_postgres_changes",
     "from_table",
     "from_topic",
     "load",
@@ -94,6 +96,7 @@ _HOMES = {
     "expect": "barnabas.spark.pipelines.expectations.expectation",
     "for_each_batch": "barnabas.spark.pipelines.sinks.function",
     "from_files": "barnabas.spark.pipelines.sources.files",
+    "from_postgres_changes": "barnabas.spark.pipelines.sources.postgres_changes",
     "from_table": "barnabas.spark.pipelines.sources.table",
     "from_topic": "barnabas.spark.pipelines.sources.topic",
     "load": "barnabas.spark.pipelines.definition.loader",

@@ -39,6 +39,7 @@ from barnabas.spark.pipelines.sinks.postgres import to_postgres
 from barnabas.spark.pipelines.sinks.sink import Sink
 from barnabas.spark.pipelines.sinks.topic import to_topic
 from barnabas.spark.pipelines.sources.files import from_files
+from barnabas.spark.pipelines.sources.postgres_changes import from_postgres_changes
 from barnabas.spark.pipelines.sources.source import Source
 from barnabas.spark.pipelines.sources.table import from_table
 from barnabas.spark.pipelines.sources.topic import from_topic
@@ -67,6 +68,7 @@ SOURCES: dict[str, Callable[..., Source]] = {
     "topic": from_topic,
     "table": from_table,
     "files": from_files,
+    "postgres_changes": from_postgres_changes,
 }
 SINKS: dict[str, Callable[..., Sink]] = {
     "topic": to_topic,

@@ -16,7 +16,8 @@ from barnabas.spark.pipelines.postgres.types import as_copied
 from barnabas.spark.pipelines.postgres.upsert import DELETED, Upsert
 from barnabas.spark.pipelines.sinks.sink import OutputMode, Sink
 
-_RECORD = "record"
+_NOT_OF_THE_ROW = ("record", "change")
+"""Structs that sources add: where a row comes from. They can be used, and are not written."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class PostgresSink(Sink):
         fields = [
             each
             for each in rows.schema.fields
-            if not (each.name == _RECORD and isinstance(each.dataType, StructType))
+            if not (each.name in _NOT_OF_THE_ROW and isinstance(each.dataType, StructType))
         ]
         names = [each.name for each in fields]
         for name in self.key:

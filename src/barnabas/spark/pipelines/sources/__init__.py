@@ -1,13 +1,14 @@
 """What pipelines read: one file per source.
 
-source         `Source`, the base class: what a source has to do, and may do
-topic          `from_topic`
-table          `from_table`
-files          `from_files`
-record_schema  columns of a record, for the sources that read topics
-watermark      watermarks
-expected_rows  rules for the rows of a source
-feed           what a test feeds to a source
+source            `Source`, the base class: what a source has to do, and may do
+topic             `from_topic`
+table             `from_table`
+files             `from_files`
+postgres_changes  `from_postgres_changes`
+record_schema     columns of a record, for the sources that read topics
+watermark         watermarks
+expected_rows     rules for the rows of a source
+feed              what a test feeds to a source
 
 A new source is a file here, a line in `definition/sql_file`, and an export of
 `barnabas.spark.pipelines`.

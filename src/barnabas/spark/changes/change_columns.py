@@ -1,0 +1,148 @@
+"""Changes as columns: records in Debezium's envelope, or rows with what happened to them."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+import pyarrow as pa
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from barnabas.changes.postgres.envelope import Envelope
+from barnabas.changes.postgres.events import Change, Event
+from barnabas.changes.postgres.settings import ChangeSettings
+from barnabas.errors import InvalidArgument
+
+ChangeFormat = Literal["debezium", "rows"]
+FORMATS: Final[tuple[str, ...]] = get_args(ChangeFormat)
+
+_Columns: TypeAlias = tuple[Any, ...]
+
+_BATCH_ROWS = 5_000
+_BATCH_CHARACTERS = 4_000_000
+"""What is held at a time, so that a transaction of any size can be read."""
+
+ENVELOPE = StructType(
+    [
+        StructField("topic", StringType()),
+        StructField("key", StringType()),
+        StructField("value", StringType()),
+    ]
+)
+CHANGE = StructType(
+    [
+        StructField("op", StringType()),
+        StructField("schema", StringType()),
+        StructField("table", StringType()),
+        StructField("key", StringType()),
+        StructField("time", TimestampType()),
+        StructField("lsn", LongType()),
+        StructField("transaction_id", LongType()),
+        StructField("order", LongType()),
+        StructField("snapshot", BooleanType()),
+        StructField("unavailable", ArrayType(StringType())),
+    ]
+)
+"""What is known of a change, beside the row."""
+
+PLACE = StructType(
+    [
+        StructField("topic", StringType()),
+        StructField("partition", IntegerType()),
+        StructField("offset", LongType()),
+    ]
+)
+"""Where a change is, for messages: of rows too, as of records."""
+
+ROWS = StructType([StructField("value", StringType()), *PLACE.fields, *CHANGE.fields])
+
+_ENVELOPE_ARROW = pa.schema([(name, pa.string()) for name in ENVELOPE.names])
+_ROWS_ARROW = pa.schema(
+    [
+        ("value", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("op", pa.string()),
+        ("schema", pa.string()),
+        ("table", pa.string()),
+        ("key", pa.string()),
+        ("time", pa.timestamp("us", tz="UTC")),
+        ("lsn", pa.int64()),
+        ("transaction_id", pa.int64()),
+        ("order", pa.int64()),
+        ("snapshot", pa.bool_()),
+        ("unavailable", pa.list_(pa.string())),
+    ]
+)
+
+
+def schema_of(name: str) -> StructType:
+    """The columns of a format."""
+    if name not in FORMATS:
+        raise InvalidArgument(f"unknown format {name!r} for changes; use {' or '.join(FORMATS)}")
+    return ENVELOPE if name == "debezium" else ROWS
+
+
+def batches_of(
+    events: Iterable[Event], name: str, settings: ChangeSettings
+) -> Iterator[pa.RecordBatch]:
+    """Events as Arrow batches of the format."""
+    if name == "debezium":
+        envelope = Envelope(settings)
+        return _batches(
+            (record for event in events for record in envelope.records(event)), _ENVELOPE_ARROW
+        )
+    prefix = settings.topic_prefix
+    rows = (_row(each, prefix) for each in events if isinstance(each, Change) and each.op != "t")
+    return _batches(rows, _ROWS_ARROW)
+
+
+def _row(change: Change, prefix: str) -> _Columns:
+    table, row, transaction = change.table, change.row, change.transaction
+    assert row is not None
+    return (
+        table.row_json(row),
+        f"{prefix}.{table.full_name}",
+        0,
+        change.lsn,
+        change.op,
+        table.schema,
+        table.name,
+        table.key_json(row),
+        change.time_us,
+        change.lsn,
+        None if transaction is None else transaction.transaction_id,
+        change.total_order,
+        transaction is None,
+        table.unavailable(row),
+    )
+
+
+def _batches(rows: Iterable[_Columns], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    kept: list[_Columns] = []
+    size = 0
+    at_value = schema.get_field_index("value")
+    for row in rows:
+        kept.append(row)
+        size += len(row[at_value] or "")
+        if len(kept) >= _BATCH_ROWS or size >= _BATCH_CHARACTERS:
+            yield _batch(kept, schema)
+            kept, size = [], 0
+    if kept:
+        yield _batch(kept, schema)
+
+
+def _batch(rows: list[_Columns], schema: pa.Schema) -> pa.RecordBatch:
+    columns = [
+        pa.array(values, field.type)
+        for values, field in zip(zip(*rows, strict=True), schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

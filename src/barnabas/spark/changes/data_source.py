@@ -1,0 +1,35 @@
+"""The data source that Spark uses for changes of a PostgreSQL."""
+
+from collections.abc import MutableMapping
+
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader
+from pyspark.sql.types import StructType
+
+from barnabas.spark.changes.change_columns import schema_of
+from barnabas.spark.changes.stream_reader import FORMAT_OPTION, ChangesReader
+
+NAME = "barnabas_postgres_changes"
+
+
+class PostgresChangesDataSource(DataSource):
+    """Changes of a PostgreSQL; its options are settings of `barnabas.changes.postgres`."""
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(options)
+        self.options = dict(options)
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> StructType:
+        return schema_of(self.options.get(FORMAT_OPTION, "debezium"))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's
+        return ChangesReader(self.options)
+
+
+def register_changes(spark: SparkSession) -> None:
+    """Make the source known to a session; again does no harm."""
+    spark.dataSource.register(PostgresChangesDataSource)

@@ -1,0 +1,136 @@
+"""Micro-batches of changes: Spark's offsets are positions in the database's log.
+
+Spark keeps one reader in a separate process for as long as a query runs, and asks it where each
+micro-batch ends; tasks use copies of it. The changes of a batch are read by one task: they come
+from one log, in order.
+
+Spark asks for the next batch once it has saved that all before it is done, so that is when the slot
+is moved: a batch that has to be repeated is still there.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    SupportsTriggerAvailableNow,
+)
+
+from barnabas.changes.postgres.changes import PostgresChanges
+from barnabas.changes.postgres.position import ChangePosition, position_of
+from barnabas.changes.postgres.settings import ChangeSettings, change_settings
+from barnabas.changes.postgres.values import PLAIN
+from barnabas.spark.changes.change_columns import batches_of
+from barnabas.spark.cluster.worker_memory import freeze_loaded_objects
+
+FORMAT_OPTION = "changes.format"
+LIMIT_OPTION = "changes.max_per_batch"
+OWN_OPTIONS = frozenset({FORMAT_OPTION, LIMIT_OPTION})
+
+Json = dict[str, Any]
+
+
+class ChangesPartition(InputPartition):
+    """The changes between two positions."""
+
+    def __init__(self, start: Json, end: Json) -> None:
+        super().__init__(None)
+        self.start = start
+        self.end = end
+
+
+class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Finds where micro-batches end, and reads them."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._options = dict(options)
+        self._format = options.get(FORMAT_OPTION, "debezium")
+        self._limit = int(options[LIMIT_OPTION]) if LIMIT_OPTION in options else None
+        self._settings = settings_of(options)
+        self._latest: ChangePosition | None = None
+        self._is_bounded = False
+        self._last_lsn: int | None = None
+
+    # -- offsets --------------------------------------------------------------------------------
+
+    def initialOffset(self) -> Json:  # noqa: N802 - Spark's
+        return self._changes().initial().json()
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's
+        self._is_bounded = True
+        self._last_lsn = None
+
+    def latestOffset(self, start: Json, limit: ReadLimit) -> Json:  # noqa: ARG002, N802 - Spark's
+        position = position_of(start)
+        changes = self._changes()
+        changes.commit(position)
+        if self._is_bounded and self._last_lsn is None:
+            self._last_lsn = changes.end(position).lsn
+        end = changes.latest(position, self._limit)
+        if self._last_lsn is not None and end.snapshot is None and end.lsn > self._last_lsn:
+            end = ChangePosition(max(self._last_lsn, position.lsn))
+        self._latest = end
+        return end.json()
+
+    def reportLatestOffset(self) -> Json | None:  # noqa: N802 - Spark's
+        return None if self._latest is None else self._latest.json()
+
+    def commit(self, end: Json) -> None:
+        """Nothing: it comes late, and not after the last batch. See `latestOffset`."""
+
+    def stop(self) -> None:
+        close(self._options)
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def partitions(self, start: Json, end: Json) -> list[InputPartition]:
+        return [] if start == end else [ChangesPartition(start, end)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, ChangesPartition)
+        freeze_loaded_objects()
+        events = self._changes().read(position_of(partition.start), position_of(partition.end))
+        try:
+            yield from batches_of(events, self._format, self._settings)
+        except BaseException:
+            close(self._options)
+            raise
+
+    def _changes(self) -> PostgresChanges:
+        key = _key(self._options)
+        if key not in _open:
+            _open[key] = PostgresChanges(self._settings)
+        return _open[key]
+
+
+def settings_of(options: Mapping[str, str]) -> ChangeSettings:
+    """The settings in a source's options."""
+    settings = change_settings(
+        {name: value for name, value in options.items() if name not in OWN_OPTIONS}
+    )
+    if options.get(FORMAT_OPTION) == "rows":
+        return replace(settings, representation=PLAIN)
+    return settings
+
+
+def close(options: Mapping[str, str]) -> None:
+    """Close what this process has open."""
+    changes = _open.pop(_key(options), None)
+    if changes is not None:
+        changes.close()
+
+
+def _key(options: Mapping[str, str]) -> tuple[int, frozenset[tuple[str, str]]]:
+    return os.getpid(), frozenset(options.items())
+
+
+_open: dict[tuple[int, frozenset[tuple[str, str]]], PostgresChanges] = {}
+"""By process: Spark uses its workers again, and a connection takes longer than a small batch."""
