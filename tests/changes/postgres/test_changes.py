@@ -171,7 +171,7 @@ def test_a_reader_that_is_killed_again_and_again(
         return int(json.loads(file.read_text())["steps"]) if file.exists() else -1
 
     random = Random(11)
-    for _ in range(5):
+    for _ in range(4):
         before = steps()
         with subprocess.Popen(command) as process:
             wanted = before + random.randrange(1, 6)
@@ -211,7 +211,7 @@ def test_a_server_that_is_killed(read: Read) -> None:
             found, position = rest(changes, changes.initial())
         replica.apply(found)
         seen = set()
-        for round_ in range(3):
+        for round_ in range(2):
             with server.connect() as connection:
                 Workload(connection, 100 + round_).run(40)
             with PostgresChanges(plain(settings)) as changes:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pandas as pd
@@ -24,6 +25,7 @@ from barnabas.spark.pipelines import (
     to_postgres,
     to_topic,
 )
+from barnabas.spark.testing import running
 from tests.changes.postgres.workload import TABLES, Workload
 from tests.examples.documents import ROOT
 from tests.spark.pipelines.test_etl import records
@@ -187,7 +189,7 @@ def test_a_definition_in_sql_into_parquet(
         "-- sink: parquet table\n"
         "SELECT id, at, price, change.op, change.snapshot FROM orders\n"
     )
-    (defined,) = load([file])
+    defined = load(str(file))["orders"]
     run(defined)
     connection.execute("UPDATE orders SET price = 2")
     connection.execute("DELETE FROM orders")
@@ -217,7 +219,7 @@ def test_events_from_an_outbox(
     file = tmp_path / "outbox_events.sql"
     text = dict(_shown_in_page())[file.name]
     file.write_text(text.replace("postgresql://changes@localhost:5432/shop", server.url))
-    (defined,) = load([file])
+    defined = load(str(file))["outbox_events"]
     run(defined)
     with connection.transaction():
         connection.execute(
@@ -275,6 +277,19 @@ def test_a_source_shows_no_secrets() -> None:
     assert "s3cret" not in repr(source)
 
 
+def test_changes_can_be_fed_in_a_test(spark: SparkSession, tmp_path: Path) -> None:
+    file = tmp_path / "orders.sql"
+    file.write_text(
+        "-- source orders: postgres_changes postgresql://h/d orders "
+        'schema="id INT, price DECIMAL(10, 2)"\n-- sink: memory\n'
+        "SELECT id, change.op FROM orders WHERE price > 1 OR price IS NULL\n"
+    )
+    with running(load(str(file))["orders"], spark=spark) as tested:
+        tested.feed("orders", {"id": 1, "price": Decimal(2)}, {"id": 2, "price": Decimal(1)})
+        tested.feed("orders", {"id": 1, "change": {"op": "d"}})
+        assert tested.rows() == [{"id": 1, "op": "c"}, {"id": 1, "op": "d"}]
+
+
 def _shown_in_page() -> list[tuple[str, str]]:
     page = (ROOT / "docs" / "changes.md").read_text()
     return re.findall(r"```(?:python|sql)\n(?:#|--) (\S+\.(?:py|sql))\n(.*?)```", page, re.DOTALL)
@@ -287,6 +302,5 @@ def test_what_the_page_shows_can_be_loaded(tmp_path: Path) -> None:
         if "import PostgresChanges" in text:  # runs for ever
             compile(text, name, "exec")
             continue
-        (defined,) = load([tmp_path / name])
-        assert defined.name == Path(name).stem
+        assert list(load(str(tmp_path / name))) == [Path(name).stem]
     assert len(found) == 4

@@ -77,11 +77,10 @@ class Envelope:
 
     def _source(self, change: Change) -> str:
         transaction = change.transaction
-        sequence = [None if transaction is None else str(transaction.before_lsn), str(change.lsn)]
         return (
             f"{self._head}{_times(change.time_us)},"
             f'"snapshot":"{"true" if transaction is None else "false"}",'
-            f'"db":{self._database},"sequence":{quoted(json.dumps(sequence))},'
+            f'"db":{self._database},"sequence":{_sequence(transaction, change.lsn)},'
             f'"schema":{quoted(change.table.schema)},"table":{quoted(change.table.name)},'
             f'"txId":{"null" if transaction is None else transaction.transaction_id},'
             f'"lsn":{change.lsn},"xmin":null}}'
@@ -115,14 +114,13 @@ class Envelope:
 
     def _message(self, event: MessageEvent) -> ChangeRecord:
         message, transaction = event.message, event.transaction
-        sequence = [None if transaction is None else str(transaction.before_lsn), str(message.lsn)]
         number = "null" if transaction is None else transaction.transaction_id
         content = b64encode(message.content).decode()
         value = (
             f'{{"op":"m","ts_ms":{event.time_us // 1000},"source":{self._head}'
             f'{_times(event.time_us)},"snapshot":"false","db":{self._database},'
-            f'"sequence":{quoted(json.dumps(sequence))},"schema":"","table":"","txId":{number},'
-            f'"lsn":{message.lsn},"xmin":null}},'
+            f'"sequence":{_sequence(transaction, message.lsn)},"schema":"","table":"",'
+            f'"txId":{number},"lsn":{message.lsn},"xmin":null}},'
             f'"message":{{"prefix":{quoted(message.prefix)},"content":"{content}"}}}}'
         )
         return ChangeRecord(f"{self._prefix}.message", _json({"prefix": message.prefix}), value)
@@ -130,6 +128,12 @@ class Envelope:
 
 def _row(table: TableShape, row: Row | None) -> str:
     return "null" if row is None else table.row_json(row)
+
+
+def _sequence(transaction: Transaction | None, lsn: int) -> str:
+    """Where the transaction before ended, and the position of the change: JSON in a JSON string."""
+    before = "null" if transaction is None else f'\\"{transaction.before_lsn}\\"'
+    return f'"[{before},\\"{lsn}\\"]"'
 
 
 def _id(transaction: Transaction) -> str:

@@ -35,6 +35,8 @@ _MICROSECOND_DIGITS = 6
 _MILLISECOND_DIGITS = 3
 _MODIFIER_HEADER = 4
 _MONEY_SCALE = 2
+_SHORT = 1_000
+"""Python turns texts of so many digits into integers; of more than 4,300, it does not."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,10 @@ def _decimal(name: str, modifier: int, mode: DecimalMode) -> Converter:
             text = "".join(each for each in text if each.isdigit() or each in "-.")
         if text in ("NaN", "Infinity", "-Infinity"):
             return f'"{text}"'
+        if mode == "precise" and scale is not None and len(text) < _SHORT:
+            before, _, after = text.partition(".")
+            if len(after) == scale:
+                return f'"{_two_complement(int(before + after))}"'
         number = Decimal(text)
         if mode == "plain":
             return text
@@ -192,7 +198,10 @@ def _unscaled(number: Decimal, scale: int) -> str:
     shift = int(exponent) + scale
     whole = int(Decimal((0, digits, 0)))  # not from a text: Python bounds the digits of those
     whole = whole * 10**shift if shift >= 0 else whole // 10**-shift
-    whole = -whole if sign else whole
+    return _two_complement(-whole if sign else whole)
+
+
+def _two_complement(whole: int) -> str:
     size = (~whole if whole < 0 else whole).bit_length() // 8 + 1
     return base64.b64encode(whole.to_bytes(size, "big", signed=True)).decode()
 
@@ -247,6 +256,10 @@ def _timestamp(digits: int, mode: TimeMode) -> Converter:
 
 def _zoned_timestamp(digits: int, _: TimeMode) -> Converter:
     def convert(text: str) -> str:
+        if text.endswith("+00") and text[4:5] == "-":  # of a year with four digits, in UTC
+            clock, _, fraction = text[11:-3].partition(".")
+            decimals = f".{fraction.ljust(digits, '0')}" if digits else ""
+            return f'"{text[:10]}T{clock}{decimals}Z"'
         if _endless(text) is not None:
             return f'"{text}"'
         return f'"{calendar.iso_timestamp(calendar.timestamp_us(text), digits)}Z"'

@@ -52,6 +52,7 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._format = options.get(FORMAT_OPTION, "debezium")
         self._limit = int(options[LIMIT_OPTION]) if LIMIT_OPTION in options else None
         self._settings = settings_of(options)
+        self._initial: ChangePosition | None = None
         self._latest: ChangePosition | None = None
         self._is_bounded = False
         self._last_lsn: int | None = None
@@ -59,7 +60,10 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # -- offsets --------------------------------------------------------------------------------
 
     def initialOffset(self) -> Json:  # noqa: N802 - Spark's
-        return self._changes().initial().json()
+        # Spark asks twice, to plan the first batch and to run it, and means the same position.
+        if self._initial is None:
+            self._initial = self._changes().initial()
+        return self._initial.json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's
         return ReadAllAvailable()

@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Self
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from barnabas.changes.postgres.settings import change_settings, default_slot
 from barnabas.errors import InvalidArgument
-from barnabas.spark.changes.change_columns import CHANGE
+from barnabas.spark.changes.change_columns import CHANGE, ENVELOPE
 from barnabas.spark.changes.data_source import NAME, register_changes
 from barnabas.spark.changes.stream_reader import FORMAT_OPTION, LIMIT_OPTION
 from barnabas.spark.pipelines.argument_names import option_texts
@@ -24,6 +25,8 @@ from barnabas.spark.pipelines.expectations.expectation import (
 from barnabas.spark.pipelines.formats.record_decoder import decoded
 from barnabas.spark.pipelines.postgres.connection import check_driver, first_line, shown
 from barnabas.spark.pipelines.sources.expected_rows import with_expectations
+from barnabas.spark.pipelines.sources.feed import Fed, Feed
+from barnabas.spark.pipelines.sources.files import FilesSource
 from barnabas.spark.pipelines.sources.record_schema import schema_problems, values_of
 from barnabas.spark.pipelines.sources.source import Source
 from barnabas.spark.pipelines.sources.watermark import split_watermark, with_watermark
@@ -107,6 +110,12 @@ class PostgresChangesSource(Source):
         slot = f"{self.settings[_SLOT]}_{version}"
         return replace(self, settings={**self.settings, _SLOT: default_slot(slot)})
 
+    def in_test(self, folder: Path) -> "FedChanges":
+        fields = ENVELOPE if self.schema is None else values_of("json", self.schema).fields
+        if self.schema is not None:
+            fields = StructType([*fields.fields, StructField("change", CHANGE)])
+        return FedChanges(str(folder), fields, "parquet", self.watermark, {}, self.expect)
+
     def _settings(self, slot: str) -> dict[str, str]:
         of_url = _settings_of(self.url)
         given = {
@@ -117,6 +126,24 @@ class PostgresChangesSource(Source):
             **self.settings,
         }
         return {name: value for name, value in given.items() if value}
+
+
+@dataclass(frozen=True)
+class FedChanges(FilesSource):
+    """What a test feeds instead: rows of the table, with `change` where it is not a create."""
+
+    def feed(self, feed: Feed, rows: Sequence[Fed], key: str | None) -> None:
+        created = {"op": "c", "snapshot": False, "unavailable": []}
+        super().feed(
+            feed,
+            [
+                {**each, "change": {**created, **each.get("change", {})}}
+                if isinstance(each, Mapping)
+                else each
+                for each in rows
+            ],
+            key,
+        )
 
 
 def from_postgres_changes(
@@ -145,7 +172,7 @@ def from_postgres_changes(
     - `topic_prefix`: how those topics start; the name of the database if it is not given.
     - `slot`, `publication`: their names, which are made from the pipeline's if not given.
     - `snapshot`: `initial`, `initial_only`, or `no_data` to leave out what is there already.
-    - `watermark`: a column and how late its rows may come, as `"change.time 10 minutes"`.
+    - `watermark`: a column and how late its rows may come, as `"at 10 minutes"`.
     - `max_changes_per_batch`: about how many; a transaction is never divided.
     - `expect`: rules for the rows (`expect`).
     - `settings`: further ones of Debezium; `__` stands for a dot.
