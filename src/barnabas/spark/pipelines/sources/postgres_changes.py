@@ -16,18 +16,19 @@ from barnabas.spark.changes.data_source import NAME, register_changes
 from barnabas.spark.changes.stream_reader import FORMAT_OPTION, LIMIT_OPTION
 from barnabas.spark.pipelines.argument_names import option_texts
 from barnabas.spark.pipelines.environment import Environment
-from barnabas.spark.pipelines.errors.source_errors import SourceError
+from barnabas.spark.pipelines.errors.source_errors import SourceError, part_of_source
 from barnabas.spark.pipelines.expectations.expectation import (
     Expectation,
     checked_rules,
     sends_dead_letters,
 )
+from barnabas.spark.pipelines.formats.json_values import JsonValues
 from barnabas.spark.pipelines.formats.record_decoder import decoded
 from barnabas.spark.pipelines.postgres.connection import check_driver, first_line, shown
 from barnabas.spark.pipelines.sources.expected_rows import with_expectations
 from barnabas.spark.pipelines.sources.feed import Fed, Feed
 from barnabas.spark.pipelines.sources.files import FilesSource
-from barnabas.spark.pipelines.sources.record_schema import schema_problems, values_of
+from barnabas.spark.pipelines.sources.record_schema import schema_problems
 from barnabas.spark.pipelines.sources.source import Source
 from barnabas.spark.pipelines.sources.watermark import split_watermark, with_watermark
 
@@ -90,7 +91,9 @@ class PostgresChangesSource(Source):
         rows = environment.spark.readStream.format(NAME).options(**options).load()
         if self.schema is not None:
             change = F.struct(*CHANGE.names).alias("change")
-            values = values_of("json", self.schema)
+            values = JsonValues(self.schema)
+            with part_of_source("schema"):
+                _ = values.fields  # Spark parses it now, and its errors don't say what it parsed
             rows = decoded(
                 rows.withColumn("value", F.col("value").cast("binary")),
                 values,
@@ -111,7 +114,7 @@ class PostgresChangesSource(Source):
         return replace(self, settings={**self.settings, _SLOT: default_slot(slot)})
 
     def in_test(self, folder: Path) -> "FedChanges":
-        fields = ENVELOPE if self.schema is None else values_of("json", self.schema).fields
+        fields = ENVELOPE if self.schema is None else JsonValues(self.schema).fields
         if self.schema is not None:
             fields = StructType([*fields.fields, StructField("change", CHANGE)])
         return FedChanges(str(folder), fields, "parquet", self.watermark, {}, self.expect)
