@@ -23,17 +23,17 @@ def test_a_version_is_checked_before_anything_else(
     assert "Invalid value for '--version': letters, digits, . _ -" in done.output
 
 
-NAMES = ["clean", "clean-v2", "clean-v2.dead-letters", "clean.a.dead-letters", "other", "other-v2"]
+NAMES = ["clean", "clean-v2", "other", "other-v2"]
 
 
 @pytest.mark.parametrize(
     ("names", "version", "expected"),
     [
         (None, None, NAMES),
-        (["clean"], None, ["clean", "clean.a.dead-letters"]),
-        (["clean-v2"], None, ["clean-v2", "clean-v2.dead-letters"]),
-        (["clean"], "v2", ["clean-v2", "clean-v2.dead-letters"]),
-        (None, "v2", ["clean-v2", "clean-v2.dead-letters", "other-v2"]),
+        (["clean"], None, ["clean"]),
+        (["clean-v2"], None, ["clean-v2"]),
+        (["clean"], "v2", ["clean-v2"]),
+        (None, "v2", ["clean-v2", "other-v2"]),
         (None, "v3", []),
     ],
 )

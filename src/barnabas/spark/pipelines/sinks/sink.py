@@ -53,13 +53,8 @@ class Sink(PipelineEnd):
     # -- dead letters beside it -------------------------------------------------------------------
 
     @property
-    def exactly_once(self) -> bool:
-        """Whether dead letters are to be written exactly once, as its rows are."""
-        return False
-
-    @property
     def producer_options(self) -> Mapping[str, str]:
-        """Options named `kafka.*`, which dead letters are written with too."""
+        """Options named `kafka.*`; dead letters are compressed as they say."""
         return {}
 
     # -- versions, reset, compaction --------------------------------------------------------------
