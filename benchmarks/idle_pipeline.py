@@ -29,6 +29,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60, help="how long to be idle")
     parser.add_argument("--records", type=int, default=10, help="how many records to time")
     parser.add_argument("--trigger", help="the pipeline's trigger; none by default")
+    parser.add_argument("--conf", action="append", default=[], help="a setting of Spark")
     options = parser.parse_args()
     with barnabas.Cluster() as cluster, tempfile.TemporaryDirectory() as folder:
         servers = cluster.bootstrap_servers
@@ -40,11 +41,12 @@ def main() -> None:
             "-- source records: topic idle-in\n-- sink: topic idle-out\n"
             f"{trigger}SELECT key, value FROM records"
         )
+        conf = [text for each in options.conf for text in ("--conf", each)]
         command = [sys.executable, "-m", "barnabas", "pipeline", "run", folder, "-b", servers]
         with (
             (Path(folder) / "output").open("wb") as output,
             subprocess.Popen(
-                [*command, "--master", "local[2]"], stdout=output, stderr=output
+                [*command, "--master", "local[2]", *conf], stdout=output, stderr=output
             ) as process,
         ):
             try:

@@ -6,6 +6,7 @@ selection  which pipelines of a folder a run starts
 check      what can be checked before Spark is started
 spark      the Spark session of a command, and its output
 run        runs pipelines in the foreground
+watch      follows edits of definitions
 view       progress: a live table, lines or JSON
 status     pipelines that have run, chosen by name
 state      the state in a checkpoint

@@ -1,6 +1,6 @@
 """`barnabas pipeline`: run pipelines on Spark, and test and inspect them."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,6 +27,9 @@ from barnabas.cli.pipeline.arguments import (
     with_spark,
 )
 
+if TYPE_CHECKING:
+    from barnabas.spark.pipelines import PipelineRun
+
 app = typer.Typer(
     no_args_is_help=True,
     help="Run pipelines on Spark, and test and inspect them.",
@@ -42,6 +45,7 @@ Examples:
   barnabas pipeline run pipelines/ views_per_minute --master spark://host:7077
   barnabas pipeline run pipelines/ views_per_minute --version v2
   barnabas pipeline run pipelines/ --metrics-port 9464 --log-format json
+  barnabas pipeline run pipelines/ --watch
 """,
 )
 def run(
@@ -86,6 +90,10 @@ def run(
     metrics_host: Annotated[
         str, typer.Option(metavar="HOST", help="Address to serve metrics on.")
     ] = "127.0.0.1",
+    watch: Annotated[
+        bool,
+        typer.Option("--watch", help="Restart what is edited, start new files, stop deleted ones."),
+    ] = False,
     log_format: Annotated[
         LogFormat, typer.Option(help="Lines about progress and failures: text, or JSON objects.")
     ] = LogFormat.TEXT,
@@ -110,6 +118,7 @@ def run(
             check_writable,
             start_spark,
         )
+        from barnabas.cli.pipeline.watch import DefinitionFollower
         from barnabas.spark.pipelines.operations.versions import as_version, make_topics
 
         check_master(master)
@@ -121,6 +130,18 @@ def run(
             conf=parse_pairs(conf or [], "--conf"),
             verbose=verbose or before.verbose,
         )
+        if watch and once:
+            raise UsageError("--watch and --once exclude each other")
+
+        def follow(run: "PipelineRun") -> DefinitionFollower:
+            return DefinitionFollower(
+                path,
+                run,
+                lambda: start_spark(spark),
+                names=names or (),
+                as_run=lambda all_of: all_of if version is None else as_version(all_of, version),
+            )
+
         options = RunOptions(
             spark=spark,
             bootstrap=bootstrap_of(bootstrap or before.bootstrap),
@@ -130,6 +151,7 @@ def run(
             json_log=log_format is LogFormat.JSON,
             metrics=None if metrics_port is None else (metrics_host, metrics_port),
             keep_going=path.is_dir() and not names and not once,
+            follow=follow if watch else None,
         )
         if options.json_log:
             say_json()

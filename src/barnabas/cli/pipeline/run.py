@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from types import FrameType
@@ -16,6 +16,7 @@ from barnabas.cli.base.output import say
 from barnabas.cli.pipeline.check import check_before_start
 from barnabas.cli.pipeline.spark import SparkOptions, start_spark
 from barnabas.cli.pipeline.view import view_for
+from barnabas.cli.pipeline.watch import DefinitionFollower
 from barnabas.spark.pipelines import Pipeline, PipelineRun
 from barnabas.spark.pipelines.definition.definitions import BadDefinition
 from barnabas.spark.pipelines.run.batch_durations import BatchDurations
@@ -27,6 +28,7 @@ from barnabas.spark.sessions.combined_conf import combined
 
 _STDERR = 2
 _POLL_S = 0.2
+_WATCH_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class RunOptions:
     """Host and port to serve metrics on."""
     keep_going: bool = False
     """Whether pipelines run although others can't be started."""
+    follow: Callable[[PipelineRun], DefinitionFollower] | None = None
+    """Follows the edits of definitions."""
 
 
 class Interruption:
@@ -120,13 +124,20 @@ def _run(
         max_restarts=options.max_restarts,
         keep_going=options.keep_going,
     )
-    never_started = [status_of_bad_definition(each.name, each.reason) for each in bad]
+    follower = None if options.follow is None else options.follow(run)
     ui = spark.sparkContext.uiWebUrl
     say(f"Spark UI: {ui}" if ui else "Spark UI is disabled")
     with view_for(as_json=options.as_json, json_log=options.json_log) as view:
 
         def show(*, is_last: bool = False) -> None:
             now = time.time()
+            names = {each.name for each in run.queries}
+            wrong = bad if follower is None or not follower.has_reloaded else follower.bad
+            never_started = [
+                status_of_bad_definition(each.name, each.reason)
+                for each in wrong
+                if each.name not in names
+            ]
             statuses = [each.status(now) for each in run.queries]
             if metrics is not None:
                 durations = [each.progress.durations for each in run.queries]
@@ -136,9 +147,13 @@ def _run(
                 statuses = [{**each, "state": "stopping"} for each in statuses]
             view.show([*statuses, *never_started], is_last=is_last)
 
+        look_at = 0.0
         with run:
-            while not run.is_over and interruption.exit_code is None:
+            while interruption.exit_code is None and (follower is not None or not run.is_over):
                 run.poll()
+                if follower is not None and time.monotonic() >= look_at:
+                    follower.poll()
+                    look_at = time.monotonic() + _WATCH_S
                 show()
                 time.sleep(_POLL_S)
             if interruption.exit_code is not None:

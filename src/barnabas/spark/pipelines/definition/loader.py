@@ -150,10 +150,13 @@ def send_modules_by_value(path: Path) -> None:
     folder = (path if path.is_dir() else path.parent).resolve()
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
-        if file and Path(file).is_relative_to(folder) and not _is_installed(Path(file), folder):
+        if file and is_in_folder(Path(file), folder):
             cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
-def _is_installed(file: Path, folder: Path) -> bool:
-    """A virtual environment may be beneath the folder; what is in it, workers have too."""
-    return "site-packages" in file.relative_to(folder).parts
+def is_in_folder(file: Path, folder: Path) -> bool:
+    """Whether it is a file of the user's in this folder.
+
+    A virtual environment may be beneath the folder; what is in it, workers have too.
+    """
+    return file.is_relative_to(folder) and "site-packages" not in file.relative_to(folder).parts

@@ -1,0 +1,95 @@
+"""`pipeline run --watch`: pipelines follow the edits of their definitions.
+
+Only what has changed is stopped and started again. A definition that is wrong leaves the one that
+runs alone.
+"""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from barnabas.cli.base.output import say
+from barnabas.errors import InvalidArgument
+from barnabas.spark.pipelines import Pipeline, PipelineError, PipelineRun
+from barnabas.spark.pipelines.definition.definition_watch import DefinitionWatch
+from barnabas.spark.pipelines.definition.definitions import BadDefinition
+from barnabas.spark.pipelines.run.session_conf import session_conf
+
+
+class DefinitionFollower:
+    """Brings a run in line with the files of a path."""
+
+    def __init__(
+        self,
+        path: Path,
+        run: PipelineRun,
+        start_spark: Callable[[], object],
+        *,
+        names: Iterable[str] = (),
+        as_run: Callable[[list[Pipeline]], list[Pipeline]] = list,
+    ) -> None:
+        """`as_run` makes what is run of what is defined: another version of it, say."""
+        self._watch = DefinitionWatch(path)
+        self._run = run
+        self._start_spark = start_spark
+        self._names = set(names)
+        self._as_run = as_run
+        self._conf = session_conf(each.pipeline for each in run.queries)
+        self._running = {each.name: self._watch.fingerprint(each.pipeline) for each in run.queries}
+        self.bad: list[BadDefinition] = []
+        """Definitions that are wrong, as of the last reading."""
+        self.has_reloaded = False
+
+    def poll(self) -> bool:
+        """Look at the files; True if any has changed."""
+        if not self._watch.has_changed():
+            return False
+        found = self._watch.load(self._start_spark)
+        self.has_reloaded = True
+        self.bad = [each for each in found.bad if not self._names or each.name in self._names]
+        for wrong in self.bad:
+            say(f"error: {wrong.name}: {wrong.reason}{self._what_runs(wrong.name)}")
+        defined = [
+            each for each in found.pipelines.values() if not self._names or each.name in self._names
+        ]
+        wanted = {each.name: each for each in self._as_run(defined)}
+        kept = {each.file.resolve() for each in self.bad}
+        for query in list(self._run.queries):
+            file = query.pipeline.defined_in
+            if query.name not in wanted and not (file is not None and file.resolve() in kept):
+                self._run.remove(query.name)
+                self._running.pop(query.name, None)
+                say(f"stopped {query.name}: its definition is gone")
+        for each in wanted.values():
+            now = self._watch.fingerprint(each)
+            if self._running.get(each.name) != now:
+                self._start(each, now)
+        return True
+
+    def _start(self, defined: Pipeline, fingerprint: str) -> None:
+        """Start what is new, or replace what runs, if Spark takes the new definition."""
+        is_new = defined.name not in self._running
+        try:
+            self._check(defined)
+            self._run.remove(defined.name)
+            self._run.start_another(defined)
+        except (InvalidArgument, PipelineError) as error:
+            assert defined.defined_in is not None
+            bad = BadDefinition(defined.name, defined.defined_in, error)
+            self.bad.append(bad)
+            say(f"error: {bad.name}: {bad.reason}{self._what_runs(bad.name)}")
+        else:
+            self._running[defined.name] = fingerprint
+            say(f"{'started' if is_new else 'restarted'} {defined.name}, as it is defined now")
+
+    def _check(self, defined: Pipeline) -> None:
+        needed = session_conf([defined])
+        if any(self._conf.get(name) != value for name, value in needed.items()):
+            raise PipelineError(
+                f"pipeline {defined.name}: it needs Spark settings that are set at the start "
+                f"({', '.join(needed)}): run again"
+            )
+        self._run.check_definition(defined)
+
+    def _what_runs(self, name: str) -> str:
+        runs = any(each.name == name and not each.is_over for each in self._run.queries)
+        return "; the definition from before goes on" if runs else ""
