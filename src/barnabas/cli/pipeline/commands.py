@@ -224,9 +224,10 @@ def check(
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Check definitions, without Spark and brokers, and report all errors.
+    """Check definitions and report all errors.
 
-    The exit code is 1 if there are any. Columns and types are checked when a pipeline is run.
+    Neither Spark nor a broker is needed. The exit code is 1 if there are errors. Columns and types
+    are checked when a pipeline is run.
     """
     before = common_options(ctx)
 
