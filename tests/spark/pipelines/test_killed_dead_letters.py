@@ -52,7 +52,7 @@ def value_of(number: int) -> bytes:
 
 
 def pipeline_to(name: str, flags: Path | None = None, schema: str = SCHEMA) -> Pipeline:
-    """Many small batches; with `flags`, its worker dies twice, when the letters were written."""
+    """Two batches; with `flags`, its worker dies twice, when the letters were written."""
 
     @udf("bigint", useArrow=False)
     def dies_twice(number: int) -> int:
@@ -72,7 +72,7 @@ def pipeline_to(name: str, flags: Path | None = None, schema: str = SCHEMA) -> P
                 key="key",
                 dead_letters=f"{name}-dead",
                 expect=[expect("good", on_failure="dead_letter")],
-                maxOffsetsPerTrigger=RECORDS // 4,
+                maxOffsetsPerTrigger=RECORDS // 2,
                 minPartitions=4,
             )
         },
