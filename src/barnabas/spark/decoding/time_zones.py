@@ -37,6 +37,7 @@ _SHORT_IDS = {
     "SST": "Pacific/Guadalcanal",
     "VST": "Asia/Ho_Chi_Minh",
 }
+_UTC = {"Z", "UTC", "Etc/UTC", "Zulu", "Etc/Zulu", "Universal", "Etc/Universal", "UCT", "Etc/UCT"}
 _NOT_JAVAS = {"Factory", "localtime", "posixrules"}
 _ONE_DIGIT_HOUR = re.compile(r"([+-])(\d):", re.ASCII)
 _ONE_DIGIT_MINUTE = re.compile(r"([+-]\d\d):(\d)$", re.ASCII)
@@ -52,6 +53,8 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a local time
 _EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _ALWAYS = 1 << 62
+_STEP = timedelta(days=5)
+"""Clocks change less often than that, in all zones there are."""
 
 
 @lru_cache(1024)
@@ -60,7 +63,7 @@ def time_zone(name: str) -> tzinfo | None:
     name = _ONE_DIGIT_HOUR.sub(r"\g<1>0\2:", name, count=1)
     name = _ONE_DIGIT_MINUTE.sub(r"\1:0\2", name, count=1)
     name = _SHORT_IDS.get(name, name)
-    if name == "Z":
+    if name in _UTC:
         return UTC
     if name.startswith(("+", "-")):
         return _offset(name)
@@ -133,7 +136,7 @@ def clock_offsets(zone: tzinfo) -> ClockOffsets:
     offset = _offset_at(day, zone)
     starts, offsets = [offset], [offset]
     while day < last:
-        following = day + timedelta(days=1)
+        following = day + _STEP
         then = _offset_at(following, zone)
         if then != offset:
             moment = _change(day, following, zone)
