@@ -9,6 +9,8 @@ json_decoder     JSON
 json_kernel      JSON, the usual values, by the compiled kernel
 json_rows        JSON, one value at a time, exactly as `from_json` decides
 json_tokens      the JSON that `from_json` reads
+plain_json       the same, where Python's own parser will do
+json_token       what both cut it into
 json_conversion  its tokens to values of Spark's types
 date_times       dates and timestamps as Spark reads them
 time_zones       time zones by Java's names

@@ -55,7 +55,10 @@ def local_micros_of(text: str) -> int | None:
 
 def _date(text: str) -> int | None:
     found = _DATE.fullmatch(text.strip(_TRIMMED))
-    return None if found is None else _days(found[1], *map(_number, found.group(2, 3, 4)))
+    if found is None:
+        return None
+    days = _days(found[1], *map(_number, found.group(2, 3, 4)))
+    return days if days is not None and -_INT32 <= days < _INT32 else None
 
 
 def _timestamp(text: str, zone: tzinfo) -> int | None:

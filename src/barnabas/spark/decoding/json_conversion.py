@@ -36,7 +36,7 @@ from pyspark.sql.types import (
 
 from barnabas.spark.decoding.date_times import days_of, local_micros_of, micros_of
 from barnabas.spark.decoding.java_text import double_text, json_string, utf8_text
-from barnabas.spark.decoding.json_tokens import FLOAT, INT, NAME, STRING, WORD, Token
+from barnabas.spark.decoding.json_token import FLOAT, INT, NAME, STRING, WORD, Token
 
 Converted: TypeAlias = tuple[Any, int]
 Converter: TypeAlias = Callable[[Sequence[Token], int], Converted]

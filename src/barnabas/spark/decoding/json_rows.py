@@ -17,16 +17,8 @@ from barnabas.spark.decoding.json_conversion import (
     struct_converter,
     text_of,
 )
-from barnabas.spark.decoding.json_tokens import (
-    MAX_DEPTH,
-    NAME,
-    WORD,
-    BrokenJson,
-    Token,
-    Tokens,
-    only_space_from,
-    tokens_of,
-)
+from barnabas.spark.decoding.json_token import NAME, WORD, Token, Tokens
+from barnabas.spark.decoding.json_tokens import MAX_DEPTH, BrokenJson, only_space_from, tokens_of
 
 EXCERPT_LENGTH = 100
 NO_VALUE = "the record has no value"

@@ -6,15 +6,14 @@ of numbers and names.
 """
 
 import re
-from typing import NamedTuple
+
+from barnabas.spark.decoding.java_text import joined_surrogates
+from barnabas.spark.decoding.json_token import FLOAT, INT, NAME, STRING, WORD, Token, Tokens
+from barnabas.spark.decoding.plain_json import plain_tokens
 
 MAX_DEPTH = 1000
 _MAX_NUMBER_LENGTH = 1000
 _MAX_NAME_LENGTH = 50_000
-
-# Kinds of tokens that hold a value; brackets are their own kind.
-NAME, STRING, INT, FLOAT, WORD = "name", "string", "int", "float", "word"
-"""`WORD`: true, false and null."""
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -41,27 +40,14 @@ class BrokenJson(Exception):  # noqa: N818 - its name says what is wrong
     """The text is no JSON object."""
 
 
-class Token(NamedTuple):
-    """A piece of JSON; strings unescaped, numbers as they were written."""
-
-    kind: str
-    text: str
-
-
-class Tokens(NamedTuple):
-    """The first object of a text."""
-
-    tokens: list[Token]
-    end: int
-    """Where it ends in the text."""
-    depth: int
-
-
 def tokens_of(text: str) -> Tokens | None:
     """The tokens of the object that a text begins with; None if there is nothing but white space.
 
     Raises `BrokenJson`.
     """
+    plain = plain_tokens(text)
+    if plain is not None:
+        return plain
     at = _after_space(text, 0)
     if at == len(text):
         return None
@@ -119,7 +105,7 @@ class _Scanner:
         name = self._string(quote)
         if len(name) > _MAX_NAME_LENGTH:
             raise BrokenJson
-        self._tokens.append(Token(NAME, name))
+        self._tokens.append(Token(NAME, joined_surrogates(name)))
 
     def _value(self, char: str) -> None:
         if char in "{[":
