@@ -47,7 +47,8 @@ def steps(document: Path, *, without: str | None = None) -> list[Step]:
         if kind == "python":
             found.append(Step("python", text))
         elif kind == "text":
-            found[-1].expected = text.splitlines()
+            if found:  # else it is a drawing
+                found[-1].expected = text.splitlines()
         else:
             for line in text.splitlines():
                 if line.startswith("$ "):
