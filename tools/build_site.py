@@ -21,9 +21,9 @@ OUTPUT = ROOT / "site"
 CONFIG = ROOT / "tools" / "site.toml"
 
 API = {
-    "barnabas": """Producer Consumer Admin Message Sent Delivery TopicPartition TopicDescription
-        GroupDescription ConfigEntry ClusterDescription""",
-    "barnabas.aio": "Producer Consumer Admin transaction.Transaction streams.Stream",
+    "barnabas": """Producer Consumer Table Admin Message Sent Delivery TopicPartition
+        TopicDescription GroupDescription ConfigEntry ClusterDescription""",
+    "barnabas.aio": "Producer Consumer Table Admin transaction.Transaction streams.Stream",
     "barnabas.sync": "transaction.Transaction streams.Stream",
     "barnabas.errors": "",
     "barnabas.formats": "",
