@@ -26,7 +26,12 @@ from barnabas.spark.pipelines import (
     to_parquet,
     to_topic,
 )
-from barnabas.spark.pipelines.environment import BrokerRecords, Environment, applied
+from barnabas.spark.pipelines.environment import (
+    LONG_RUNNING_CONF,
+    BrokerRecords,
+    Environment,
+    applied,
+)
 from barnabas.spark.pipelines.errors.failure import reason_of
 from barnabas.spark.pipelines.formats.avro import AvroValues
 from barnabas.spark.pipelines.operations.reset import reset_pipelines, what_is_there
@@ -284,19 +289,28 @@ class Reporting:
     def __init__(self) -> None:
         self._jsq = self
         self.reports: list[dict[str, object]] = []
+        self.read = 0
 
     def recentProgress(self) -> list["Reported"]:
-        return [Reported(each) for each in self.reports]
+        return [Reported(each, self) for each in self.reports]
+
+    def lastProgress(self) -> "Reported | None":
+        return self.recentProgress()[-1] if self.reports else None
 
 
 class Reported:
-    def __init__(self, told: dict[str, object]) -> None:
+    def __init__(self, told: dict[str, object], query: Reporting) -> None:
         self._told = told
+        self._query = query
 
     def batchId(self) -> object:
         return self._told["batchId"]
 
+    def timestamp(self) -> object:
+        return self._told["timestamp"]
+
     def json(self) -> str:
+        self._query.read += 1
         return json.dumps(self._told)
 
 
@@ -317,6 +331,12 @@ def test_a_report_of_idleness_does_not_stand_for_the_batch_that_follows() -> Non
     query.reports.append(report(1, "2026-01-01T00:00:11.000Z", **done))
     supervised.poll(2.0)
     assert (supervised.progress.batches, supervised.progress.rows_in) == (2, 20)
+    assert query.read == 3
+    for second in range(20, 60, 10):
+        query.reports.append(report(2, f"2026-01-01T00:00:{second}.000Z", **idle))
+        for _ in range(5):
+            supervised.poll(3.0)
+    assert query.read == 7, "each report of idleness once"
 
 
 def test_reports_are_summed_up() -> None:
@@ -452,6 +472,17 @@ def test_settings_that_the_user_has_made_win() -> None:
         with applied(spark, of_pipeline):
             assert spark.getAll[name] == expected
         assert spark.getAll == given, "and nothing is left"
+
+
+def test_only_pipelines_that_run_all_the_time_ask_seldom_for_news() -> None:
+    name = "spark.sql.streaming.pollingDelay"
+    spark = Session()
+    with applied(spark, {}, LONG_RUNNING_CONF):
+        assert spark.getAll[name] == "150ms"
+    with applied(spark, {}):
+        assert name not in spark.getAll, "a test waits for each batch"
+    with applied(spark, {name: "10ms"}, LONG_RUNNING_CONF):
+        assert spark.getAll[name] == "10ms"
 
 
 def test_a_pipeline_runs_once_at_a_time_and_says_so(tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ from barnabas.spark.sessions.combined_conf import combined
 
 _STDERR = 2
 _POLL_S = 0.2
+_IDLE_POLL_S = 0.5
+_IDLE_AFTER_S = 5.0
 _WATCH_S = 0.5
 
 
@@ -95,6 +97,13 @@ def run_pipelines(
                 spark.stop()
 
 
+def _pause_s(run: PipelineRun) -> float:
+    """The pause between two looks at Spark: each costs both processes some CPU."""
+    ended = [each.progress.last.ended for each in run.queries if each.progress.last is not None]
+    is_idle = bool(ended) and time.time() - max(ended) > _IDLE_AFTER_S
+    return _IDLE_POLL_S if is_idle else _POLL_S
+
+
 def _serve(host: str, port: int) -> MetricsServer:
     try:
         server = MetricsServer(host, port)
@@ -155,7 +164,7 @@ def _run(
                     follower.poll()
                     look_at = time.monotonic() + _WATCH_S
                 show()
-                time.sleep(_POLL_S)
+                time.sleep(_pause_s(run))
             if interruption.exit_code is not None:
                 show()
             with options.spark.errors_in_file():

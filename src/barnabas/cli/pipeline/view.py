@@ -50,6 +50,7 @@ class LiveView:
         from rich.live import Live
 
         self._live = Live(auto_refresh=False, redirect_stderr=False)
+        self._shown: list[Status] = []
 
     def __enter__(self) -> Self:
         self._live.__enter__()
@@ -64,8 +65,10 @@ class LiveView:
         self._live.__exit__(kind, error, trace)
 
     def show(self, statuses: Sequence[Status], *, is_last: bool = False) -> None:
-        del is_last
-        self._live.update(live_table(statuses), refresh=True)
+        counts_down = any(each["state"] == "waiting" for each in statuses)
+        if is_last or counts_down or list(statuses) != self._shown:
+            self._shown = list(statuses)
+            self._live.update(live_table(statuses), refresh=True)
 
 
 def live_table(statuses: Sequence[Status]) -> "Group":

@@ -33,6 +33,14 @@ WANTED_CONF = {
 }
 """What pipelines want of Spark where the user has not said otherwise."""
 
+LONG_RUNNING_CONF = {
+    **WANTED_CONF,
+    # While nothing arrives, Spark asks the sources for news this often. Its default of 10 ms takes
+    # a tenth of a core for each pipeline that has nothing to do.
+    "spark.sql.streaming.pollingDelay": "150ms",
+}
+"""The same for pipelines that run all the time."""
+
 
 class Records(Protocol):
     """Gives DataFrames of records, with the columns of `schema`."""
@@ -133,10 +141,12 @@ class Environment:
 
 
 @contextmanager
-def applied(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
+def applied(
+    spark: SparkSession, conf: Mapping[str, str], defaults: Mapping[str, str] = WANTED_CONF
+) -> Iterator[None]:
     """Spark's settings for what is done meanwhile; a query keeps those that it was started with."""
     before = dict(spark.conf.getAll)
-    wanted = {name: value for name, value in WANTED_CONF.items() if name not in before}
+    wanted = {name: value for name, value in defaults.items() if name not in before}
     wanted |= {name: value for name, value in conf.items() if not is_for_the_jvm(name)}
     for name, value in wanted.items():
         spark.conf.set(name, value)

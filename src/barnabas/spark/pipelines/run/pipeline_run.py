@@ -18,7 +18,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.spark.dead_letters.letter_writer import LetterTopic
 from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError
-from barnabas.spark.pipelines.environment import BrokerRecords, Environment, Records, applied
+from barnabas.spark.pipelines.environment import (
+    LONG_RUNNING_CONF,
+    BrokerRecords,
+    Environment,
+    Records,
+    applied,
+)
 from barnabas.spark.pipelines.errors.error_list import raise_all
 from barnabas.spark.pipelines.errors.failure import reason_of
 from barnabas.spark.pipelines.run.former_letters import replace_former_letters
@@ -220,7 +226,7 @@ class PipelineRun:
     def _start(self, defined: Pipeline) -> StreamingQuery:
         self._check_output(defined)  # again: the reason of a failure may be a deleted table
         environment = replace(self._environment, writer=self._folder.writer_of(defined.name))
-        with applied(self._spark, defined.conf):
+        with applied(self._spark, defined.conf, LONG_RUNNING_CONF):
             rows = defined.lean_rows(replace(self._environment, group_id=defined.name))
             counted = rows.observe(OUTPUT_METRIC, F.count(F.lit(1)).alias("rows"))
             writer = defined.sink.writer(environment, counted, defined.output_mode)

@@ -42,6 +42,7 @@ class SupervisedQuery:
         self._query: StreamingQuery | None = None
         self._backoff = RestartPolicy(max_restarts)
         self._last_reported = _NONE
+        self._last_report_at: str | None = None
         self._started: float | None = None
         self.next_start: float | None = None
         """When it is started again, while it waits for that."""
@@ -63,6 +64,7 @@ class SupervisedQuery:
         if self._started is None:
             self._started = now
         self._last_reported = _NONE
+        self._last_report_at = None
         self.next_start = None
         try:
             self._query = self._start()
@@ -159,14 +161,26 @@ class SupervisedQuery:
         return found
 
     def _read_reports(self, query: StreamingQuery) -> None:
-        """Take what Spark has reported since the last time; it keeps a hundred reports."""
+        """Take what Spark has reported since the last time; it keeps a hundred reports.
+
+        While nothing arrives, it adds one every ten seconds. Without a look at the time of the last
+        one, all of them would be read again and again.
+        """
+        newest = query._jsq.lastProgress()
+        newest_at = None if newest is None else newest.timestamp()
+        if newest_at == self._last_report_at:
+            return
         new = []
         for report in reversed(query._jsq.recentProgress()):
-            if report.batchId() <= self._last_reported:
+            if (
+                report.batchId() <= self._last_reported
+                or report.timestamp() == self._last_report_at
+            ):
                 break
             told = json.loads(report.json())
             if is_of_a_batch(told):
                 new.append(read_batch(told))
+        self._last_report_at = newest_at
         for batch in reversed(new):
             self._last_reported = batch.number
             self._backoff.reset()
