@@ -16,6 +16,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from barnabas.errors import InvalidArgument
 from barnabas.spark.cluster.worker_memory import freeze_loaded_objects
 from barnabas.spark.sink.batch_writer import BatchWriter
 from barnabas.spark.sink.options import sink_options
@@ -25,6 +26,7 @@ from barnabas.spark.source.options import DECODING, batch_options, stream_option
 from barnabas.spark.source.record_decoding import RecordDecoding
 from barnabas.spark.source.schema import check_schema, schema_of
 from barnabas.spark.source.stream_reader import StreamReader
+from barnabas.spark.source.table_reader import TableReader
 
 
 class BarnabasDataSource(DataSource):
@@ -49,6 +51,10 @@ class BarnabasDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         freeze_loaded_objects()
         options, decoding = batch_options(self.options), self._decoding(schema)
+        if options.table_folder is not None:
+            if decoding is not None:
+                raise InvalidArgument("tableFolder keeps records as they are: decode the rows")
+            return TableReader(options, schema, self.parallelism)
         reader = FilteringBatchReader if self.takes_filters else BatchReader
         return reader(options, schema, self.parallelism, decoding)
 

@@ -136,6 +136,8 @@ class Environment:
     source: str | None = None
     """The name of the source that is loaded."""
     dead_letters: DeadLetterSettings = DeadLetterSettings("dead-letters")  # noqa: RUF009 - a tuple
+    table_folder: str | None = None
+    """Where tables keep what they have read."""
     writer: Writer | None = None
     """As which sinks write that remember it."""
 

@@ -15,6 +15,8 @@ tasks              ranges of offsets divided among tasks
 range_reader       what a task does: fetch its ranges, and return Arrow batches
 rate_limit         maxOffsetsPerTrigger and maxBytesPerTrigger, divided among partitions
 record_sizes       about how many bytes a record of each partition has
+table_reader       batch reads that keep what they have read, for tables
+table_files        the files in which it is kept
 group_progress     offsets committed for a consumer group, so that lag can be seen
 data_loss          failOnDataLoss
 """

@@ -43,6 +43,7 @@ _NAMES = (
     "minOffsetsPerTrigger",
     "maxTriggerDelay",
     "groupId",
+    "tableFolder",
     "kafkaConsumer.pollTimeoutMs",
 )
 READ_OPTIONS = {name.lower(): name for name in _NAMES}
@@ -97,6 +98,8 @@ class BatchOptions:
 
     source: SourceOptions
     ending: Positions
+    table_folder: str | None = None
+    """Where what was read is kept, so that the next read needs only what is newer."""
 
 
 @dataclass(frozen=True)
@@ -120,12 +123,17 @@ def batch_options(given: Mapping[str, str]) -> BatchOptions:
         raise InvalidArgument("startingOffsets: a batch that begins at the latest offset is empty")
     if not ending.are_times and EARLIEST in ending.places:
         raise InvalidArgument("endingOffsets: a batch that ends at the earliest offset is empty")
-    return BatchOptions(_source(options, starting), ending)
+    folder = options.get("tableFolder")
+    if folder is not None and (starting, ending) != (Positions(EARLIEST), Positions(LATEST)):
+        raise InvalidArgument("tableFolder is for whole topics: leave out offsets and times")
+    return BatchOptions(_source(options, starting), ending, folder)
 
 
 def stream_options(given: Mapping[str, str]) -> StreamOptions:
     """The options of a stream; raises `InvalidArgument`."""
     options = _Options(given)
+    if options.get("tableFolder") is not None:
+        raise InvalidArgument("tableFolder is for batch reads: a stream reads each record once")
     for name in ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp"):
         if options.get(name) is not None:
             raise InvalidArgument(f"{name} is for batch reads: a stream does not end")

@@ -27,11 +27,19 @@ def read_ranges(
     options: SourceOptions, form: Form, task: RangesPartition
 ) -> Iterator[pa.RecordBatch]:
     """The records of a task; the next ones are fetched while Spark takes the last ones."""
+    for table in read_tables(options, form.columns, task):
+        yield from form.batches(table)
+
+
+def read_tables(
+    options: SourceOptions, columns: list[str], task: RangesPartition
+) -> Iterator[pa.Table]:
+    """The same, with the types that records have."""
     connection = connect(options.consumer.connection)
     reading = RangeReader(
         connection.cluster,
         task.ranges,
-        form.columns,
+        columns,
         isolation=options.consumer.isolation,
         min_timestamp_ms=task.min_timestamp_ms,
         on_loss=partial(report_loss, fail=options.fail_on_data_loss),
@@ -44,9 +52,7 @@ def read_ranges(
     try:
         while fetched := coming.result():
             coming = connection.begin(reading.fetch())
-            for table in reading.tables(fetched):
-                yield from form.batches(table)
-        for table in reading.rest():
-            yield from form.batches(table)
+            yield from reading.tables(fetched)
+        yield from reading.rest()
     finally:
         coming.cancel()

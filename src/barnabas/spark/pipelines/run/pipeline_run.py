@@ -213,8 +213,8 @@ class PipelineRun:
         self._check_rows(query.pipeline)
 
     def _rows(self, defined: Pipeline) -> DataFrame:
-        group_id = defined.name
-        return defined.rows(replace(self._environment, group_id=group_id))
+        tables = self._folder.tables_of(defined.name)
+        return defined.rows(replace(self._environment, group_id=defined.name, table_folder=tables))
 
     def _check_rows(self, defined: Pipeline) -> None:
         """Build it once, to find wrong names and types before anything starts."""

@@ -45,6 +45,10 @@ class RunFolder:
             return f"{self.checkpoints}/{name}"
         return str(self.folder / name / "checkpoint")
 
+    def tables_of(self, name: str) -> str | None:
+        """Where its tables keep what they have read; None if not in a folder of a file system."""
+        return None if self.checkpoints is not None else str(self.folder / name / "tables")
+
     def writer_of(self, name: str) -> Writer:
         """As whom a pipeline is known to the tables that it writes."""
         return Writer(name, str(self.folder), self.checkpoint_of(name))

@@ -64,7 +64,10 @@ class TableSource(Source):
     def load(self, environment: Environment) -> DataFrame:
         values = self.values
         schema = columns_of_records(["key", "value", "timestamp", *PLACE])
-        records = environment.records.batch(environment.spark, self.topic, schema, self.options)
+        options = dict(self.options)
+        if environment.table_folder is not None and not _names_positions(options):
+            options.setdefault("tableFolder", environment.table_folder)
+        records = environment.records.batch(environment.spark, self.topic, schema, options)
         newest = newest_per_key(records).where("value IS NOT NULL")
         if isinstance(values, JsonValues) and values.needs_spark:
             return decoded(newest, values, kept_columns(self.key, _RECORD), skip=False)
@@ -101,9 +104,15 @@ def from_table(
 ) -> TableSource:
     """A compacted topic as a table: the last row of every key, without those that were deleted.
 
-    It is not a stream, but something to join a stream with: every micro-batch reads it again.
+    It is not a stream, but something to join a stream with: every micro-batch has its rows of then.
+    A pipeline keeps what it has read in its folder, and reads only newer records from the topic.
     """
     return TableSource(topic, schema, format, key, table_options(from_table, topic, options))
+
+
+def _names_positions(options: Mapping[str, str]) -> bool:
+    """Whether only a part of the topic is read, of which nothing can be kept."""
+    return any(name.lower().startswith(("starting", "ending")) for name in options)
 
 
 def newest_per_key(records: DataFrame) -> DataFrame:
