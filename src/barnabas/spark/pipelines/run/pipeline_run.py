@@ -11,7 +11,7 @@ from typing import Self
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -212,14 +212,14 @@ class PipelineRun:
         self._check_output(query.pipeline)
         self._check_rows(query.pipeline)
 
-    def _rows(self, defined: Pipeline) -> DataFrame:
+    def _environment_of(self, defined: Pipeline) -> Environment:
         tables = self._folder.tables_of(defined.name)
-        return defined.rows(replace(self._environment, group_id=defined.name, table_folder=tables))
+        return replace(self._environment, group_id=defined.name, table_folder=tables)
 
     def _check_rows(self, defined: Pipeline) -> None:
         """Build it once, to find wrong names and types before anything starts."""
         try:
-            self._rows(defined)
+            defined.rows(self._environment_of(defined))
         except PySparkException as error:
             raise PipelineError(f"pipeline {defined.name}: {reason_of(error)}") from error
 
@@ -227,7 +227,7 @@ class PipelineRun:
         self._check_output(defined)  # again: the reason of a failure may be a deleted table
         environment = replace(self._environment, writer=self._folder.writer_of(defined.name))
         with applied(self._spark, defined.conf, LONG_RUNNING_CONF):
-            rows = defined.lean_rows(replace(self._environment, group_id=defined.name))
+            rows = defined.lean_rows(self._environment_of(defined))
             counted = rows.observe(OUTPUT_METRIC, F.count(F.lit(1)).alias("rows"))
             writer = defined.sink.writer(environment, counted, defined.output_mode)
             writer = writer.outputMode(defined.output_mode).queryName(defined.name)
