@@ -26,6 +26,9 @@ class TopicSink(Sink):
     key: tuple[str, ...] = ()
     exactly_once: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
+    topic_per_row: bool = False
+    suffix: str = ""
+    """What the topics of rows end with in another version of the pipeline."""
 
     @property
     def modes(self) -> tuple[OutputMode, ...]:
@@ -47,14 +50,14 @@ class TopicSink(Sink):
         return {name: value for name, value in self.options.items() if name.startswith("kafka.")}
 
     def as_version(self, version: str) -> Self:
-        return replace(self, topic=f"{self.topic}-{version}")
+        return replace(self, topic=f"{self.topic}-{version}", suffix=f"{self.suffix}-{version}")
 
     def writer(
         self, environment: Environment, rows: DataFrame, output_mode: OutputMode
     ) -> DataStreamWriter:
         options = {
             "kafka.bootstrap.servers": environment.bootstrap_servers,
-            "topic": self.topic,
+            **({} if self.topic_per_row else {"topic": self.topic}),
             **self.options,
         }
         records = self.records(rows)
@@ -72,7 +75,20 @@ class TopicSink(Sink):
     def records(self, rows: DataFrame) -> DataFrame:
         """The rows as the connector takes them."""
         beside = [name for name in _BESIDE_VALUE if name in rows.columns and _are_records(rows)]
-        return rows.select(*self._key(rows), _value(rows, beside).alias("value"), *beside)
+        if self.topic_per_row and "topic" not in beside:
+            raise InvalidArgument(
+                "topic_per_row needs the columns topic and value, and may have key, headers and "
+                f"partition; the rows have {', '.join(rows.columns)}"
+            )
+        columns = [self._topic() if name == "topic" else F.col(name) for name in beside]
+        return rows.select(*self._key(rows), _value(rows, beside).alias("value"), *columns)
+
+    def _topic(self) -> Column:
+        """The column of the rows, which counts for the connector where it has no option `topic`."""
+        if not self.topic_per_row:
+            return F.col("topic")
+        own = F.concat(F.col("topic"), F.lit(self.suffix))
+        return F.coalesce(own, F.lit(self.topic)).alias("topic")
 
     def _key(self, rows: DataFrame) -> list[Column]:
         if not self.key:
@@ -88,17 +104,20 @@ def to_topic(
     *,
     key: str | Sequence[str] | None = None,
     exactly_once: bool = False,
+    topic_per_row: bool = False,
     **options: Any,
 ) -> TopicSink:
     """Write every row to a topic; with `exactly_once`, once also when something fails.
 
     Rows that have only the connector's columns (`value`, and optionally `key`, `headers`, `topic`,
     `partition`) are written as they are. Other rows become JSON objects. `key` names the column
-    that is the key, as text; several columns become a JSON object. `options` are options of the
-    connector; `__` stands for a dot.
+    that is the key, as text; several columns become a JSON object. With `topic_per_row`, the column
+    `topic` says where each row goes, and `topic` is for those where it is NULL. `options` are
+    options of the connector; `__` stands for a dot.
     """
     keys = (key,) if isinstance(key, str) else tuple(key or ())
-    return TopicSink(topic, keys, exactly_once, write_options(to_topic, exactly_once, options))
+    checked = write_options(to_topic, exactly_once, options)
+    return TopicSink(topic, keys, exactly_once, checked, topic_per_row)
 
 
 def _are_records(rows: DataFrame) -> bool:
