@@ -35,6 +35,8 @@ yourself on this machine; a topic called barnabas-bench is made in it and delete
 """
 
 import argparse
+import io
+import sys
 import time
 from importlib import import_module
 from importlib.util import find_spec
@@ -117,6 +119,8 @@ def main() -> None:
     console = Console()
     if not console.is_terminal:
         console.width = 130
+        if isinstance(sys.stdout, io.TextIOWrapper):  # a log shows each result as it comes
+            sys.stdout.reconfigure(line_buffering=True)
     bench = Bench(contenders, arguments.quick, console)
     began = time.monotonic()
     rows: dict[str, list[Row]] = {}
