@@ -27,6 +27,7 @@ FOUND = {
     284744709453: "a lost segment was not missed, since log.state did not list it",
     362099312517: "a fenced coordinator told committed offsets that others had replaced",
     365033298638: "a follower whose log was cut waited for ever for a flush of what was gone",
+    435077557936: "a replica that had cut off damage led for a moment in an epoch from before",
     437803144833: "a follower whose disk was full did not cut what its leader never had",
     490386231724: "a replica with a hole cut its log before the controller knew, and led later",
     534047501356: "a producer was fenced that repeated InitProducerId at another coordinator",

@@ -36,7 +36,7 @@ def _here(seeds: Iterator[int], emphasis: str | None) -> Iterator[Attempt]:
         attempt: Future[Outcome] = Future()
         try:
             attempt.set_result(run_seed(seed, emphasis=emphasis))
-        except AssertionError as error:
+        except Exception as error:  # noqa: BLE001 - `_run_many` tells of it, with the seed
             attempt.set_exception(error)
         gc.collect()
         yield seed, attempt

@@ -1,6 +1,7 @@
 """A replica that follows, on a disk that refuses."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -107,6 +108,36 @@ def test_a_doubt_stays_until_what_is_suspect_is_cut_off() -> None:
     assert partition.doubt_settled()
     assert not partition.doubt
     assert partition.log.log_end_offset == 1
+
+
+def test_a_replica_does_not_lead_before_it_has_what_it_cut_off() -> None:
+    """The controller elects it before it knows of the doubt; the node hears of it afterwards."""
+    disk, partition = replica()
+    disk.capacity = 1 << 30
+    told: list[Partition] = []
+    partition.host = replace(partition.host, on_doubt=told.append)
+    assert partition.apply(PartitionImage(0, [1, 2], [1, 2], 2, 5, 5))
+    partition.doubt = ReplicaDoubt("it has lost offset 1", 1)
+    assert partition.doubt_settled()
+    assert partition.apply(PartitionImage(0, [1, 2], [1, 2], 1, 6, 6))
+    assert not partition.is_leader
+    assert told == [partition], "if it was elected for good, the controller has to know"
+    assert partition.apply(PartitionImage(0, [1, 2], [2], 2, 7, 7))
+    assert partition.doubt_settled() is False, "there is nothing to cut"
+    partition.caught_up()
+    assert partition.apply(PartitionImage(0, [1, 2], [1, 2], 1, 8, 8))
+    assert partition.is_leader
+
+
+def test_a_replica_that_has_what_it_cut_off_leads() -> None:
+    disk, partition = replica()
+    disk.capacity = 1 << 30
+    partition.leader_id = 2
+    partition.doubt = ReplicaDoubt("it has lost offset 1", 1)
+    assert partition.doubt_settled()
+    put(partition.log, b"b", epoch=1)
+    assert partition.apply(LED_BY_1)
+    assert partition.is_leader
 
 
 def test_who_waits_for_a_flush_looks_again_when_the_log_is_cut() -> None:

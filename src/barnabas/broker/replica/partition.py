@@ -119,6 +119,8 @@ class Partition:
         """
         if image.partition_epoch <= self.partition_epoch:
             return False
+        if image.leader == self.host.node_id and not self.is_leader:
+            self._check_refetched()
         # A replica whose log is in doubt does not become the leader: followers would truncate
         # theirs to it.
         may_lead = image.leader == self.host.node_id and (
@@ -165,6 +167,16 @@ class Partition:
         self.doubt.reason = self.doubt.reason or reason
         self.log.is_in_doubt = True
         self.host.on_doubt(self)
+
+    def _check_refetched(self) -> None:
+        doubt = self.doubt
+        if self.log.log_end_offset < doubt.refetch_upto and not doubt and not doubt.must_lead:
+            doubt.lacks_end = True
+            self.lost(f"it ends at {self.log.log_end_offset}, and has not caught up since")
+
+    def caught_up(self) -> None:
+        """The leader has no more records."""
+        self.doubt.refetch_upto = 0
 
     def must_lead_in_doubt(self) -> bool:
         """No other replica can replace this one. Returns whether it has to become the leader for

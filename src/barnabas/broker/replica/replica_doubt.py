@@ -18,6 +18,10 @@ class ReplicaDoubt:
     epochs are not covered by a batch's checksum."""
     lacks_end: bool = False
     """Whether the newest records may be missing: then the replica does not lead."""
+    refetch_upto: int = 0
+    """Where the log ended before its suspect records were truncated. The replica does not lead
+    before it has caught up: the metadata log may still have to tell that the controller once
+    elected it, before it knew of the doubt."""
     must_lead: bool = False
     """No other replica can lead: an incomplete log is better than none."""
 

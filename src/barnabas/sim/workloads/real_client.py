@@ -20,7 +20,7 @@ from barnabas.client.consumer.rebalancer import PartitionChange, RebalanceEvent
 from barnabas.client.group.group_member import GroupMember
 from barnabas.client.producer.record_producer import RecordProducer
 from barnabas.client.producer.sent_record import Sent
-from barnabas.errors import BarnabasError
+from barnabas.errors import BarnabasError, CorruptRecords
 from barnabas.records.message import Message
 from barnabas.sim.checks.history import Place, Violation
 from barnabas.sim.client import TIMEOUT_MS, Client
@@ -119,6 +119,10 @@ class RealClientWorkload:
         while not client.is_stopping:
             try:
                 self.delivered += await member.poll()
+            except CorruptRecords as error:  # rot in the leader's log; it is repaired meanwhile
+                self._remark(error, 0.0)
+                await self._leave(member)
+                return
             except BarnabasError as error:
                 if not error.retriable:
                     raise
