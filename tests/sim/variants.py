@@ -233,7 +233,7 @@ VARIANTS: dict[str, Variant] = {
         [patch.object(Writer, "add", _durable_at_once)], "power"
     ),
     "forget the vote": Variant(
-        [patch.object(election, "may_vote", election.is_complete)], "elections", 5
+        [patch.object(election, "may_vote", election.is_complete)], "elections", 90
     ),
     "elect from outside the in-sync set": Variant(
         [patch.object(partition_changes, "elect_leader", _outsider_in_sync)], "kills"

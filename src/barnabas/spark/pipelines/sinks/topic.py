@@ -50,7 +50,8 @@ class TopicSink(Sink):
         return {name: value for name, value in self.options.items() if name.startswith("kafka.")}
 
     def as_version(self, version: str) -> Self:
-        return replace(self, topic=f"{self.topic}-{version}", suffix=f"{self.suffix}-{version}")
+        suffix = f"{self.suffix}-{version}" if self.topic_per_row else ""
+        return replace(self, topic=f"{self.topic}-{version}", suffix=suffix)
 
     def writer(
         self, environment: Environment, rows: DataFrame, output_mode: OutputMode
