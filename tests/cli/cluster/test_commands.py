@@ -167,12 +167,31 @@ def test_a_drained_node_leads_nothing_until_all_is_spread_again(cli: Cli, name: 
     assert status(cli)["nodes"][1]["leaders"] == 0
     assert status(cli)["nodes"][1]["replicas"] > 0
     cli.ok("cluster", "add-node", "2", "--rebalance")
+    wait_until(lambda: is_spread(cli), lambda: f"leaders: {leader_counts(cli)}")
 
-    def spread() -> bool:
-        counts = [node["leaders"] for node in status(cli)["nodes"]]
-        return max(counts) - min(counts) <= 1
 
-    wait_until(spread, "another node has not heard of it")
+def leader_counts(cli: Cli) -> list[int]:
+    return [node["leaders"] for node in status(cli)["nodes"]]
+
+
+def is_spread(cli: Cli) -> bool:
+    counts = leader_counts(cli)
+    return max(counts) - min(counts) <= 1
+
+
+def test_what_a_node_led_before_it_was_down_is_spread_too(
+    nodes: Supervised, cli: Cli, name: str
+) -> None:
+    """Its replicas are where they should be, so no plan names them."""
+    cli.ok("topics", "create", name, "--partitions", "6")
+    nodes.nodes()[2].suspend()
+    try:
+        wait_until(lambda: leader_counts(cli)[1] == 0, "it still leads")
+    finally:
+        nodes.nodes()[2].resume()
+    wait_until(lambda: status(cli)["healthy"], "not in sync")
+    cli.ok("cluster", "add-node", "2", "--rebalance")
+    wait_until(lambda: is_spread(cli), lambda: f"leaders: {leader_counts(cli)}")
 
 
 def test_what_only_a_drained_node_keeps_is_named(cli: Cli, name: str) -> None:

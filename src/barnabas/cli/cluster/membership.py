@@ -10,6 +10,7 @@ from barnabas.cli.base.output import counted, say
 from barnabas.cli.cluster.reassignments import (
     assignment_of,
     carry_out,
+    let_preferred_lead,
     partitions_of,
     places_of,
     replicas_on,
@@ -74,6 +75,8 @@ async def spread_replicas(cluster: ClusterClient) -> int:
     assignment = assignment_of(await cluster.refresh(None))
     plan = spread(assignment, places_of(described))
     await carry_out(cluster, plan, "rebalancing")
+    # Also those that need no move: their leaders may have changed while a node was down.
+    await let_preferred_lead(cluster, assignment.keys())
     return len(plan)
 
 
