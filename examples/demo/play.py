@@ -214,7 +214,7 @@ class Play:
             min(written(COUNTING), written("views_table")) >= len(account.views)
             and min(written("clicked_views"), written("clicks_table")) >= len(account.clicks)
             and written("searches_table") >= len(account.searches)
-            and written(f"{COUNTING}.dead-letters") >= len(account.malformed)
+            and self._stage.figure(COUNTING, "dead_letters") >= len(account.malformed)
         )
 
     def _written(self, pipeline: str) -> int:

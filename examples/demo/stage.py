@@ -50,9 +50,13 @@ class Stage:
     def tell(self, text: str) -> None:
         self.happenings.append(Happening(self.elapsed_s, text))
 
+    @property
+    def taken(self) -> int:
+        """Records that Spark has processed, to rows or to dead letters."""
+        return self.figure(COUNTING, "rows_in") + self.figure(COUNTING, "dead_letters")
+
     def sample(self) -> None:
-        taken = self.figure(COUNTING, "rows_in")
-        self.samples.append(Sample(self.elapsed_s, self.website.acknowledged, taken))
+        self.samples.append(Sample(self.elapsed_s, self.website.acknowledged, self.taken))
 
     def update_cluster(self, seen: ClusterView) -> None:
         """Nodes that come and go, another controller, other leaders: each is worth telling."""

@@ -92,10 +92,10 @@ class PlainView:
         line = (
             f"{stage.website.clock:%H:%M}: nodes {nodes}; "
             f"events {stage.website.acknowledged:,}, taken by Spark "
-            f"{stage.figure(COUNTING, 'rows_in'):,}; "
+            f"{stage.taken:,}; "
             f"counts {stage.figure(COUNTING, 'rows_out'):,}, "
             f"clicks joined {stage.figure('clicked_views', 'rows_out'):,}, "
-            f"dead letters {stage.figure(f'{COUNTING}.dead-letters', 'rows_out'):,}"
+            f"dead letters {stage.figure(COUNTING, 'dead_letters'):,}"
         )
         if line != self._last or stage.elapsed_s > self._next_s + _PLAIN_AT_LEAST_EVERY_S:
             print(f"[{stage.elapsed_s:4.1f} s] {line}", flush=True)
