@@ -1,18 +1,14 @@
-"""`barnabas cluster` with three real nodes, and a fourth that comes and goes."""
+"""`barnabas cluster` with three real nodes."""
 
 import asyncio
-import json
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from barnabas.client.admin.quorum import describe_quorum
 from barnabas.client.connect.cluster_client import ClusterClient
+from tests.cli.cluster.reports import leaders, partitions, status
 from tests.cli.conftest import Cli
 from tests.support.supervised import Supervised
 from tests.support.wait import wait_until
@@ -36,19 +32,6 @@ def cli(nodes: Supervised) -> Iterator[Cli]:
     yield command
     command.end()
     wait_until(lambda: command.run("cluster", "status").returncode == 0, "not healthy again")
-
-
-def partitions(cli: Cli, topic: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = cli.json("topics", "describe", topic)[0]["partitions"]
-    return rows
-
-
-def leaders(cli: Cli, topic: str) -> list[int]:
-    return [row["leader"] for row in partitions(cli, topic)]
-
-
-def status(cli: Cli) -> Any:
-    return json.loads(cli.run("cluster", "status", "--json").stdout)
 
 
 def test_a_healthy_cluster(cli: Cli, name: str) -> None:
@@ -236,6 +219,17 @@ def test_a_node_that_is_down_neither_leads_nor_leaves_with_the_only_copy(
     cli.ok("cluster", "add-node", "2", "--rebalance")
 
 
+def test_nothing_is_rebalanced_while_a_node_is_down(nodes: Supervised, cli: Cli) -> None:
+    """The others would get its share, and it would keep what it has."""
+    nodes.nodes()[3].suspend()
+    try:
+        wait_until(lambda: "node 3 is fenced" in status(cli)["problems"], "not fenced")
+        error = cli.run("cluster", "add-node", "2", "--rebalance").stderr.decode()
+        assert "error: node 3 is down: start it, or remove it with" in error
+    finally:
+        nodes.nodes()[3].resume()
+
+
 def test_leadership_goes_back_to_the_preferred_replicas(
     nodes: Supervised, cli: Cli, name: str
 ) -> None:
@@ -256,47 +250,6 @@ def test_no_unclean_election_is_held_where_there_is_a_leader(cli: Cli, name: str
     assert cli.json("cluster", "elect", name, "--unclean", "--dry-run") == []
     assert "no election needed" in cli.run("cluster", "elect", name, "--unclean").stderr.decode()
     assert cli.json("cluster", "elect", name, "--unclean", "--yes") == []
-
-
-def test_a_node_joins_and_leaves(nodes: Supervised, cli: Cli, name: str, tmp_path: Path) -> None:
-    cli.ok("topics", "create", name, "--partitions", "8")
-    assert "there is no node 4" in cli.fails(1, "cluster", "add-node", "4")
-    voters = ",".join(f"{n}@{at}" for n, at in enumerate(cli.bootstrap.split(","), 1))
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "barnabas", "server", "--id", "4", "--voters", voters),
-            *("--listen", "127.0.0.1:0", "--data", str(tmp_path / "node-4")),
-            *("--set", f"cluster.secret.file={nodes.data / 'cluster.secret'}"),
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        assert process.stdout is not None
-        assert b"is ready on" in process.stdout.readline()
-        assert {node["node"]: node["role"] for node in status(cli)["nodes"]}[4] == "observer"
-        joined = cli.json("cluster", "add-node", "4", "--rebalance")
-        assert joined["votes"]
-        assert joined["moved_partitions"] > 0
-        found = status(cli)
-        assert [voter["node"] for voter in found["quorum"]["voters"]] == [1, 2, 3, 4]
-        counts = [node["replicas"] for node in found["nodes"]]
-        assert max(counts) - min(counts) <= 1
-
-        leaving = cli.start("cluster", "remove-node", "4")
-        assert leaving.stderr is not None
-        assert b"stop it now" in leaving.stderr.readline()
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
-        assert b"from the cluster" in leaving.communicate(timeout=60)[1]
-        assert leaving.returncode == 0
-    finally:
-        process.kill()
-        process.communicate()
-    found = status(cli)
-    assert [node["node"] for node in found["nodes"]] == [1, 2, 3]
-    assert [voter["node"] for voter in found["quorum"]["voters"]] == [1, 2, 3]
-    assert {node for row in partitions(cli, name) for node in row["replicas"]} == {1, 2, 3}
 
 
 def test_a_node_that_others_cannot_replace_does_not_leave_by_accident(cli: Cli, name: str) -> None:

@@ -27,6 +27,7 @@ from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import PartitionMetadata, TopicPartition
 
 _OBSERVER_WAIT_S = 15.0
+_NODE_WAIT_S = 15.0
 _LEADER_WAIT_S = 5.0
 _LOOK_EVERY_S = 0.3
 
@@ -42,10 +43,9 @@ class Drained(NamedTuple):
 
 async def add_node(cluster: ClusterClient, node_id: int) -> str:
     """Let a node vote; says how many do then."""
-    described = await describe_cluster(cluster)
-    broker = _known(
-        described, node_id, f"; start it with `barnabas server --id {node_id} --voters ...`"
-    )
+    hint = f"; start it with `barnabas server --id {node_id} --voters ...`"
+    described = await _described(cluster, {node_id})
+    broker = _known(described, node_id, hint)
     if broker.fenced:
         raise CommandError(f"node {node_id} at {broker.address} is down; start it first")
     deadline = monotonic() + _OBSERVER_WAIT_S
@@ -71,7 +71,14 @@ async def add_node(cluster: ClusterClient, node_id: int) -> str:
 
 async def spread_replicas(cluster: ClusterClient) -> int:
     """Give every node its share of replicas and leaders; how many partitions that changed."""
-    described = await describe_cluster(cluster)
+    described = await _described(cluster)
+    down = [broker.node_id for broker in described.brokers if broker.fenced]
+    if down:
+        # Its share would go to the others, and it would be left with what it has.
+        raise CommandError(
+            f"node {down[0]} is down: start it, or remove it with `barnabas cluster remove-node "
+            f"{down[0]}`, and rebalance again"
+        )
     assignment = assignment_of(await cluster.refresh(None))
     plan = spread(assignment, places_of(described))
     await carry_out(cluster, plan, "rebalancing")
@@ -215,6 +222,22 @@ async def _move_all_off(
             f"node {node_id} was assigned new replicas meanwhile, such as {left[0]}; run this again"
         )
     return len(moves)
+
+
+async def _described(
+    cluster: ClusterClient, awaited: Collection[int] | None = None
+) -> ClusterDescription:
+    """The cluster once these nodes, or all, are up, or after a while.
+
+    A node on a busy machine may miss its heartbeats for a moment.
+    """
+    deadline = monotonic() + _NODE_WAIT_S
+    while True:
+        described = await describe_cluster(cluster)
+        down = {broker.node_id for broker in described.brokers if broker.fenced}
+        if not (down if awaited is None else down.intersection(awaited)) or monotonic() > deadline:
+            return described
+        await asyncio.sleep(_LOOK_EVERY_S)
 
 
 async def _is_down(cluster: ClusterClient, node_id: int) -> bool:
