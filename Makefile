@@ -20,7 +20,7 @@ setup: $(STAMP) ## Create .venv and install Barnabas with its development tools
 $(STAMP): pyproject.toml setup.py $(wildcard src/kernel/* src/json_kernel/*)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Barnabas needs Python 3.11 or newer; run make PYTHON=python3.12 setup"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV)  # an interrupted one is made anew
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	@touch $@
