@@ -15,7 +15,8 @@ moved, or after a crash at that moment until the next run, some of its files are
 
 Small files are replaced by large ones a folder at a time: the new folder, with links to the files
 that stay, is exchanged with the old one in one step. A reader that listed the old one before and
-opens its files later gets an error, and never wrong rows.
+opens its files later gets an error. Only a reader that skips names which vanish between its listing
+and its look at each file, as Spark and Arrow do, can miss the replaced files in that moment.
 
 Tables that are not in a file system of this machine are not covered.
 """
