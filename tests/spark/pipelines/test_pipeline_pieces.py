@@ -607,14 +607,14 @@ def _run_a_batch(folder: RunFolder) -> None:
 
 def test_checkpoints_may_be_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "p.sql").touch()
-    beside = tmp_path.resolve() / ".barnabas" / "pipelines"
-    assert RunFolder.of(tmp_path, None) == RunFolder(beside)
-    assert RunFolder.of(tmp_path / "p.sql", None) == RunFolder(beside)
-    os.close(RunFolder(beside).lock("p"))
-    assert (beside.parent / ".gitignore").read_text() == "*\n"
+    default = tmp_path.resolve() / ".barnabas" / "pipelines"
+    assert RunFolder.of(tmp_path, None) == RunFolder(default)
+    assert RunFolder.of(tmp_path / "p.sql", None) == RunFolder(default)
+    os.close(RunFolder(default).lock("p"))
+    assert (default.parent / ".gitignore").read_text() == "*\n"
     assert RunFolder.of(tmp_path, str(tmp_path / "c")) == RunFolder(tmp_path.resolve() / "c")
     far = RunFolder.of(tmp_path, "s3a://bucket/c/")
-    assert far.folder == beside
+    assert far.folder == default
     assert far.checkpoint_of("p") == "s3a://bucket/c/p"
     with pytest.raises(PipelineError, match="s3a://bucket/c/p"):
         far.reset("p")

@@ -1,4 +1,4 @@
-"""Changed code beside the old one, and dead letters sent back, with a real broker."""
+"""Changed code alongside the old, and dead letters sent back, with a real broker."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -51,7 +51,7 @@ def words(source: str, target: str, bad: str, schema: str) -> Pipeline:
     return replace(words, name=f"words-of-{source}")
 
 
-def test_a_new_version_runs_beside_the_old_one_and_takes_over(
+def test_a_new_version_runs_alongside_the_old_one_and_takes_over(
     spark: SparkSession,
     bootstrap: str,
     admin: barnabas.Admin,

@@ -53,8 +53,8 @@ def tests_of(path: Path) -> list[Path]:
         return [path]
     if not path.is_file():
         raise UsageError(f"{path} does not exist")
-    beside = [path.with_name(f"test_{path.stem}.py"), path.with_name(f"{path.stem}_test.py")]
-    found = [each for each in beside if each.is_file()]
+    candidates = [path.with_name(f"test_{path.stem}.py"), path.with_name(f"{path.stem}_test.py")]
+    found = [each for each in candidates if each.is_file()]
     if path.suffix == ".py" and _has_tests(path):
         found.append(path)
     return found

@@ -243,8 +243,8 @@ def _nearest_float(exact: Fraction, double: float) -> float:
     if narrow - narrow != 0 or Fraction(narrow) == exact:
         return narrow
     (bits,) = unpack("<i", pack("<f", narrow))
-    beside = [other for other in (bits - 1, bits + 1) if 0 <= other & 0x7FFFFFFF < _INFINITE_BITS]
-    around: list[float] = [narrow, *(unpack("<f", pack("<i", other))[0] for other in beside)]
+    adjacent = [other for other in (bits - 1, bits + 1) if 0 <= other & 0x7FFFFFFF < _INFINITE_BITS]
+    around: list[float] = [narrow, *(unpack("<f", pack("<i", other))[0] for other in adjacent)]
     # Of two that are as near, the even one.
     return min(
         around,

@@ -39,7 +39,7 @@ _SESSION = "spark"
 DEAD_LETTERS = "dead-letters"
 """Ends the name of the group that keeps which dead letters of a pipeline are written."""
 
-allow_early_udfs()  # whoever defines pipelines may define UDFs at the top of the same file
+allow_early_udfs()  # a file of pipelines may define UDFs at its top
 
 
 @dataclass(frozen=True)
@@ -99,10 +99,10 @@ class Pipeline:
 
     def environment_of(self, source: str, environment: Environment) -> Environment:
         """The environment that a source is loaded in."""
-        beside = f"{self.name}.{source}" if len(self.sources) > 1 else self.name
+        prefix = f"{self.name}.{source}" if len(self.sources) > 1 else self.name
         given = self.sink.producer_options.get("kafka.compression.type", "none")
         settings = DeadLetterSettings(
-            f"{beside}.{DEAD_LETTERS}",
+            f"{prefix}.{DEAD_LETTERS}",
             compression_of(given),  # type: ignore[arg-type]  # it says what is wrong itself
         )
         return replace(environment, source=source, dead_letters=settings)

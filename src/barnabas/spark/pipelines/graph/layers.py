@@ -107,8 +107,8 @@ def _order(layers: list[list[Slot]], neighbours: dict[Slot, list[Slot]]) -> None
         forth = sweep % 2 == 0
         numbers = range(1, len(layers)) if forth else range(len(layers) - 2, -1, -1)
         for number in numbers:
-            beside = layers[number - 1 if forth else number + 1]
-            place = {slot: at for at, slot in enumerate(beside)}
+            adjacent = layers[number - 1 if forth else number + 1]
+            place = {slot: at for at, slot in enumerate(adjacent)}
             now = {slot: at for at, slot in enumerate(layers[number])}
 
             def middle(

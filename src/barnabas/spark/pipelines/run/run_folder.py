@@ -19,7 +19,7 @@ from barnabas.spark.pipelines.errors.pipeline_error import PipelineError
 from barnabas.spark.pipelines.writer import Writer
 
 DEFAULT = Path(".barnabas", "pipelines")
-"""Beside the definitions."""
+"""In the folder of the definitions."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class RunFolder:
 
     @classmethod
     def of(cls, definitions: Path, checkpoints: str | None) -> "RunFolder":
-        """Where pipelines of a file or folder have theirs; `checkpoints` is what the user says."""
-        beside = (definitions if definitions.is_dir() else definitions.parent) / DEFAULT
+        """The folders for a file or folder of definitions; `checkpoints` is the user's option."""
+        default = (definitions if definitions.is_dir() else definitions.parent) / DEFAULT
         if checkpoints is None:
-            return cls(beside.resolve())
+            return cls(default.resolve())
         if "://" in checkpoints:
-            return cls(beside.resolve(), checkpoints.rstrip("/"))
+            return cls(default.resolve(), checkpoints.rstrip("/"))
         return cls(Path(checkpoints).resolve())
 
     def checkpoint_of(self, name: str) -> str:

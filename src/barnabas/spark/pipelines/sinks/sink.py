@@ -50,7 +50,7 @@ class Sink(PipelineEnd):
         It is called without Spark before Spark starts, and with it before the query starts.
         """
 
-    # -- dead letters beside it -------------------------------------------------------------------
+    # -- dead letters ------------------------------------------------------------------------------
 
     @property
     def producer_options(self) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.pipeline_end import names_other_topics
 from barnabas.spark.pipelines.sinks.sink import OUTPUT_MODES, OutputMode, Sink
 
-_BESIDE_VALUE = ("headers", "topic", "partition")
+_METADATA = ("headers", "topic", "partition")
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,14 @@ class TopicSink(Sink):
 
     def records(self, rows: DataFrame) -> DataFrame:
         """The rows as the connector takes them."""
-        beside = [name for name in _BESIDE_VALUE if name in rows.columns and _are_records(rows)]
-        if self.topic_per_row and "topic" not in beside:
+        metadata = [name for name in _METADATA if name in rows.columns and _are_records(rows)]
+        if self.topic_per_row and "topic" not in metadata:
             raise InvalidArgument(
                 "topic_per_row needs the columns topic and value, and may have key, headers and "
                 f"partition; the rows have {', '.join(rows.columns)}"
             )
-        columns = [self._topic() if name == "topic" else F.col(name) for name in beside]
-        return rows.select(*self._key(rows), _value(rows, beside).alias("value"), *columns)
+        columns = [self._topic() if name == "topic" else F.col(name) for name in metadata]
+        return rows.select(*self._key(rows), _value(rows, metadata).alias("value"), *columns)
 
     def _topic(self) -> Column:
         """The column of the rows, which counts for the connector where it has no option `topic`."""
@@ -122,13 +122,13 @@ def to_topic(
 
 
 def _are_records(rows: DataFrame) -> bool:
-    return "value" in rows.columns and set(rows.columns) <= {"key", "value", *_BESIDE_VALUE}
+    return "value" in rows.columns and set(rows.columns) <= {"key", "value", *_METADATA}
 
 
-def _value(rows: DataFrame, beside: Sequence[str]) -> Column:
+def _value(rows: DataFrame, metadata: Sequence[str]) -> Column:
     if _are_records(rows):
         return _as_bytes(rows, "value")
-    whole = F.struct(*(name for name in rows.columns if name not in beside))
+    whole = F.struct(*(name for name in rows.columns if name not in metadata))
     return F.to_json(whole, {"ignoreNullFields": "false"}).cast("binary")
 
 

@@ -1,7 +1,8 @@
 """Rows of a source with its rules applied; errors name the source.
 
-Where records of rows that fail a rule become dead letters, the columns of the record stand beside
-the row until its rules were applied.
+Where the records of rows that fail a rule become dead letters, each row carries the columns of its
+record until the rules are applied. Their names start with `PREFIX`, as a value may have columns of
+the same names.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,9 +19,6 @@ from barnabas.spark.pipelines.expectations.checked_rows import checked
 from barnabas.spark.pipelines.sources.source import Source
 from barnabas.spark.source.record_decoding import PREFIX
 
-BESIDE = PREFIX
-"""Begins the names of the record's columns: a value may have columns of the same names."""
-
 
 def with_expectations(
     rows: DataFrame, source: Source, environment: Environment, target: LetterTarget | None = None
@@ -32,22 +30,22 @@ def with_expectations(
 
     def send(found: DataFrame, reason: Column) -> DataFrame:
         assert target is not None
-        return without_dead(found, reason, target, record_beside(found))
+        return without_dead(found, reason, target, carried_record(found))
 
-    beside = [f"`{name}`" for name in rows.columns if name.startswith(BESIDE)]
+    carried = [f"`{name}`" for name in rows.columns if name.startswith(PREFIX)]
     with part_of_source("expect"):
-        own = [name for name in rows.columns if not name.startswith(BESIDE)]
+        own = [name for name in rows.columns if not name.startswith(PREFIX)]
         found = checked(rows, source.expectations, environment.source or "source", own, send)
-    return found.drop(*(each.strip("`") for each in beside)) if beside else found
+    return found.drop(*(each.strip("`") for each in carried)) if carried else found
 
 
-def beside_rows(columns: Iterable[str]) -> list[Column]:
-    """Columns of the record, to stand beside the row."""
-    return [F.col(name).alias(f"{BESIDE}{name}") for name in columns]
+def carried_columns(columns: Iterable[str]) -> list[Column]:
+    """Columns of the record, under the names that a row carries them under."""
+    return [F.col(name).alias(f"{PREFIX}{name}") for name in columns]
 
 
-def record_beside(rows: DataFrame) -> Mapping[str, Column]:
-    """The record that stands beside the row."""
+def carried_record(rows: DataFrame) -> Mapping[str, Column]:
+    """The record that each row carries, column by column."""
     return {
-        name: F.col(f"`{BESIDE}{name}`") for name in COLUMNS if f"{BESIDE}{name}" in rows.columns
+        name: F.col(f"`{PREFIX}{name}`") for name in COLUMNS if f"{PREFIX}{name}" in rows.columns
     }

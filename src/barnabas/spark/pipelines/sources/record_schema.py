@@ -38,7 +38,7 @@ def values_of(name: FormatName, schema: str | StructType) -> ValueFormat:
 
 
 def kept_columns(key: str | None, record: Sequence[str]) -> list[Column]:
-    """Columns of a record that are kept beside those of its value."""
+    """Columns of a record that are kept in addition to those of its value."""
     kept = [] if key is None else [key_text().alias(key)]
     return [*kept, F.struct(*record).alias("record")] if record else kept
 
@@ -66,11 +66,11 @@ def shaped(
     decoding: RecordDecoding,
     key: str | None,
     record: Sequence[str],
-    beside: Sequence[str] = (),
+    carried: Sequence[str] = (),
 ) -> DataFrame:
     """Rows of a reader with the columns that a source promises.
 
-    Columns of the record that stand beside the row keep the names that they have there.
+    Carried columns of the record keep the names that the reader gives them.
     """
     known = set(rows.columns)
     of_record = {
@@ -81,7 +81,7 @@ def shaped(
         parts = [of_record[name].alias(name) for name in record]
         kept.append(F.struct(*parts).alias("record"))
     of_value = [_column(each.name, each, known) for each in decoding.values.fields.fields]
-    kept += [of_record[name].alias(PREFIX + name) for name in beside]
+    kept += [of_record[name].alias(PREFIX + name) for name in carried]
     return rows.select(*kept, *of_value)
 
 

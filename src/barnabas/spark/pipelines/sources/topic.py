@@ -27,8 +27,8 @@ from barnabas.spark.pipelines.formats.record_decoder import decoded, decoded_or_
 from barnabas.spark.pipelines.formats.value_format import FormatName, ValueFormat
 from barnabas.spark.pipelines.pipeline_end import names_other_topics
 from barnabas.spark.pipelines.sources.expected_rows import (
-    beside_rows,
-    record_beside,
+    carried_columns,
+    carried_record,
     with_expectations,
 )
 from barnabas.spark.pipelines.sources.feed import Fed, Feed
@@ -116,7 +116,7 @@ class TopicSource(Source):
         if values is None:
             records = self._records(environment, ALL_COLUMNS.names)
             rows = records if self.key is None else records.withColumn(self.key, key_text())
-            return rows.select("*", *beside_rows(self._kept_beside))
+            return rows.select("*", *carried_columns(self._carried))
         if isinstance(values, JsonValues) and values.needs_spark:
             return self._load_by_spark(environment, values)
         decoding = self._decoding(environment, values, "skip" if self._skips else "fail")
@@ -126,12 +126,12 @@ class TopicSource(Source):
             decoding = decoding.using(used)
         options = self._read_options(environment)
         rows = environment.records.decoded(environment.spark, self.topic, decoding, options)
-        return shaped(rows, decoding, self.key, self.record, self._kept_beside)
+        return shaped(rows, decoding, self.key, self.record, self._carried)
 
     def _decoding(
         self, environment: Environment, values: ValueFormat, undecodable: Undecodable
     ) -> RecordDecoding:
-        wanted = (*self.record, *self._kept_beside)
+        wanted = (*self.record, *self._carried)
         return record_decoding(values, self.key, wanted, undecodable, environment.spark)
 
     def _load_by_spark(self, environment: Environment, values: JsonValues) -> DataFrame:
@@ -139,9 +139,9 @@ class TopicSource(Source):
         if target is not None:
             records = self._records(environment, [*self.record, *COLUMNS])
             rows = decoded_or_dead(
-                records, values, [*kept_columns(self.key, self.record), *beside_rows(COLUMNS)]
+                records, values, [*kept_columns(self.key, self.record), *carried_columns(COLUMNS)]
             )
-            return without_dead(rows, F.col(REASON), target, record_beside(rows)).drop(REASON)
+            return without_dead(rows, F.col(REASON), target, carried_record(rows)).drop(REASON)
         place = () if self._skips else PLACE  # for the error message
         key = () if self.key is None else ("key",)
         records = self._records(environment, [*key, *self.record, *place, "value"])
@@ -215,8 +215,8 @@ class TopicSource(Source):
         return environment.records.letters(target, self.options)
 
     @property
-    def _kept_beside(self) -> tuple[str, ...]:
-        """Columns of the record that rows need until their rules were applied."""
+    def _carried(self) -> tuple[str, ...]:
+        """Columns of the record that rows carry until their rules are applied."""
         return COLUMNS if sends_dead_letters(self.expect) else ()
 
     def problems(self) -> Iterator[SourceError]:
