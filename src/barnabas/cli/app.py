@@ -11,7 +11,7 @@ from barnabas.cli.base.command import AsJson, Bootstrap, CommonOptions, Verbose
 from barnabas.cli.base.exit_codes import EXPLANATION
 from barnabas.cli.cluster import commands as cluster
 from barnabas.cli.log import commands as log
-from barnabas.cli.pipeline import commands as pipeline
+from barnabas.cli.pipeline.commands import app as pipeline
 from barnabas.cli.records import consume, get, produce
 from barnabas.cli.server import command as server
 

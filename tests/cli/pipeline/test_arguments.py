@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from barnabas.cli.app import app as whole
 from barnabas.cli.base.command import CommandError
-from barnabas.cli.pipeline.commands import app
+from barnabas.cli.pipeline.commands.app import app
 from barnabas.cli.pipeline.status import chosen_statuses
 
 ALL = ["run", "list", "status", "reset", "state", "replay", "compact"]

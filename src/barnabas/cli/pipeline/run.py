@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 from barnabas.cli.base import exit_codes
 from barnabas.cli.base.command import CommandError
 from barnabas.cli.base.output import say
-from barnabas.cli.pipeline.check import check_before_start
 from barnabas.cli.pipeline.spark import SparkOptions, start_spark
+from barnabas.cli.pipeline.startup_checks import check_before_start
 from barnabas.cli.pipeline.view import view_for
 from barnabas.cli.pipeline.watch import DefinitionFollower
 from barnabas.spark.pipelines import Pipeline, PipelineRun

@@ -1,4 +1,4 @@
-"""Mistakes that can be found before Spark, which takes seconds, is started."""
+"""Finds errors before Spark is started, which takes seconds."""
 
 from collections.abc import Iterable
 

@@ -1,0 +1,53 @@
+"""`barnabas pipeline replay`: options and arguments."""
+
+import typer
+
+from barnabas.cli.base.command import AsJson, Bootstrap, Verbose, common_options, exit_with
+from barnabas.cli.base.output import print_json, print_table, say
+from barnabas.cli.pipeline.arguments import (
+    Definitions,
+    Names,
+    Version,
+    bootstrap_of,
+    chosen_of,
+    with_spark,
+)
+
+EPILOG = "Example: barnabas pipeline replay views.py views_per_minute"
+
+
+def replay(
+    ctx: typer.Context,
+    path: Definitions,
+    names: Names = None,
+    version: Version = None,
+    bootstrap: Bootstrap = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Send dead letters back to their topics, each once.
+
+    Do this after the pipeline or the schema is fixed. The dead letters stay in their topic; the
+    group NAME.replay records which ones were sent.
+    """
+    before = common_options(ctx)
+
+    def call() -> None:
+        from barnabas.spark.pipelines.operations.replay import has_dead_letters, replay_dead_letters
+
+        chosen = [
+            each for each in chosen_of(path, names, version) if names or has_dead_letters(each)
+        ]
+        sent: list[tuple[str, str, str, int]] = []
+        for each in chosen:
+            found = replay_dead_letters(each, bootstrap_of(bootstrap or before.bootstrap))
+            sent += [(each.name, *places, records) for places, records in sorted(found.items())]
+        if as_json or before.as_json:
+            names_of = ("pipeline", "dead_letters", "topic", "records")
+            print_json([dict(zip(names_of, row, strict=True)) for row in sent])
+        elif sent:
+            print_table(("pipeline", "dead letters", "sent to", "records"), sent)
+        else:
+            say("no new dead letters to send back")
+
+    exit_with(with_spark(call), verbose=verbose or before.verbose)
