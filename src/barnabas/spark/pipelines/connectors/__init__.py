@@ -1,0 +1,11 @@
+"""Connectors: pipelines that are defined by settings, as Kafka Connect has them.
+
+connector      a name and settings, as pipelines
+kinds          the registry: what `connector.class` can name
+java_names     class names of Debezium and Kafka, and what they are here
+settings       settings from the arguments of a function, and arguments from settings
+common         settings that all connectors have
+topic_ends     the topics at the other end of a connector
+pipeline_files connectors that are a pipeline's SQL or Python
+validation     settings with their errors, in the shape of Kafka Connect
+"""

@@ -1,0 +1,243 @@
+"""A connector: a name and settings, which say what pipelines it is."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from barnabas.errors import InvalidArgument
+from barnabas.spark.pipelines.connectors.common import (
+    COMMON,
+    OF_BOTH,
+    OF_SINKS,
+    OF_SOURCES,
+    check_common,
+    converter_of,
+)
+from barnabas.spark.pipelines.connectors.java_names import JAVA_NAMES
+from barnabas.spark.pipelines.connectors.kinds import (
+    PIPELINE,
+    ConnectorKind,
+    Direction,
+    kind_named,
+)
+from barnabas.spark.pipelines.connectors.settings import (
+    ConfigErrors,
+    argument_named,
+    made,
+)
+from barnabas.spark.pipelines.connectors.topic_ends import (
+    READ_TOPICS,
+    WRITE_TOPICS,
+    limit_argument,
+    reading_topics,
+    topics_of_tables,
+    writing_topics,
+)
+from barnabas.spark.pipelines.definition.pipeline import Pipeline
+from barnabas.spark.pipelines.definition.problems import problems_of
+from barnabas.spark.pipelines.sinks.sink import Sink
+from barnabas.spark.pipelines.sources.source import Source
+
+VIEW = "source"
+"""The name of the source, also in `transform.sql`."""
+
+_OVERRIDES = ("consumer.override.", "producer.override.")
+_OWN_SPARK = "spark.own"
+_OF_QUERIES = "spark.sql."
+"""Settings that a query can have; others are those of a Spark driver."""
+
+
+@dataclass(frozen=True)
+class Connector:
+    """What settings say, as far as it was understood."""
+
+    config: Mapping[str, str]
+    direction: Direction
+    pipeline: Pipeline | None
+    """None if there are errors."""
+    topics: tuple[str, ...] = ()
+    """Topics that it writes, as far as they are known before it runs."""
+    errors: ConfigErrors = field(default_factory=ConfigErrors)
+
+
+def direction_of(config: Mapping[str, str]) -> Direction:
+    """Whether it is a source or a sink; raises `InvalidArgument` if that is unknown."""
+    name = config.get("connector.class", "")
+    if name == PIPELINE:
+        return "sink"
+    java = JAVA_NAMES.get(name)
+    return kind_named(name if java is None else java.kind).direction
+
+
+def connector_of(config: Mapping[str, str], folder: Path) -> Connector:
+    """The connector that has a source or a sink; paths are relative to `folder`."""
+    errors = ConfigErrors()
+    check_common(config, errors)
+    given, kind = _translated(config, errors)
+    if kind is None:
+        return Connector(config, "source", None, errors=errors)
+    own, other = _divided(given, kind, errors)
+    is_source = kind.direction == "source"
+    other_class = given.get("sink.class" if is_source else "source.class")
+    try:
+        fallback = WRITE_TOPICS if is_source else READ_TOPICS
+        other_kind = kind_named(other_class or fallback, "sink" if is_source else "source")
+    except InvalidArgument as error:
+        errors.add("sink.class" if is_source else "source.class", str(error))
+        return Connector(config, kind.direction, None, errors=errors)
+    if other_kind.name == READ_TOPICS and not is_source:
+        other = reading_topics(given, other, errors)
+    elif other_kind.name == WRITE_TOPICS and is_source:
+        other = writing_topics(given, other, _by_argument(kind, own), errors)
+    if is_source:
+        _limit_rows(given, kind, own, errors)
+    else:
+        _limit_rows(given, other_kind, other, errors)
+    prefix = "sink." if is_source else "source."
+    end = made(kind.make, own, errors)
+    other_end = made(other_kind.make, other, errors, prefix)
+    if errors or end is None or other_end is None:
+        return Connector(config, kind.direction, None, errors=errors)
+    source, sink = (end, other_end) if is_source else (other_end, end)
+    defined = _pipeline(given, cast("Source", source), cast("Sink", sink), folder, errors)
+    topics = topics_of_tables(_by_argument(kind, own)) if is_source else None
+    if defined is not None and not topics:
+        topics = list(defined.sink.required_topics)
+    return Connector(config, kind.direction, defined, tuple(topics or ()), errors)
+
+
+def _translated(
+    config: Mapping[str, str], errors: ConfigErrors
+) -> tuple[Mapping[str, str], ConnectorKind | None]:
+    """The settings under the names of a kind."""
+    name = config.get("connector.class")
+    if not name:
+        errors.add(
+            "connector.class",
+            "Missing required setting 'connector.class', which has no default value",
+        )
+        return config, None
+    java = JAVA_NAMES.get(name)
+    try:
+        kind = kind_named(name if java is None else java.kind)
+    except InvalidArgument as error:
+        errors.add("connector.class", str(error))
+        return config, None
+    if java is None:
+        return config, kind
+    try:
+        return java.translate(config), kind
+    except InvalidArgument as error:
+        named = next((each for each in error.args[0].replace("'", " ").split() if "." in each), "")
+        errors.add(named.rstrip(":") or "connector.class", str(error))
+        return config, None
+
+
+def _divided(
+    given: Mapping[str, str], kind: ConnectorKind, errors: ConfigErrors
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Settings of the kind, and those of the other end."""
+    is_source = kind.direction == "source"
+    beside = [*COMMON, *OF_BOTH, *(OF_SOURCES if is_source else OF_SINKS)]
+    common = {each.name for each in beside} | {"sink.class" if is_source else "source.class"}
+    prefix = "sink." if is_source else "source."
+    own: dict[str, str] = {}
+    other: dict[str, str] = {}
+    for name, value in given.items():
+        if argument_named(kind.make, name) is None:
+            if name in common or name.startswith(_OVERRIDES) or name in errors.found:
+                continue
+            if name.startswith("spark."):
+                _check_spark(name, given, errors)
+                continue
+            if name.startswith(prefix):
+                other[name.removeprefix(prefix)] = value
+                continue
+        own[name] = value
+    return own, other
+
+
+def _check_spark(name: str, given: Mapping[str, str], errors: ConfigErrors) -> None:
+    has_own = given.get(_OWN_SPARK, "false").lower() == "true"
+    if not name.startswith(_OF_QUERIES) and not has_own:
+        errors.add(name, f"{name} is fixed when Spark starts: set spark.own=true as well")
+
+
+def _by_argument(kind: ConnectorKind, own: Mapping[str, str]) -> dict[str, str]:
+    return {argument_named(kind.make, name) or name: value for name, value in own.items()}
+
+
+def _limit_rows(
+    given: Mapping[str, str], reads: ConnectorKind, settings: dict[str, str], errors: ConfigErrors
+) -> None:
+    limit = given.get("max.rows.per.batch")
+    if limit is None:
+        return
+    argument = limit_argument(reads.make)
+    if argument is None:
+        errors.add("max.rows.per.batch", f"{reads.name} has no limit of rows for a batch")
+    else:
+        settings.setdefault(argument, limit)
+
+
+def _pipeline(
+    config: Mapping[str, str], source: Source, sink: Sink, folder: Path, errors: ConfigErrors
+) -> Pipeline | None:
+    try:
+        defined = Pipeline(
+            config.get("name", "connector"),
+            _transform(config),
+            {VIEW: source},
+            sink,
+            config.get("trigger"),
+            conf=spark_conf(config),
+            takes_session=True,
+            defined_in=None,
+        ).resolved(folder)
+    except InvalidArgument as error:
+        errors.add("name", str(error))
+        return None
+    for problem in problems_of(defined):
+        errors.add("source.schema" if "schema" in str(problem) else "connector.class", str(problem))
+    return defined
+
+
+def spark_conf(config: Mapping[str, str]) -> dict[str, str]:
+    """Spark's settings for the queries of a connector."""
+    return {name: value for name, value in config.items() if name.startswith(_OF_QUERIES)}
+
+
+def driver_conf(config: Mapping[str, str]) -> dict[str, str] | None:
+    """Settings of the Spark driver that it has for itself; None if it shares one."""
+    if config.get(_OWN_SPARK, "false").lower() != "true":
+        return None
+    return {
+        name: value
+        for name, value in config.items()
+        if name.startswith("spark.") and not name.startswith((_OF_QUERIES, _OWN_SPARK))
+    }
+
+
+def _transform(config: Mapping[str, str]) -> Callable[..., DataFrame]:
+    as_text = converter_of(config) == "string" and "topics" in config
+    return partial(_transformed, query=config.get("transform.sql"), as_text=as_text)
+
+
+def _transformed(
+    spark: SparkSession, source: DataFrame, *, query: str | None, as_text: bool
+) -> DataFrame:
+    if as_text:
+        texts = {name: F.col(name).cast("string") for name in ("key", "value")}
+        source = source.withColumns(texts)
+    if query is None:
+        return source
+    source.createOrReplaceTempView(VIEW)
+    try:
+        return spark.sql(query)
+    finally:
+        spark.catalog.dropTempView(VIEW)

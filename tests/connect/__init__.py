@@ -1,0 +1,1 @@
+"""The service that runs connectors: settings, REST API, failover."""
