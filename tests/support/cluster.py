@@ -259,11 +259,9 @@ class ClusterProcesses:
             return result.error_code in (0, _TOPIC_EXISTS)
 
         wait_until(created, f"can't create {topic}")
-        wait_until(lambda: self._is_led(topic, partitions), f"{topic} has no leaders")
-
-    def _is_led(self, topic: str, partitions: int) -> bool:
-        states = self.partitions(topic).values()
-        return len(states) == partitions and all(state.leader > 0 for state in states)
+        wait_until(
+            lambda: self._view.is_led_everywhere(topic, partitions), f"{topic} has no leaders"
+        )
 
     def wait_until_formed(self, timeout_s: float = 60) -> None:
         """Until each running node sees all running nodes."""
