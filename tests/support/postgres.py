@@ -22,9 +22,10 @@ _SETTINGS = {
 
 
 class Postgres:
-    """A server that listens on a socket in its own short-named folder."""
+    """A server that listens on a socket in its own short-named folder, and on a port if wanted."""
 
-    def __init__(self, **settings: str) -> None:
+    def __init__(self, *, tcp_port: int | None = None, **settings: str) -> None:
+        self._tcp_port = tcp_port
         # A socket has to have a short path, which pytest's own folders have not.
         self.folder = Path(tempfile.mkdtemp(prefix="pg-"))
         self._server = PostgresServer(self.folder / "data", cleanup_mode=None)
@@ -41,10 +42,12 @@ class Postgres:
 
     @property
     def url(self) -> str:
-        return f"postgresql://postgres@/postgres?host={self.folder}"
+        port = "" if self._tcp_port is None else f"&port={self._tcp_port}"
+        return f"postgresql://postgres@/postgres?host={self.folder}{port}"
 
     def start(self) -> None:
-        options = f"-h '' -k {self.folder}"
+        listen = "''" if self._tcp_port is None else f"127.0.0.1 -p {self._tcp_port}"
+        options = f"-h {listen} -k {self.folder}"
         self._ctl("-w", "-l", str(self._server.pgdata / "log"), "-o", options, "start")
 
     def stop(self) -> None:

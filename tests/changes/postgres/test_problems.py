@@ -1,5 +1,7 @@
 """What can go wrong with a real PostgreSQL, and that the error names what to do."""
 
+from base64 import b64encode
+
 import psycopg
 import pytest
 
@@ -367,12 +369,12 @@ def test_large_values_that_did_not_change(
     # As Debezium has it.
     with PostgresChanges(change_settings(settings(snapshot__mode="no_data"))) as debezium:
         update = next(each for each in debezium.read(position, end) if isinstance(each, Change))
-    text = "__debezium.unavailable_value"
+    text = "__debezium_unavailable_value"
     assert after(update) == {
         "id": 1,
         "n": 2,
         "t": text,
-        "b": "X19kZWJleml1bS51bmF2YWlsYWJsZV92YWx1ZQ==",
+        "b": b64encode(text.encode()).decode(),
         "l": [text],
     }
 

@@ -26,7 +26,7 @@ T = TypeVar("T")
 SnapshotMode = Literal["initial", "initial_only", "no_data"]
 AutocreateMode = Literal["all_tables", "filtered", "disabled"]
 
-UNAVAILABLE_VALUE: Final = "__debezium.unavailable_value"
+UNAVAILABLE_VALUE: Final = "__debezium_unavailable_value"
 
 _SLOT = re.compile(r"[a-z0-9_]{1,63}")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]+")

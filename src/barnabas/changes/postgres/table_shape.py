@@ -130,6 +130,8 @@ def _placeholder(of: PostgresType, text: str, representation: Representation) ->
     if of.kind == "domain" and of.of is not None:
         return _placeholder(of.of, text, representation)
     if of.kind == "array":
+        if of.of is not None and of.of.name in ("int2", "int4", "int8"):
+            return json.dumps(list(text.encode()), separators=(",", ":"))
         return f"[{quoted(text)}]"
     if of.name == "bytea":
         if representation.binary == "hex":
