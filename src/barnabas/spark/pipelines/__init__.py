@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from barnabas.spark.connector.connector import Connector, WrittenBatch
     from barnabas.spark.pipelines.dataframes.postgres_reader import read_postgres
     from barnabas.spark.pipelines.dataframes.topic_reader import (
         read_table,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from barnabas.spark.pipelines.parquet.compaction import compact_parquet
     from barnabas.spark.pipelines.run.pipeline_run import PipelineRun
     from barnabas.spark.pipelines.run.run_folder import RunFolder
+    from barnabas.spark.pipelines.sinks.connector import to_connector
     from barnabas.spark.pipelines.sinks.console import to_console
     from barnabas.spark.pipelines.sinks.function import for_each_batch
     from barnabas.spark.pipelines.sinks.memory import to_memory
@@ -42,13 +44,16 @@ if TYPE_CHECKING:
     from barnabas.spark.pipelines.sinks.postgres import to_postgres
     from barnabas.spark.pipelines.sinks.sink import Sink
     from barnabas.spark.pipelines.sinks.topic import to_topic
+    from barnabas.spark.pipelines.sources.connector import from_connector
     from barnabas.spark.pipelines.sources.files import from_files
+    from barnabas.spark.pipelines.sources.generator import from_generator
     from barnabas.spark.pipelines.sources.postgres_changes import from_postgres_changes
     from barnabas.spark.pipelines.sources.source import Source
     from barnabas.spark.pipelines.sources.table import from_table, newest_per_key
     from barnabas.spark.pipelines.sources.topic import from_topic
 
 __all__ = [
+    "Connector",
     "Expectation",
     "Pipeline",
     "PipelineError",
@@ -56,11 +61,14 @@ __all__ = [
     "RunFolder",
     "Sink",
     "Source",
+    "WrittenBatch",
     "as_version",
     "compact_parquet",
     "expect",
     "for_each_batch",
+    "from_connector",
     "from_files",
+    "from_generator",
     "from_postgres_changes",
     "from_table",
     "from_topic",
@@ -75,6 +83,7 @@ __all__ = [
     "read_undecodable",
     "replay_dead_letters",
     "state_tables",
+    "to_connector",
     "to_console",
     "to_memory",
     "to_parquet",
@@ -84,6 +93,11 @@ __all__ = [
 ]
 
 _HOMES = {
+    "WrittenBatch": "barnabas.spark.connector.connector",
+    "Connector": "barnabas.spark.connector.connector",
+    "to_connector": "barnabas.spark.pipelines.sinks.connector",
+    "from_connector": "barnabas.spark.pipelines.sources.connector",
+    "from_generator": "barnabas.spark.pipelines.sources.generator",
     "Expectation": "barnabas.spark.pipelines.expectations.expectation",
     "Pipeline": "barnabas.spark.pipelines.definition.pipeline",
     "PipelineError": "barnabas.spark.pipelines.definition.pipeline",

@@ -32,13 +32,16 @@ from barnabas.spark.pipelines.expectations.expectation import (
     checked_rules,
     expect,
 )
+from barnabas.spark.pipelines.sinks.connector import to_connector
 from barnabas.spark.pipelines.sinks.console import to_console
 from barnabas.spark.pipelines.sinks.memory import to_memory
 from barnabas.spark.pipelines.sinks.parquet import to_parquet
 from barnabas.spark.pipelines.sinks.postgres import to_postgres
 from barnabas.spark.pipelines.sinks.sink import Sink
 from barnabas.spark.pipelines.sinks.topic import to_topic
+from barnabas.spark.pipelines.sources.connector import from_connector
 from barnabas.spark.pipelines.sources.files import from_files
+from barnabas.spark.pipelines.sources.generator import from_generator
 from barnabas.spark.pipelines.sources.postgres_changes import from_postgres_changes
 from barnabas.spark.pipelines.sources.source import Source
 from barnabas.spark.pipelines.sources.table import from_table
@@ -69,11 +72,14 @@ SOURCES: dict[str, Callable[..., Source]] = {
     "table": from_table,
     "files": from_files,
     "postgres_changes": from_postgres_changes,
+    "generator": from_generator,
+    "connector": from_connector,
 }
 SINKS: dict[str, Callable[..., Sink]] = {
     "topic": to_topic,
     "parquet": to_parquet,
     "postgres": to_postgres,
+    "connector": to_connector,
     "console": to_console,
     "memory": to_memory,
 }

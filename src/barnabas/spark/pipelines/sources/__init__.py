@@ -5,6 +5,9 @@ topic             `from_topic`
 table             `from_table`
 files             `from_files`
 postgres_changes  `from_postgres_changes`
+generator         `from_generator`
+generated_columns  the columns of a generator, by rules
+connector         `from_connector`, and what sources by position have in common
 record_schema     columns of a record, for the sources that read topics
 watermark         watermarks
 expected_rows     rules for the rows of a source
