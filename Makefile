@@ -17,7 +17,7 @@ help: ## Show this list
 
 setup: $(STAMP) ## Create .venv and install Barnabas with its development tools
 
-$(STAMP): pyproject.toml setup.py $(wildcard src/kernel/* src/json_kernel/*)
+$(STAMP): pyproject.toml setup.py $(wildcard src/kernel/* src/json_kernel/* src/kernel_headers/*)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Barnabas needs Python 3.11 or newer; run make PYTHON=python3.12 setup"; exit 1; }
 	@test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV)  # an interrupted one is made anew

@@ -2,7 +2,7 @@
 
 They are optional: without a C compiler the installation goes through, and Python does the same
 work. They keep to the stable ABI, so one build serves all versions of Python from 3.11 on;
-free-threaded Pythons have no such ABI, and get a build of their own.
+free-threaded Pythons have no such ABI, and get a separate build.
 """
 
 import sysconfig
@@ -27,6 +27,8 @@ setup(
                 "src/kernel/row_packer.c",
             ],
             depends=[
+                "src/kernel_headers/add_type.h",
+                "src/kernel_headers/utf8.h",
                 "src/kernel/kernel.h",
                 "src/kernel/receipt.h",
                 "src/kernel/record.h",
@@ -51,6 +53,8 @@ setup(
                 "src/json_kernel/times.c",
             ],
             depends=[
+                "src/kernel_headers/add_type.h",
+                "src/kernel_headers/utf8.h",
                 "src/json_kernel/columns.h",
                 "src/json_kernel/convert.h",
                 "src/json_kernel/scan.h",

@@ -19,6 +19,8 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "../kernel_headers/add_type.h"
+#include "../kernel_headers/utf8.h"
 #include "convert.h"
 
 /* Goes up whenever a function changes what it takes or gives, together with INTERFACE in
@@ -395,15 +397,6 @@ static PyType_Spec plan_spec = {
     .flags = Py_TPFLAGS_DEFAULT,
     .slots = plan_slots,
 };
-
-static int add_type(PyObject *module, const char *name, PyType_Spec *spec)
-{
-    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
-    int result = type == NULL ? -1 : PyModule_AddObjectRef(module, name, type);
-
-    Py_XDECREF(type);
-    return result;
-}
 
 static int execute(PyObject *module)
 {

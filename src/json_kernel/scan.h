@@ -69,7 +69,6 @@ int skip_string(scan *s);                /* the same, only checked */
 int scan_number(scan *s, number *found); /* at its first character */
 int scan_word(scan *s, const char *word, size_t size);
 int skip_value(scan *s, int depth);
-int is_utf8(const uint8_t *at, const uint8_t *end);
 
 /* The value as JSON without white space, appended to `target`, as Jackson writes it. */
 int rewrite_value(scan *s, growing *target, int depth);

@@ -13,7 +13,9 @@
  * All buffers are made large enough for the worst case first, so the loop over the records needs
  * no allocation, and no GIL.
  */
-#include "kernel.h"
+#include "kernel.h" /* first, because of Python.h */
+
+#include "../kernel_headers/utf8.h"
 #include "record.h"
 
 enum sink {
@@ -124,41 +126,6 @@ static inline int put_span(growing *ends, growing *data, growing *valid, Py_ssiz
             set_bit(valid, row);
     }
     put_int32(ends, data->after);
-    return 1;
-}
-
-static int is_utf8(const uint8_t *at, const uint8_t *end)
-{
-    while (at < end) {
-        uint8_t byte = *at++;
-        uint8_t low = 0x80, high = 0xbf; /* bounds of the second byte */
-        int more;
-        if (byte < 0x80)
-            continue;
-        if (byte >= 0xc2 && byte <= 0xdf)
-            more = 1;
-        else if (byte >= 0xe0 && byte <= 0xef)
-            more = 2;
-        else if (byte >= 0xf0 && byte <= 0xf4)
-            more = 3;
-        else
-            return 0;
-        if (byte == 0xe0)
-            low = 0xa0; /* shorter forms exist */
-        else if (byte == 0xed)
-            high = 0x9f; /* surrogates */
-        else if (byte == 0xf0)
-            low = 0x90;
-        else if (byte == 0xf4)
-            high = 0x8f; /* beyond Unicode */
-        if (end - at < more)
-            return 0;
-        for (; more > 0; more--, low = 0x80, high = 0xbf) {
-            byte = *at++;
-            if (byte < low || byte > high)
-                return 0;
-        }
-    }
     return 1;
 }
 

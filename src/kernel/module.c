@@ -1,6 +1,8 @@
 /* The module barnabas.records._kernel. */
 #include "kernel.h"
 
+#include "../kernel_headers/add_type.h"
+
 #define FASTCALL(function) ((PyCFunction)(void (*)(void))(function))
 
 static PyMethodDef methods[] = {
@@ -16,15 +18,6 @@ static PyMethodDef methods[] = {
     {"partition_column", partition_column, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
-
-static int add_type(PyObject *module, const char *name, PyType_Spec *spec)
-{
-    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
-    int result = type == NULL ? -1 : PyModule_AddObjectRef(module, name, type);
-
-    Py_XDECREF(type);
-    return result;
-}
 
 static int execute(PyObject *module)
 {

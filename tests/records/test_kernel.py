@@ -22,7 +22,7 @@ from barnabas.records.record import Record, Row
 from tests.records.forged import record, with_payload
 from tests.records.rows import ROWS
 
-SOURCES = Path(__file__).parents[2] / "src" / "kernel"
+SOURCES = [Path(__file__).parents[2] / "src" / each for each in ("kernel", "kernel_headers")]
 PYTHON_ERRORS = (AttributeError, TypeError, ValueError, LookupError, OverflowError, struct.error)
 RECORDS: list[Record] = [
     Record(i, b"k" * i, b"v", (("h", b"x"), ("null", None)), i) for i in range(20)
@@ -53,7 +53,7 @@ def in_python(patch: pytest.MonkeyPatch, call: Callable[[], Any]) -> tuple[Any, 
 
 def test_the_build_is_of_these_sources(compiled: Any) -> None:
     built = Path(compiled.__file__).stat().st_mtime
-    newest = max(source.stat().st_mtime for source in SOURCES.iterdir())
+    newest = max(source.stat().st_mtime for each in SOURCES for source in each.iterdir())
     assert built >= newest, "the kernel is older than its sources: run make setup"
 
 
