@@ -10,9 +10,9 @@ fallback then raises the error.
 
 from array import array
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Protocol, cast
 
+from barnabas.compiled import load_compiled
 from barnabas.records.batch import Buffer
 from barnabas.records.message import Message
 from barnabas.records.record import Record, Row
@@ -142,13 +142,7 @@ class Kernel(Protocol):
 
 
 def _load() -> Kernel | None:
-    try:
-        module = import_module("barnabas.records._kernel")
-    except ImportError:
-        return None
-    if getattr(module, "INTERFACE", None) != INTERFACE:
-        return None
-    return cast("Kernel", module)
+    return cast("Kernel | None", load_compiled("barnabas.records._kernel", INTERFACE))
 
 
 kernel = _load()

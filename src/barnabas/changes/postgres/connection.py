@@ -71,10 +71,9 @@ def where(settings: ChangeSettings) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says first."""
+    """The first line of an error message; the lines after it are details."""
     text = str(error).strip()
-    # What libpq says of a failed connection starts with the address, which is known.
-    return text.splitlines()[0] if text else type(error).__name__
+    return text.splitlines()[0].rstrip() if text else type(error).__name__
 
 
 @contextmanager

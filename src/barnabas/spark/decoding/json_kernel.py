@@ -6,7 +6,6 @@ of another version than this file, `kernel` is None, and Python does all.
 """
 
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
@@ -33,6 +32,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from barnabas.compiled import load_compiled
 from barnabas.spark.decoding.decoding import Decoding, Path
 from barnabas.spark.decoding.time_zones import ClockOffsets
 
@@ -215,13 +215,7 @@ def _array(of_type: DataType, path: Path, decoding: Decoding, parts: Iterator[Co
 
 
 def _load() -> Kernel | None:
-    try:
-        module = import_module("barnabas.spark.decoding._json_kernel")
-    except ImportError:
-        return None
-    if getattr(module, "INTERFACE", None) != INTERFACE:
-        return None
-    return cast("Kernel", module)
+    return cast("Kernel | None", load_compiled("barnabas.spark.decoding._json_kernel", INTERFACE))
 
 
 kernel = _load()

@@ -8,7 +8,7 @@ from barnabas.spark.pipelines.postgres.connection import (
     DatabaseError,
     check_driver,
     connected,
-    first_line,
+    database_reason,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def read_postgres(spark: SparkSession, url: str, query: str) -> DataFrame:
                 ]
                 batches.append(pa.record_batch(arrays, schema=schema))
     except psycopg.Error as error:
-        raise DatabaseError(f"{query}: {first_line(error)}") from error
+        raise DatabaseError(f"{query}: {database_reason(error)}") from error
     return spark.createDataFrame(pa.Table.from_batches(batches, schema))
 
 

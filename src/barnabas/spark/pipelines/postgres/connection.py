@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from barnabas.changes.postgres.connection import first_line
 from barnabas.errors import BarnabasError, InvalidArgument
 
 if TYPE_CHECKING:
@@ -30,10 +31,7 @@ def connected(url: str) -> "Iterator[Connection]":
     try:
         connection = psycopg.connect(url, **defaults)
     except psycopg.ProgrammingError as error:
-        raise InvalidArgument(
-            f"{shown(url)} is not a PostgreSQL URL such as postgresql://user@host:5432/database: "
-            f"{first_line(error)}"
-        ) from None
+        raise not_a_url(url, error) from None
     except psycopg.OperationalError as error:
         raise DatabaseError(
             f"can't connect to {shown(url)}: {first_line(error)} (is it running, and is the URL "
@@ -54,8 +52,16 @@ def shown(url: str) -> str:
     return _PASSWORD.sub(lambda found: f"{found[1]}@" if found[1] else f"{found[2]}***", url)
 
 
-def first_line(error: Exception) -> str:
-    """What an error says first, and where in a row it was."""
+def database_reason(error: Exception) -> str:
+    """The first line of an error of the database, and the column that it names, if it does."""
     lines = [each.strip() for each in str(error).splitlines() if each.strip()]
     where = [each.removeprefix("CONTEXT:").strip() for each in lines[1:] if "column" in each]
-    return "; ".join([*lines[:1], *where[:1]])
+    return "; ".join([first_line(error), *where[:1]])
+
+
+def not_a_url(url: str, error: Exception) -> InvalidArgument:
+    """The error for an address that libpq can't parse."""
+    return InvalidArgument(
+        f"{shown(url)} is not a PostgreSQL URL such as postgresql://user@host:5432/database: "
+        f"{first_line(error)}"
+    )

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructField
 from barnabas.spark.pipelines.postgres.connection import (
     DatabaseError,
     connected,
-    first_line,
+    database_reason,
     shown,
 )
 from barnabas.spark.pipelines.postgres.types import type_name
@@ -128,22 +128,20 @@ class Upsert:
             ) from error
         except errors.UndefinedColumn as error:
             raise DatabaseError(
-                f"table {self.table}: {first_line(error)}: add it (ALTER TABLE {self.table} "
+                f"table {self.table}: {database_reason(error)}: add it (ALTER TABLE {self.table} "
                 "ADD …), or let the pipeline return other columns"
             ) from error
         except errors.NotNullViolation as error:
-            raise DatabaseError(
-                f"table {self.table}: {first_line(error)}: a row without its key can't be written"
-                if error.diag.table_name == _BATCH
-                else f"table {self.table}: {first_line(error)}"
-            ) from error
+            is_key = error.diag.table_name == _BATCH
+            fix = ": a row without its key can't be written" if is_key else ""
+            raise DatabaseError(f"table {self.table}: {database_reason(error)}{fix}") from error
         except errors.CardinalityViolation as error:
             raise DatabaseError(
                 f"a batch has several rows with the same ({key}) for table {self.table}: say which "
                 'one is the last, as latest_by="record.offset" or the time of a change'
             ) from error
         except psycopg.Error as error:
-            raise DatabaseError(f"table {self.table}: {first_line(error)}") from error
+            raise DatabaseError(f"table {self.table}: {database_reason(error)}") from error
 
 
 def _names(names: Sequence[str]) -> "Composed":

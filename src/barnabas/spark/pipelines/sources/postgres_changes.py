@@ -24,7 +24,7 @@ from barnabas.spark.pipelines.expectations.expectation import (
 )
 from barnabas.spark.pipelines.formats.json_values import JsonValues
 from barnabas.spark.pipelines.formats.record_decoder import decoded
-from barnabas.spark.pipelines.postgres.connection import check_driver, first_line, shown
+from barnabas.spark.pipelines.postgres.connection import check_driver, not_a_url, shown
 from barnabas.spark.pipelines.sources.expected_rows import with_expectations
 from barnabas.spark.pipelines.sources.feed import Fed, Feed
 from barnabas.spark.pipelines.sources.files import FilesSource
@@ -208,10 +208,7 @@ def _settings_of(url: str) -> dict[str, str]:
     try:
         parts = conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:
-        raise InvalidArgument(
-            f"{shown(url)} is not a PostgreSQL URL such as postgresql://user@host:5432/database: "
-            f"{first_line(error)}"
-        ) from None
+        raise not_a_url(url, error) from None
     for name in parts:
         if name not in _OF_URL:
             raise InvalidArgument(
