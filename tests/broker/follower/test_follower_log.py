@@ -9,7 +9,7 @@ from barnabas.broker.follower.follower_log import truncate
 from barnabas.broker.replica.append_limits import AppendLimits
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partition_host import PartitionHost
-from barnabas.broker.replica.replica_doubt import ReplicaDoubt
+from barnabas.broker.replica.replica_doubt import ReplicaDoubt, must_lead_in_doubt, settle_doubt
 from barnabas.broker.replica.replica_truncation import start_at, truncate_to
 from barnabas.broker.runtime.clock import Clock
 from barnabas.log import Log, LogConfig, StorageError
@@ -65,7 +65,7 @@ def test_a_hole_is_not_cut_off_before_the_controller_knows_of_it() -> None:
     partition.doubt = ReplicaDoubt("it has lost offset 1", 1)
     assert partition.apply(LED_BY_2)
     assert (partition.leader_id, partition.log.log_end_offset) == (2, 2)
-    assert partition.doubt_settled(), "it fetches again"
+    assert settle_doubt(partition), "it fetches again"
     assert partition.log.log_end_offset == 1
 
 
@@ -87,7 +87,7 @@ def test_a_replica_in_doubt_leads_only_if_nobody_can_stand_in_for_it() -> None:
     partition.doubt.reason = "it has lost something"
     assert partition.apply(LED_BY_1)
     assert not partition.is_leader
-    assert partition.must_lead_in_doubt(), "so that it looks again at what is agreed"
+    assert must_lead_in_doubt(partition), "so that it looks again at what is agreed"
     assert partition.apply(LED_BY_1)
     assert partition.is_leader
     # Its connection breaks for a moment, and it is elected again.
@@ -102,10 +102,10 @@ def test_a_doubt_stays_until_what_is_suspect_is_cut_off() -> None:
     partition.leader_id = 2
     partition.doubt = ReplicaDoubt("it has lost something", 1)
     with pytest.raises(StorageError, match="No space left"):
-        partition.doubt_settled()
+        settle_doubt(partition)
     assert partition.doubt
     disk.capacity = 1 << 30
-    assert partition.doubt_settled()
+    assert settle_doubt(partition)
     assert not partition.doubt
     assert partition.log.log_end_offset == 1
 
@@ -118,13 +118,13 @@ def test_a_replica_does_not_lead_before_it_has_what_it_cut_off() -> None:
     partition.host = replace(partition.host, on_doubt=told.append)
     assert partition.apply(PartitionImage(0, [1, 2], [1, 2], 2, 5, 5))
     partition.doubt = ReplicaDoubt("it has lost offset 1", 1)
-    assert partition.doubt_settled()
+    assert settle_doubt(partition)
     assert partition.apply(PartitionImage(0, [1, 2], [1, 2], 1, 6, 6))
     assert not partition.is_leader
     assert told == [partition], "if it was elected for good, the controller has to know"
     assert partition.apply(PartitionImage(0, [1, 2], [2], 2, 7, 7))
-    assert partition.doubt_settled() is False, "there is nothing to cut"
-    partition.caught_up()
+    assert settle_doubt(partition) is False, "there is nothing to cut"
+    partition.doubt.caught_up()
     assert partition.apply(PartitionImage(0, [1, 2], [1, 2], 1, 8, 8))
     assert partition.is_leader
 
@@ -134,7 +134,7 @@ def test_a_replica_that_has_what_it_cut_off_leads() -> None:
     disk.capacity = 1 << 30
     partition.leader_id = 2
     partition.doubt = ReplicaDoubt("it has lost offset 1", 1)
-    assert partition.doubt_settled()
+    assert settle_doubt(partition)
     put(partition.log, b"b", epoch=1)
     assert partition.apply(LED_BY_1)
     assert partition.is_leader
@@ -155,9 +155,9 @@ def test_a_hole_is_filled_by_another_although_this_replica_has_led_with_it() -> 
     disk.capacity = 1 << 30
     partition.log.damage.mark_lost(1, 2, "its checksum is wrong")
     partition.doubt = ReplicaDoubt("it has lost offset 1", 1)
-    assert not partition.must_lead_in_doubt()
+    assert not must_lead_in_doubt(partition)
     assert partition.apply(LED_BY_1)
     assert partition.is_leader
     assert partition.apply(PartitionImage(0, [1, 2], [1, 2], 2, 7, 7))
-    assert partition.doubt_settled(), "it fetches again what it lacks"
+    assert settle_doubt(partition), "it fetches again what it lacks"
     assert partition.log.log_end_offset == 1

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from barnabas.broker.control.controller_calls import ControllerCalls, ControllerUnavailable
 from barnabas.broker.replica.partition import Partition
+from barnabas.broker.replica.replica_doubt import must_lead_in_doubt, settle_doubt
 from barnabas.broker.replica.replica_trust import NEW_DIRECTORY
 from barnabas.controller.lost_replicas import LOST_DIRECTORY, OFFLINE_DIRECTORY
 from barnabas.log import StorageError
@@ -162,7 +163,7 @@ class LostReplicas:
             logger.error("%s keeps its records: no other replica is in sync", report.name)
         if partition is None:
             return  # it is reported again if opening it fails again
-        if partition.must_lead_in_doubt():
+        if must_lead_in_doubt(partition):
             self._reapply(partition)
         self._loop.call_later(_ASK_AGAIN_S, self._ask_again, key, report)
 
@@ -176,7 +177,7 @@ class LostReplicas:
         if partition is None or partition.deleted:
             return
         try:
-            if partition.doubt_settled():
+            if settle_doubt(partition):
                 self._refetch(partition)
         except StorageError as error:  # it can't be truncated, most likely, but it has to be
             logger.error("%s: %s", report.name, error)

@@ -216,7 +216,7 @@ class ReplicaFetcher:
                 if data.records:
                     append_fetched(partition, data.records, self._clock.now_ms())
                 elif end >= data.high_watermark:
-                    partition.caught_up()
+                    partition.doubt.caught_up()
                 job = take_over_bounds(partition, data.high_watermark, data.log_start_offset)
                 if job is not None:
                     self._host.remove(job)

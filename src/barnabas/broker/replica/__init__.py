@@ -7,7 +7,7 @@ clean_shutdown              flushes and closes all logs
 partition                   one replica: its log, its role, its high watermark
 replica_truncation          truncates a replica's log, and its high watermark with it
 leader_appender             appends while this node leads
-replica_doubt               whether a replica may lack acknowledged records
+replica_doubt               whether a replica may lack acknowledged records, and what follows
 partition_host              what the partitions of a node share
 topic_settings              what a topic's settings mean for its replicas
 append_limits               what a topic's settings allow a producer to send

@@ -1,6 +1,6 @@
 """Requests that wait until appended records are committed."""
 
-from asyncio import AbstractEventLoop, TimerHandle
+from asyncio import AbstractEventLoop, Future, TimerHandle
 from collections import deque
 from collections.abc import Callable
 from math import inf
@@ -73,3 +73,21 @@ class CommitWaits:
                 self._waiting.append(wait)
         if self._waiting:
             self._arm(min(deadline for _, deadline, _ in self._waiting))
+
+
+def commit_future(loop: AbstractEventLoop) -> tuple["Future[None]", Done]:
+    """A future for one wait, and the callback that completes it.
+
+    It is cancelled if this node will not learn whether the records are committed.
+    """
+    future: Future[None] = loop.create_future()
+
+    def done(error: ErrorCode) -> None:
+        if future.done():
+            return
+        if error in (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND):
+            future.set_result(None)
+        else:
+            future.cancel()
+
+    return future, done

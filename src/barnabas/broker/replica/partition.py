@@ -15,12 +15,12 @@ import logging
 from asyncio import Future
 
 from barnabas.broker.replica.append_limits import AppendLimits
-from barnabas.broker.replica.commit_waits import CommitWaits, Done
+from barnabas.broker.replica.commit_waits import CommitWaits, Done, commit_future
 from barnabas.broker.replica.flush_waits import FlushWaits
 from barnabas.broker.replica.leader_appender import LeaderAppender
 from barnabas.broker.replica.limited_log import LimitedLog
 from barnabas.broker.replica.partition_host import PartitionHost
-from barnabas.broker.replica.replica_doubt import ReplicaDoubt
+from barnabas.broker.replica.replica_doubt import ReplicaDoubt, doubt_unless_refetched
 from barnabas.broker.replica.replica_truncation import truncate_damaged, truncate_suspect
 from barnabas.broker.replica.watchers import ReplicaWatcher, Watcher
 from barnabas.log import DeleteJob, Log, LogConfig, StorageError
@@ -120,7 +120,7 @@ class Partition:
         if image.partition_epoch <= self.partition_epoch:
             return False
         if image.leader == self.host.node_id and not self.is_leader:
-            self._check_refetched()
+            doubt_unless_refetched(self)
         # A replica whose log is in doubt does not become the leader: followers would truncate
         # theirs to it.
         may_lead = image.leader == self.host.node_id and (
@@ -161,50 +161,6 @@ class Partition:
         if leadership_changed:
             self.notify()
         return leadership_changed
-
-    def lost(self, reason: str) -> None:
-        """This replica lacks, or may lack, records that it has acknowledged."""
-        self.doubt.reason = self.doubt.reason or reason
-        self.log.is_in_doubt = True
-        self.host.on_doubt(self)
-
-    def _check_refetched(self) -> None:
-        doubt = self.doubt
-        if self.log.log_end_offset < doubt.refetch_upto and not doubt and not doubt.must_lead:
-            doubt.lacks_end = True
-            self.lost(f"it ends at {self.log.log_end_offset}, and has not caught up since")
-
-    def caught_up(self) -> None:
-        """The leader has no more records."""
-        self.doubt.refetch_upto = 0
-
-    def must_lead_in_doubt(self) -> bool:
-        """No other replica can replace this one. Returns whether it has to become the leader for
-        that."""
-        self.doubt.must_lead = True
-        if self.leader_id != self.host.node_id or self.is_leader:
-            return False
-        self.partition_epoch = -1  # so that the image is applied again
-        return True
-
-    def doubt_settled(self) -> bool:
-        """No other node relies on this replica any longer. Returns whether it has to refetch from
-        its leader.
-
-        Raises `StorageError`.
-        """
-        # Without a leader, or if this node is to lead, the log is truncated when another node
-        # leads.
-        is_cut = (
-            self.leading is None
-            and self.doubt.suspect_from is not None
-            and self.leader_id not in (-1, self.host.node_id)
-        )
-        if is_cut:
-            truncate_suspect(self)
-        self.doubt.settle()
-        self.log.is_in_doubt = False
-        return is_cut
 
     def sent(self, node_id: int, offset: int) -> None:
         """A follower is sent records. If it fetches the same ones again and again, they may be
@@ -401,16 +357,7 @@ class Partition:
         """
         if next_offset <= self.high_watermark:
             return None
-        future: Future[None] = self.host.loop.create_future()
-
-        def done(error: ErrorCode) -> None:
-            if future.done():
-                return
-            if error in (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND):
-                future.set_result(None)
-            else:
-                future.cancel()
-
+        future, done = commit_future(self.host.loop)
         self.when_committed(next_offset, None, done)
         return future
 

@@ -5,6 +5,12 @@ fetches what it lacks from another replica.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from barnabas.broker.replica.replica_truncation import truncate_suspect
+
+if TYPE_CHECKING:
+    from barnabas.broker.replica.partition import Partition
 
 
 @dataclass(slots=True)
@@ -39,8 +45,57 @@ class ReplicaDoubt:
         """
         return bool(self.reason) and not self.lacks_end
 
+    def caught_up(self) -> None:
+        """The leader has no more records than this replica."""
+        self.refetch_upto = 0
+
     def settle(self) -> None:
         """No other node relies on this replica any longer. Suspect records stay suspect until they
         are truncated, when another node leads."""
         self.reason = ""
         self.lacks_end = self.must_lead = False
+
+
+def doubt_replica(partition: "Partition", reason: str) -> None:
+    """The replica lacks, or may lack, records that it has acknowledged."""
+    partition.doubt.reason = partition.doubt.reason or reason
+    partition.log.is_in_doubt = True
+    partition.host.on_doubt(partition)
+
+
+def doubt_unless_refetched(partition: "Partition") -> None:
+    """Doubt a replica that is to lead before it has refetched its truncated end."""
+    doubt = partition.doubt
+    end_offset = partition.log.log_end_offset
+    if end_offset < doubt.refetch_upto and not doubt and not doubt.must_lead:
+        doubt.lacks_end = True
+        doubt_replica(partition, f"it ends at {end_offset}, and has not caught up since")
+
+
+def must_lead_in_doubt(partition: "Partition") -> bool:
+    """No other replica can replace this one. Returns whether it has to become the leader for
+    that."""
+    partition.doubt.must_lead = True
+    if partition.leader_id != partition.host.node_id or partition.is_leader:
+        return False
+    partition.partition_epoch = -1  # so that the image is applied again
+    return True
+
+
+def settle_doubt(partition: "Partition") -> bool:
+    """No other node relies on this replica any longer. Returns whether it has to refetch from its
+    leader.
+
+    Raises `StorageError`.
+    """
+    # Without a leader, or if this node is to lead, the log is truncated when another node leads.
+    is_cut = (
+        partition.leading is None
+        and partition.doubt.suspect_from is not None
+        and partition.leader_id not in (-1, partition.host.node_id)
+    )
+    if is_cut:
+        truncate_suspect(partition)
+    partition.doubt.settle()
+    partition.log.is_in_doubt = False
+    return is_cut

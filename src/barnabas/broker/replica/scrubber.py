@@ -12,6 +12,7 @@ from concurrent.futures import Executor
 
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partitions import Partitions
+from barnabas.broker.replica.replica_doubt import doubt_replica
 from barnabas.broker.runtime.clock import Clock
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.log import Rot, ScrubJob, StorageError
@@ -137,4 +138,4 @@ class Scrubber:
             )
         if len(partition.replicas) > 1 and not partition.doubt:
             partition.doubt.suspect_from = log.lost_ranges.first_offset
-            partition.lost(f"it has lost {log.lost_ranges}")
+            doubt_replica(partition, f"it has lost {log.lost_ranges}")
