@@ -8,6 +8,7 @@ import pytest
 
 from barnabas.broker.environment import Environment
 from barnabas.broker.node import Node
+from barnabas.broker.node_run import close_node, start_node
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.log import DataDirectory, OsDisk
 from tests.broker.raw_client import RawClient
@@ -44,10 +45,10 @@ def local_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     )
     config = BrokerConfig({"num.partitions": "2", "broker.session.timeout.ms": str(24 * 3_600_000)})
     node = Node(config, data, Environment.real(loop), pytest.fail)
-    loop.run_until_complete(node.start())
+    loop.run_until_complete(start_node(node))
     assert loop.run_until_complete(node.topic_creation.create(["t"])) == {"t": 0}
     yield node
-    loop.run_until_complete(node.close())
+    loop.run_until_complete(close_node(node))
     loop.close()
 
 

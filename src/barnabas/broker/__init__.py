@@ -1,10 +1,11 @@
 """The node: one process, one event loop.
 
 server          runs a node from its settings until it is stopped
-node            the parts of a node, wired together
-environment     what a node takes from the world: time, chance, threads, disk, network
 upkeep          periodic work: retention, checkpoints, compaction, scrubbing
 routes          the table of all APIs
+node_run        starts a node, lets it leave the cluster, closes it
+node            the parts of a node, wired together
+environment     what a node takes from the world: time, chance, threads, disk, network
 handlers/       one file per API
 control/        the controller, the way to it, following its decisions
 coordinator/    groups and transactions

@@ -1,7 +1,5 @@
-"""A node: everything a handler works with."""
+"""A node: everything a handler works with, wired together. `node_run` starts and stops it."""
 
-import logging
-from asyncio import sleep
 from collections.abc import Callable, Iterator, Sequence
 
 from barnabas.broker.control.active_controller import ActiveController
@@ -37,25 +35,18 @@ from barnabas.broker.replica.isr_changes import IsrChanges
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partitions import Partitions
 from barnabas.broker.replica.recompression import Recompression
+from barnabas.broker.runtime.node_threads import NodeThreads
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.controller.controller_config import ControllerConfig
 from barnabas.controller.replica_ends import ReplicaEnds
-from barnabas.log import DataDirectory, StorageError
-from barnabas.metadata.image import CLUSTER_METADATA, MetadataImage, PartitionImage, TopicImage
+from barnabas.log import DataDirectory
+from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
 from barnabas.raft import RaftConfig
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest, Listener
 
-logger = logging.getLogger(__name__)
-
-_TURNS_TO_ANSWER = 3
-"""Turns of the event loop that a decided answer takes to its socket: encoding, order, writing."""
-_TURNS_TO_DELETE = 2
-"""Turns of the event loop until the deletion of a topic's files is given to the executor."""
 _DISCONNECT_MARGIN_MS = 50
 """A node considers itself fenced this much earlier than the controller does: it may have noticed
 the lost connection later."""
-_VOTERS_TIMEOUT_S = 10.0
-"""How long a node of a new cluster waits for the other voters."""
 
 
 class Node:
@@ -82,14 +73,10 @@ class Node:
         self.node_id = data.node_id
         self.rack = config.node.rack
         self.image = MetadataImage()
-        self.executor = environment.threads(2, "disk")
-        # Separate threads: a flush must not wait for a compaction.
-        self._flushing = environment.threads(4, "flush")
-        self._metadata_thread = environment.threads(1, "metadata")
-        self.compactor = environment.process()
-        self.flusher = Flusher(loop, self._flushing, clock)
-        self._compressing = environment.threads(2, "compress")
-        self.recompression = Recompression(loop, self._compressing)
+        self.threads = threads = NodeThreads(environment.threads, environment.process)
+        self.executor = threads.disk
+        self.flusher = Flusher(loop, threads.flush, clock)
+        self.recompression = Recompression(loop, threads.compress)
         self.connections = ConnectionLimits(loop, config)
         self.topic_metadata = TopicMetadataCache(self.image)
         self.fetch_sessions = FetchSessions(config.fetch.max_sessions, self.random)
@@ -99,7 +86,7 @@ class Node:
             data,
             environment.disk,
             loop,
-            self._metadata_thread,
+            threads.metadata,
             self.random,
             lambda: self.quorum.cluster_id,
             secret,
@@ -133,7 +120,7 @@ class Node:
             loop=loop,
             clock=clock,
             random=self.random,
-            executor=self._metadata_thread,
+            executor=threads.metadata,
             peers=self.peers,
             voters=[(voter.id, voter.address.host, voter.address.port) for voter in named],
             config=RaftConfig(),
@@ -353,86 +340,3 @@ class Node:
     async def in_step(self) -> None:
         """Wait until this node has applied all committed metadata that it knows of."""
         await self.follower.in_step()
-
-    # -- start and stop ----------------------------------------------------------------------------
-
-    async def start(self) -> None:
-        """Join the cluster; returns when this node serves its partitions.
-
-        Raises `StorageError`.
-        """
-        await self.quorum.start()
-        self.lost_replicas.start()
-        self.lifecycle.start()
-        await self.lifecycle.unfenced.wait()
-        await self.in_step()
-        self.isr_changes.start(self.partitions.led)
-        self.partitions.set_strays_aside(keep={CLUSTER_METADATA})
-        voters = {key.node_id for key in self.quorum.voters.keys}
-        members = {*self.image.brokers, *voters}
-        await self.credentials.ensure_secret(is_alone=members == {self.node_id})
-        await self._wait_for_voters()
-
-    async def _wait_for_voters(self) -> None:
-        """Wait until every voter has been unfenced once.
-
-        A fenced broker leads nothing: a topic created earlier would have its leaders on the other
-        nodes, and would keep them. A voter that was unfenced before and is down now
-        is not waited for.
-        """
-        deadline = self.loop.time() + _VOTERS_TIMEOUT_S
-        while self.loop.time() < deadline:
-            if all(self.image.was_unfenced(key.node_id) for key in self.quorum.voters.keys):
-                return
-            await sleep(0.02)
-
-    async def leave(self) -> None:
-        """Hand over the partitions led here, if another node can lead them."""
-        others = any(
-            not broker.fenced for broker in self.image.brokers.values() if broker.id != self.node_id
-        )
-        if (
-            others
-            and self.lifecycle.unfenced.is_set()
-            and self.config.membership.controlled_shutdown_enable
-        ):
-            await self.lifecycle.leave(self.config.membership.controlled_shutdown_max_wait_ms)
-
-    async def close(self) -> None:
-        """Answer waiting group members, then flush and close everything."""
-        self.connections.stop_accepting_requests()
-        self.groups.close()
-        self.transactions.close()
-        for _ in range(_TURNS_TO_ANSWER):
-            await sleep(0)
-        self.connections.close()
-        await self.lifecycle.stop()
-        self.lost_replicas.close()
-        self.controller.stopped()
-        await self.isr_changes.close()
-        await self.fetchers.close()
-        await self.quorum.close()
-        self.peers.close()
-        self.follower.close()
-        for _ in range(_TURNS_TO_DELETE):
-            await sleep(0)
-        await self.flusher.close()
-        for threads in (
-            self.compactor,
-            self._compressing,
-            self._flushing,
-            self.executor,
-            self._metadata_thread,
-        ):
-            threads.shutdown(wait=True)
-        if self.partitions.close():
-            self._vouch_for_the_disk()
-        self.data.close()
-
-    def _vouch_for_the_disk(self) -> None:
-        try:
-            self.lifecycle.closed_well()
-        except StorageError as error:
-            logger.error(
-                "can't record a clean shutdown; the next start will not trust this disk: %s", error
-            )

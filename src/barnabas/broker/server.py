@@ -20,6 +20,7 @@ from barnabas.broker.net.dispatcher import Dispatcher
 from barnabas.broker.net.listeners import parse_listener
 from barnabas.broker.net.startup_gate import StartupGate
 from barnabas.broker.node import Node
+from barnabas.broker.node_run import close_node, leave_cluster, start_node
 from barnabas.broker.quorum.configured_voters import configured_voters
 from barnabas.broker.routes import routes
 from barnabas.broker.runtime.standard_streams import announce, discard_unwritten
@@ -67,7 +68,7 @@ class Server:
         for bound in sockets:
             self._listeners.append(await loop.create_server(gate.new_connection, sock=bound))
         try:
-            await node.start()
+            await start_node(node)
         except StorageError as error:
             raise ConfigError(str(error)) from error
         gate.open()
@@ -88,13 +89,13 @@ class Server:
 
         The next start needs no scan.
         """
-        await self.node.leave()
+        await leave_cluster(self.node)
         for listener in self._listeners:
             listener.close()
         for task in self._upkeep:
             task.cancel()
         await asyncio.gather(*self._upkeep, return_exceptions=True)
-        await self.node.close()
+        await close_node(self.node)
 
 
 def _report(upkeep_task: "asyncio.Task[None]") -> None:

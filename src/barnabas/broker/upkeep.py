@@ -28,7 +28,7 @@ def upkeep(node: Node) -> list[Coroutine[Any, Any, None]]:
     cleaner = LogCleaner(
         node.loop,
         node.executor,
-        node.compactor,
+        node.threads.compactor,
         node.environment.disk,
         node.clock,
         config,

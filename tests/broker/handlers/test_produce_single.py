@@ -12,6 +12,7 @@ from barnabas.broker.environment import Environment
 from barnabas.broker.handlers import produce, produce_single
 from barnabas.broker.net.dispatcher import Dispatcher, Route
 from barnabas.broker.node import Node
+from barnabas.broker.node_run import close_node, start_node
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.log import DataDirectory, OsDisk
 from barnabas.metadata.image import CONSUMER_OFFSETS
@@ -61,7 +62,7 @@ class Pair:
             }
         )
         node = Node(config, data, Environment.real(loop), pytest.fail)
-        loop.run_until_complete(node.start())
+        loop.run_until_complete(start_node(node))
         loop.run_until_complete(node.topic_creation.create([TOPIC]))
         loop.run_until_complete(node.topic_creation.ensure("__consumer_offsets"))
         for name in (TOPIC, CONSUMER_OFFSETS):
@@ -93,7 +94,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     pair = Pair(tmp_path_factory.mktemp("pair"), loop)
     yield pair
     for node in pair.nodes:
-        loop.run_until_complete(node.close())
+        loop.run_until_complete(close_node(node))
     loop.close()
 
 

@@ -4,6 +4,7 @@ clock               wall clock and monotonic clock
 slices              long work, a slice at a time
 loop_stalls         how long the event loop has stood still
 child_process       long work in another process
+node_threads        the threads of a node, by the work that they do
 free_memory         gives memory back to the system
 standard_streams    output that may be closed or full
 """

@@ -1,0 +1,23 @@
+"""The threads and the child process of a node, by the work that they do."""
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+
+
+class NodeThreads:
+    """Pools for `loop.run_in_executor`; each is separate, so that a flush never waits for a
+    compaction."""
+
+    def __init__(
+        self, pool: Callable[[int, str], Executor], process: Callable[[], Executor]
+    ) -> None:
+        self.disk = pool(2, "disk")
+        self.flush = pool(4, "flush")
+        self.metadata = pool(1, "metadata")
+        self.compactor = process()
+        self.compress = pool(2, "compress")
+
+    def close(self) -> None:
+        """Wait for all work, and end the threads and the process."""
+        for each in (self.compactor, self.compress, self.flush, self.disk, self.metadata):
+            each.shutdown(wait=True)
