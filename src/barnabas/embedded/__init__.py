@@ -2,6 +2,7 @@
 
 cluster           `barnabas.Cluster`
 pytest_plugin     the fixtures; marker reads `@pytest.mark.barnabas(...)`
+node_processes    the nodes of a cluster, with their ports, data and network
 node              one node: its process, data and log
 launcher          starts processes, by way of launcher_process, which forks them
 network           the links between nodes and clients; forwarder carries or cuts them
