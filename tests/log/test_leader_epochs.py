@@ -51,3 +51,8 @@ def test_an_epoch_without_a_record_is_replaced() -> None:
 def test_an_epoch_before_the_first_known_one() -> None:
     assert LeaderEpochs([(4, 7)]).end_offset_for(2, 20) == (2, 7)
     assert LeaderEpochs().end_offset_for(0, 0) == (-1, -1)
+
+
+def test_where_later_epochs_start() -> None:
+    epochs = LeaderEpochs([(1, 0), (3, 10), (4, 12)])
+    assert [epochs.start_above(epoch) for epoch in (0, 1, 2, 3, 4)] == [0, 10, 10, 12, None]

@@ -22,6 +22,7 @@ PARTS = 4
 FRESH_VARIABLE = "BARNABAS_SIM_SEEDS"
 
 FOUND = {
+    141314677037: "a replica whose last batch had a damaged epoch never caught up again",
     20836794810: "after a blackout an empty partition waited for an operator who never came",
     249917256907: "a late failure of a former fetch stopped a partition from being fetched",
     284744709453: "a lost segment was not missed, since log.state did not list it",

@@ -48,6 +48,11 @@ class LeaderEpochs:
         end = self._starts[following] if following < len(self._starts) else log_end_offset
         return (self._epochs[following - 1] if following else epoch), end
 
+    def start_above(self, epoch: int) -> int | None:
+        """Where the first epoch later than `epoch` starts; None if there is none."""
+        following = bisect_right(self._epochs, epoch)
+        return self._starts[following] if following < len(self._starts) else None
+
     def truncate_from(self, offset: int) -> None:
         """Forget the epochs that start at or behind `offset`: the log was truncated there."""
         while self._starts and self._starts[-1] >= offset:

@@ -97,6 +97,10 @@ class LocalLog:
     def leader_epoch_for(self, offset: int) -> int:
         return self.epochs.epoch_for(offset)
 
+    def start_of_epoch_above(self, epoch: int) -> int | None:
+        """Where the first epoch later than `epoch` starts; None if there is none."""
+        return self.epochs.start_above(epoch)
+
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """The answer to OffsetForLeaderEpoch: (epoch, end offset); (-1, -1) if it is unknown."""
         return self.epochs.end_offset_for(epoch, self.log_end_offset)

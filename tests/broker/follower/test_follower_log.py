@@ -9,7 +9,12 @@ from barnabas.broker.follower.follower_log import truncate
 from barnabas.broker.replica.append_limits import AppendLimits
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partition_host import PartitionHost
-from barnabas.broker.replica.replica_doubt import ReplicaDoubt, must_lead_in_doubt, settle_doubt
+from barnabas.broker.replica.replica_doubt import (
+    ReplicaDoubt,
+    examine_epochs,
+    must_lead_in_doubt,
+    settle_doubt,
+)
 from barnabas.broker.replica.replica_truncation import start_at, truncate_to
 from barnabas.broker.runtime.clock import Clock
 from barnabas.log import Log, LogConfig, StorageError
@@ -161,3 +166,21 @@ def test_a_hole_is_filled_by_another_although_this_replica_has_led_with_it() -> 
     assert partition.apply(PartitionImage(0, [1, 2], [1, 2], 2, 7, 7))
     assert settle_doubt(partition), "it fetches again what it lacks"
     assert partition.log.log_end_offset == 1
+
+
+def test_a_batch_of_an_epoch_that_can_not_be_is_refetched() -> None:
+    """The CRC of a batch does not cover its epoch: a bit of it was flipped on the disk."""
+    disk, partition = replica()
+    disk.capacity = 1 << 30
+    told: list[Partition] = []
+    partition.host = replace(partition.host, on_doubt=told.append)
+    put(partition.log, b"c", epoch=16385)
+    assert partition.apply(LED_BY_2)
+    examine_epochs(partition)
+    assert told == [partition]
+    assert "its batch at offset 2 is of leader epoch 16385" in partition.doubt.reason
+    assert partition.log.log_end_offset == 3, "the controller does not know yet"
+    assert settle_doubt(partition)
+    assert (partition.log.log_end_offset, partition.log.last_epoch) == (2, 1)
+    examine_epochs(partition)
+    assert told == [partition]

@@ -22,6 +22,7 @@ from barnabas.broker.follower.follower_log import (
 from barnabas.broker.follower.replica_session import Followed, Key, ReplicaSession
 from barnabas.broker.net.peers import Peers, PeerUnavailable
 from barnabas.broker.replica.partition import Partition
+from barnabas.broker.replica.replica_doubt import examine_epochs
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.log import DeleteJob, StorageError
 from barnabas.records.errors import CorruptBatch
@@ -207,6 +208,9 @@ class ReplicaFetcher:
                 if data.error_code == ErrorCode.CORRUPT_MESSAGE:
                     lost = StorageError(f"its leader, node {self.leader_id}, has lost offset {end}")
                     partition.log_refusal(lost, self._clock.now_ms())
+                if out_of_range and followed.backoff_ms >= _BACKOFF_MS.longest:
+                    # Not before: the leader may have to hear of a new epoch first.
+                    examine_epochs(partition)
                 self._back_off(followed)
                 return
             elif data.diverging_epoch is not None:

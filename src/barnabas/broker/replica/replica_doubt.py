@@ -72,6 +72,23 @@ def doubt_unless_refetched(partition: "Partition") -> None:
         doubt_replica(partition, f"it ends at {end_offset}, and has not caught up since")
 
 
+def examine_epochs(partition: "Partition") -> None:
+    """Doubt a replica whose leader does not know the epoch of its last record.
+
+    A batch of a later epoch than the leader's can't be: its CRC does not cover the epoch, so that
+    is damaged.
+    """
+    log, leader_epoch = partition.log, partition.leader_epoch
+    first = log.start_of_epoch_above(leader_epoch)
+    if first is not None and not partition.doubt:
+        partition.doubt.suspect_from = first
+        doubt_replica(
+            partition,
+            f"its batch at offset {first} is of leader epoch {log.leader_epoch_for(first)}, and "
+            f"its leader is in epoch {leader_epoch}",
+        )
+
+
 def must_lead_in_doubt(partition: "Partition") -> bool:
     """No other replica can replace this one. Returns whether it has to become the leader for
     that."""
