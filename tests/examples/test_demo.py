@@ -77,7 +77,7 @@ def line_of(process: psutil.Process) -> str:
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("spark-processes")
 def test_the_demo_keeps_its_promises(tmp_path: Path) -> None:
     demo = start(tmp_path, "--minutes", "12", "--seconds", "6", "--rate", "200")
     output, _ = demo.communicate(timeout=590)

@@ -1,4 +1,8 @@
-"""One Spark session for all, and topics of each test's own."""
+"""One Spark session for all, and topics of each test's own.
+
+Tests with Spark are in two groups of pytest-xdist, so that two workers share them: `spark`, most of
+which use the one session, and `spark-processes`, which start pipelines in processes of their own.
+"""
 
 import secrets
 from collections.abc import Callable, Iterator

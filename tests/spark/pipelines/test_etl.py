@@ -42,7 +42,7 @@ from tests.cli.conftest import Cli
 from tests.conftest import MakeBroker
 from tests.examples.documents import ROOT
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.xdist_group("spark-processes"), pytest.mark.timeout(300)]
 
 EVENT = "id BIGINT, at TIMESTAMP"
 

@@ -13,7 +13,7 @@ from barnabas.spark.pipelines import PipelineError, PipelineRun, RunFolder
 from barnabas.spark.pipelines.definition.definitions import load_each
 from tests.cli.conftest import Cli
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = pytest.mark.xdist_group("spark-processes")
 
 GOOD = 16
 

@@ -11,7 +11,7 @@ from barnabas.spark.pipelines import PipelineRun, RunFolder
 from barnabas.spark.pipelines.definition.definition_watch import DefinitionWatch
 from barnabas.spark.pipelines.definition.definitions import load_each
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = pytest.mark.xdist_group("spark-processes")
 
 MODULE = """
 from barnabas.spark.pipelines import from_files, pipeline, to_memory
