@@ -25,7 +25,12 @@ _BASE = """
     xargs yes
 """
 
-OPTIONAL = {"ip": "iproute2", "kcat": "kcat"}
+OPTIONAL = {
+    "ip": "iproute2",
+    "kcat": "kcat",
+    "mariadb-install-db": "mariadb-server",
+    "mariadbd": "mariadb-server",
+}
 """Programs that some tests run, and the packages of Debian that have them."""
 
 EXPECTED_SKIPS = re.compile(

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from barnabas.spark.pipelines.run.run_folder import RunFolder
     from barnabas.spark.pipelines.sinks.connector import to_connector
     from barnabas.spark.pipelines.sinks.console import to_console
+    from barnabas.spark.pipelines.sinks.database import to_duckdb, to_mysql, to_sqlite
     from barnabas.spark.pipelines.sinks.function import for_each_batch
     from barnabas.spark.pipelines.sinks.memory import to_memory
     from barnabas.spark.pipelines.sinks.parquet import to_parquet
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from barnabas.spark.pipelines.sources.files import from_files
     from barnabas.spark.pipelines.sources.generator import from_generator
     from barnabas.spark.pipelines.sources.postgres_changes import from_postgres_changes
+    from barnabas.spark.pipelines.sources.query import from_query
     from barnabas.spark.pipelines.sources.source import Source
     from barnabas.spark.pipelines.sources.table import from_table, newest_per_key
     from barnabas.spark.pipelines.sources.topic import from_topic
@@ -70,6 +72,7 @@ __all__ = [
     "from_files",
     "from_generator",
     "from_postgres_changes",
+    "from_query",
     "from_table",
     "from_topic",
     "load",
@@ -85,14 +88,21 @@ __all__ = [
     "state_tables",
     "to_connector",
     "to_console",
+    "to_duckdb",
     "to_memory",
+    "to_mysql",
     "to_parquet",
     "to_postgres",
+    "to_sqlite",
     "to_topic",
     "write_topic",
 ]
 
 _HOMES = {
+    "from_query": "barnabas.spark.pipelines.sources.query",
+    "to_mysql": "barnabas.spark.pipelines.sinks.database",
+    "to_duckdb": "barnabas.spark.pipelines.sinks.database",
+    "to_sqlite": "barnabas.spark.pipelines.sinks.database",
     "WrittenBatch": "barnabas.spark.connector.connector",
     "Connector": "barnabas.spark.connector.connector",
     "to_connector": "barnabas.spark.pipelines.sinks.connector",

@@ -34,6 +34,7 @@ from barnabas.spark.pipelines.expectations.expectation import (
 )
 from barnabas.spark.pipelines.sinks.connector import to_connector
 from barnabas.spark.pipelines.sinks.console import to_console
+from barnabas.spark.pipelines.sinks.database import to_duckdb, to_mysql, to_sqlite
 from barnabas.spark.pipelines.sinks.memory import to_memory
 from barnabas.spark.pipelines.sinks.parquet import to_parquet
 from barnabas.spark.pipelines.sinks.postgres import to_postgres
@@ -43,6 +44,7 @@ from barnabas.spark.pipelines.sources.connector import from_connector
 from barnabas.spark.pipelines.sources.files import from_files
 from barnabas.spark.pipelines.sources.generator import from_generator
 from barnabas.spark.pipelines.sources.postgres_changes import from_postgres_changes
+from barnabas.spark.pipelines.sources.query import from_query
 from barnabas.spark.pipelines.sources.source import Source
 from barnabas.spark.pipelines.sources.table import from_table
 from barnabas.spark.pipelines.sources.topic import from_topic
@@ -73,12 +75,16 @@ SOURCES: dict[str, Callable[..., Source]] = {
     "files": from_files,
     "postgres_changes": from_postgres_changes,
     "generator": from_generator,
+    "query": from_query,
     "connector": from_connector,
 }
 SINKS: dict[str, Callable[..., Sink]] = {
     "topic": to_topic,
     "parquet": to_parquet,
     "postgres": to_postgres,
+    "sqlite": to_sqlite,
+    "duckdb": to_duckdb,
+    "mysql": to_mysql,
     "connector": to_connector,
     "console": to_console,
     "memory": to_memory,

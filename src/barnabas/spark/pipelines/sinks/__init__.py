@@ -4,6 +4,7 @@ sink      `Sink`, the base class: what a sink has to do, and may do
 topic     `to_topic`
 parquet   `to_parquet`
 postgres  `to_postgres`
+database  `to_sqlite`, `to_duckdb`, `to_mysql`
 connector  `to_connector`
 function  `for_each_batch`
 console   `to_console`

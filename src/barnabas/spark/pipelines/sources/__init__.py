@@ -7,6 +7,8 @@ files             `from_files`
 postgres_changes  `from_postgres_changes`
 generator         `from_generator`
 generated_columns  the columns of a generator, by rules
+query             `from_query`
+query_rows        what is new in a table, by position
 connector         `from_connector`, and what sources by position have in common
 record_schema     columns of a record, for the sources that read topics
 watermark         watermarks

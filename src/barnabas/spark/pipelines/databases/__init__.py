@@ -1,0 +1,12 @@
+"""Tables of SQLite, DuckDB and MySQL: connections, types, and batches written exactly once.
+
+session       a connection, as little of it as is used here
+dialect       what differs from one database to another
+sqlite        SQLite
+duck          DuckDB
+mysql         MySQL and MariaDB
+keyed_rows    one row for each key of a batch, and which of them delete
+query_driver  connections for queries, by URL
+query_values  values of a driver as those of Spark's types, and as positions
+table_writer  a batch of rows written to a table, in one transaction with its number
+"""

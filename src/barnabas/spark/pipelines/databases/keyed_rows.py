@@ -1,0 +1,72 @@
+"""Rows of a batch as a table takes them: one for each key, and whether it deletes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.types import StructField, StructType
+
+from barnabas.errors import InvalidArgument
+from barnabas.spark.pipelines.databases.dialect import is_nested
+
+DELETED = "barnabas_deleted"
+"""A column of the rows: whether a row deletes the one with its key."""
+
+_NOT_OF_THE_ROW = ("record", "change")
+"""Structs that sources add: where a row comes from. They can be used, and are not written."""
+
+
+@dataclass(frozen=True)
+class KeyedRows:
+    """Which rows of a batch count, by their keys."""
+
+    key: tuple[str, ...] = ()
+    latest_by: str | None = None
+    delete_when: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("latest_by", "delete_when"):
+            if not self.key and getattr(self, name) is not None:
+                raise InvalidArgument(f"{name} needs a key: name its columns, as key=id")
+
+    def fields(self, rows: DataFrame) -> list[StructField]:
+        """The columns that are written."""
+        fields = [
+            each
+            for each in rows.schema.fields
+            if not (each.name in _NOT_OF_THE_ROW and isinstance(each.dataType, StructType))
+        ]
+        names = [each.name for each in fields]
+        for name in self.key:
+            if name not in names:
+                raise InvalidArgument(
+                    f"no column {name!r} for the key; the rows have {', '.join(names)}"
+                )
+        return fields
+
+    def prepared(self, rows: DataFrame) -> DataFrame:
+        """One row for each key; what is nested is JSON."""
+        columns = [as_written(each) for each in self.fields(rows)]
+        if self.delete_when is not None:
+            deleted = F.coalesce(F.expr(self.delete_when), F.lit(False))
+            columns.append(deleted.alias(DELETED))
+        if self.latest_by is None:
+            return rows.select(*columns)
+        key = [F.col(f"`{name}`") for name in self.key]
+        by = F.struct(F.expr(self.latest_by))  # in a struct, NULL comes before all others
+        latest = rows.groupBy(*key).agg(F.max_by(F.struct(*columns), by).alias("row"))
+        return latest.select("row.*")
+
+
+def as_written(field: StructField) -> Column:
+    """A column; what is nested is JSON."""
+    column = F.col(f"`{field.name}`")
+    if is_nested(field.dataType):
+        return F.to_json(column, {"ignoreNullFields": "false"}).alias(field.name)
+    return column
+
+
+def keys_given(key: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The columns of a key, as an argument names them."""
+    return (key,) if isinstance(key, str) else tuple(key or ())

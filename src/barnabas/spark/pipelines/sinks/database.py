@@ -1,0 +1,145 @@
+"""Rows in a table of SQLite, DuckDB, MySQL or MariaDB."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from barnabas.errors import InvalidArgument
+from barnabas.spark.connector.batch_writer import query_of_batch
+from barnabas.spark.pipelines.databases.dialect import Dialect
+from barnabas.spark.pipelines.databases.duck import Duck
+from barnabas.spark.pipelines.databases.keyed_rows import KeyedRows, keys_given
+from barnabas.spark.pipelines.databases.mysql import MySql, mysql_arguments
+from barnabas.spark.pipelines.databases.sqlite import Sqlite
+from barnabas.spark.pipelines.databases.table_writer import TableWriter
+from barnabas.spark.pipelines.environment import Environment
+from barnabas.spark.pipelines.pipeline_end import resolved_path
+from barnabas.spark.pipelines.postgres.connection import shown
+from barnabas.spark.pipelines.sinks.sink import OutputMode, Sink
+
+_SQLITE, _DUCKDB, _MYSQL = Sqlite(), Duck(), MySql()
+
+
+@dataclass(frozen=True)
+class DatabaseSink(Sink):
+    """A table of a database. See `to_sqlite`, `to_duckdb` and `to_mysql`."""
+
+    dialect: Dialect
+    place: str
+    """A path, or a URL."""
+    table: str
+    rows: KeyedRows = KeyedRows()  # noqa: RUF009 - it can't be changed
+    create: bool = False
+    evolve: bool = False
+
+    def describe(self) -> str:
+        return f"table {self.table} in {shown(self.place)}"
+
+    @property
+    def places(self) -> tuple[tuple[str, str], ...]:
+        return ((self.dialect.driver, f"{shown(self.place)} {self.table}"),)
+
+    @property
+    def modes(self) -> tuple[OutputMode, ...]:
+        return ("append", "update", "complete") if self.rows.key else ("append",)
+
+    def resolved(self, folder: Path) -> Self:
+        is_file = self.dialect is not _MYSQL
+        return replace(self, place=resolved_path(self.place, folder)) if is_file else self
+
+    def as_version(self, version: str) -> Self:
+        return replace(self, table=f"{self.table}_{version}")
+
+    def writer(
+        self, environment: Environment, rows: DataFrame, output_mode: OutputMode
+    ) -> DataStreamWriter:
+        del environment, output_mode
+        self.rows.prepared(rows)  # wrong columns are found before anything starts
+        for field in self.rows.fields(rows):
+            self.dialect.type_name(field, is_key=field.name in self.rows.key)
+        return rows.writeStream.foreachBatch(self.write)
+
+    def write(self, rows: DataFrame, number: int) -> None:
+        """Write a batch, unless it is there."""
+        fields = self.rows.fields(rows)
+        found = self.rows.prepared(rows).toArrow()
+        if found.num_rows:
+            writer = TableWriter(
+                self.dialect, self.place, self.table, self.rows.key, self.create, self.evolve
+            )
+            writer.write(query_of_batch(rows), number, fields, found)
+
+
+def to_sqlite(
+    path: str,
+    table: str,
+    *,
+    key: str | Sequence[str] | None = None,
+    latest_by: str | None = None,
+    delete_when: str | None = None,
+    create: bool = False,
+    evolve: bool = False,
+) -> DatabaseSink:
+    """Write rows to a table of a SQLite file, exactly once.
+
+    - `key`: columns of a primary key or unique index: a row replaces the one with its key. Without
+      it, rows are added.
+    - `latest_by`: which one counts of several rows of a batch with the same key: that where this
+      column, or expression in SQL, is greatest. Without it, several are an error.
+    - `delete_when`: a condition in SQL: rows for which it holds delete the one with their key.
+    - `create`: make the table if there is none.
+    - `evolve`: add columns that the table does not have.
+    """
+    return _sink(
+        _SQLITE, path, table, KeyedRows(keys_given(key), latest_by, delete_when), create, evolve
+    )
+
+
+def to_duckdb(
+    path: str,
+    table: str,
+    *,
+    key: str | Sequence[str] | None = None,
+    latest_by: str | None = None,
+    delete_when: str | None = None,
+    create: bool = False,
+    evolve: bool = False,
+) -> DatabaseSink:
+    """Write rows to a table of a DuckDB file, exactly once. Arguments are those of `to_sqlite`."""
+    return _sink(
+        _DUCKDB, path, table, KeyedRows(keys_given(key), latest_by, delete_when), create, evolve
+    )
+
+
+def to_mysql(
+    url: str,
+    table: str,
+    *,
+    key: str | Sequence[str] | None = None,
+    latest_by: str | None = None,
+    delete_when: str | None = None,
+    create: bool = False,
+    evolve: bool = False,
+) -> DatabaseSink:
+    """Write rows to a table of MySQL or MariaDB, exactly once.
+
+    `url` is as `mysql://user:password@host:3306/database`. Other arguments are those of
+    `to_sqlite`.
+    """
+    mysql_arguments(url)
+    return _sink(
+        _MYSQL, url, table, KeyedRows(keys_given(key), latest_by, delete_when), create, evolve
+    )
+
+
+def _sink(
+    dialect: Dialect, place: str, table: str, rows: KeyedRows, create: bool, evolve: bool
+) -> DatabaseSink:
+    dialect.check_driver()
+    if not table.strip():
+        raise InvalidArgument("table has to be the name of a table")
+    return DatabaseSink(dialect, place, table, rows, create, evolve)

@@ -1,0 +1,80 @@
+"""Rows of a query, of any database that has a driver here: what is new, or all now and then."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from barnabas.errors import InvalidArgument
+from barnabas.spark.pipelines.databases.query_driver import driver_of
+from barnabas.spark.pipelines.databases.query_values import converters
+from barnabas.spark.pipelines.environment import Environment
+from barnabas.spark.pipelines.errors.source_errors import part_of_source
+from barnabas.spark.pipelines.expectations.expectation import Expectation, checked_rules
+from barnabas.spark.pipelines.sources.connector import ConnectorSource
+from barnabas.spark.pipelines.sources.query_rows import QueryRows
+
+_NAME = re.compile(r"[A-Za-z_]\w*$")
+_EVERY_S = 1
+_WHOLE_EVERY_S = 60
+
+
+@dataclass(frozen=True)
+class QuerySource(ConnectorSource):
+    """Rows of a query. See `from_query`."""
+
+    def load(self, environment: Environment) -> DataFrame:
+        # Workers can't parse a schema in Spark's DDL.
+        with part_of_source("schema"):
+            fields = self._fields()
+            converters(fields)
+        assert isinstance(self.connector, QueryRows)
+        parsed = replace(self, connector=replace(self.connector, fields=fields))
+        return super(QuerySource, parsed).load(environment)
+
+
+def from_query(
+    url: str,
+    query: str,
+    schema: str | StructType,
+    *,
+    id: str | None = None,  # noqa: A002 - the word that everybody has for it
+    timestamp: str | None = None,
+    delay_s: int = 5,
+    every_s: int | None = None,
+    max_rows_per_batch: int = 100_000,
+    watermark: str | None = None,
+    expect: Sequence[Expectation] = (),
+) -> QuerySource:
+    """The rows of a query or table: those that are new since the last batch, or all now and then.
+
+    - `url`: `sqlite:PATH`, `duckdb:PATH`, `postgresql://…` or `mysql://…`.
+    - `schema`: the columns to read, in Spark's DDL.
+    - `id`: a column that grows with every row; rows after the last one seen are read.
+    - `timestamp`: a column that says when a row has changed; with `id`, which tells rows of the
+      same time apart. Without either, all rows are read every `every_s`.
+    - `delay_s`: a row is read that long after a row with its value, or a greater one, was first
+      seen, so that rows whose transactions commit late are not missed.
+    - `every_s`: how often the database is asked; 1, and 60 where all rows are read.
+    - `max_rows_per_batch`: how many a micro-batch has; more where they have the same timestamp.
+    - `watermark`, `expect`: as with other sources.
+    """
+    driver_of(url)
+    if not query.strip():
+        raise InvalidArgument("query has to be a query, or the name of a table")
+    for name, column in (("id", id), ("timestamp", timestamp)):
+        if column is not None and not _NAME.match(column):
+            raise InvalidArgument(f"{name} has to be the name of a column, not {column!r}")
+    by = tuple(each for each in (timestamp, id) if each is not None)
+    every = every_s if every_s is not None else (_EVERY_S if by else _WHOLE_EVERY_S)
+    for name, value, least in (
+        ("delay_s", delay_s, 0),
+        ("every_s", every, 0),
+        ("max_rows_per_batch", max_rows_per_batch, 1),
+    ):
+        if value < least:
+            raise InvalidArgument(f"{name} is {least} or more, not {value}")
+    rows = QueryRows(url, query, schema, by, delay_s, every, max_rows_per_batch)
+    return QuerySource(rows, watermark, checked_rules(expect))
