@@ -36,7 +36,30 @@ def used(spark: SparkSession, query: Query, **arguments: Any) -> list[str]:
     """Paths that are used, each with dots."""
     environment = Environment(spark, BrokerRecords("localhost:1"), "localhost:1")
     (found,) = used_columns(over(query, **arguments).rows(environment)).values()
-    return [".".join(path) for path in found]
+    assert found.paths is not None
+    return [".".join(path) for path in found.paths]
+
+
+def kept(spark: SparkSession, query: Query) -> list[list[str]] | None:
+    """Groups of comparisons that a reader checks."""
+    environment = Environment(spark, BrokerRecords("localhost:1"), "localhost:1")
+    (found,) = used_columns(over(query).rows(environment)).values()
+    if found.condition is None:
+        return None
+    return [
+        [
+            " ".join(
+                [
+                    ".".join(each.path),
+                    *([] if each.modulus is None else [f"% {each.modulus}"]),
+                    each.operator,
+                    *map(repr, each.values),
+                ]
+            )
+            for each in group
+        ]
+        for group in found.condition
+    ]
 
 
 def in_sql(events: DataFrame) -> DataFrame:
@@ -79,8 +102,49 @@ def test_what_a_query_uses(spark: SparkSession, query: Query, paths: list[str]) 
 def test_what_is_not_understood_uses_all(spark: SparkSession) -> None:
     environment = Environment(spark, BrokerRecords("localhost:1"), "localhost:1")
     everything = over(lambda events: events.dropDuplicates()).rows(environment)
-    for paths in used_columns(everything).values():
-        assert {path[0] for path in paths} >= {"kind", "at", "bid"}
+    for use in used_columns(everything).values():
+        assert use.paths is None or {path[0] for path in use.paths} >= {"kind", "at", "bid"}
+
+
+@pytest.mark.parametrize(
+    ("query", "condition"),
+    [
+        (lambda events: events.where("kind = 'bid'"), [["kind = 'bid'"]]),
+        (
+            lambda events: events.where("5 < bid.price AND length(kind) > 2"),
+            [["bid.price > 5", "kind is not null"]],
+        ),
+        (lambda events: events.where("bid.price % 7 = 0"), [["bid.price % 7 = 0"]]),
+        (lambda events: events.where("kind IN ('a', 'b')"), [["kind in 'a' 'b'"]]),
+        (
+            lambda events: events.where("kind = 'a' OR bid.price <= 3"),
+            [["bid.price <= 3"], ["kind = 'a'"]],
+        ),
+        (lambda events: events.where("bid IS NOT NULL"), [["bid is not null"]]),
+        (
+            lambda events: events.where("kind = 'a'").unionAll(events.where("kind = 'b'")),
+            [["kind = 'a'"], ["kind = 'b'"]],
+        ),
+        (lambda events: events.where("kind = 'a'").unionAll(events), None),
+        (lambda events: events.where("kind = 'a' OR length(kind) > 2"), None),
+        (lambda events: events.where("kind > 'a'"), [["kind is not null"]]),
+        (lambda events: events.where("at > '2026-01-01'"), [["at is not null"]]),
+        (lambda events: events.where("bid.price % 0 = 0"), [["bid.price is not null"]]),
+        (lambda events: events.where("NOT kind = 'a'"), [["kind is not null"]]),
+        (lambda events: events.where("record.timestamp > '2026-01-01'"), None),
+        (lambda events: events.select("bid.price"), None),
+        (
+            lambda events: events.withWatermark("at", "1 minute").where(
+                "at IS NOT NULL AND kind = 'a'"
+            ),
+            [["kind = 'a'"]],
+        ),
+    ],
+)
+def test_which_rows_a_query_uses(
+    spark: SparkSession, query: Query, condition: list[list[str]] | None
+) -> None:
+    assert kept(spark, query) == condition
 
 
 def test_a_lean_pipeline_gives_the_same_rows(

@@ -12,6 +12,7 @@ from barnabas.records.columns.schema import SCHEMA
 from barnabas.spark.dead_letters.dead_record import DeadRecord
 from barnabas.spark.decoding.decoding import Decoding
 from barnabas.spark.source.record_decoding import DecodedForm, RecordDecoding, UndecodableValue
+from barnabas.spark.source.row_condition import Comparison
 
 FIELDS = StructType(
     [
@@ -65,6 +66,20 @@ def test_only_what_is_used_is_made() -> None:
     assert not used.covers([("id",)])
     assert not DECODING.using([("place", "x")]).covers([("place",)])
     assert DECODING.using([("place",)]).covers([("place", "x")])
+
+
+def test_rows_that_are_not_used_may_be_left_out() -> None:
+    condition = ((Comparison("=", ("id",), (3,)),),)
+    used = DECODING.using([("record:offset",), ("id",)], condition)
+    assert rows_of(used) == [{"record:offset": 9, "id": 3}]
+    assert used.covers([("id",)], condition)
+    assert not used.covers([("id",)], ((Comparison("=", ("id",), (1,)),),))
+    assert not used.covers([("id",)])
+    assert DECODING.covers([("id",)], condition)
+    everything = DECODING.using(None, condition)
+    assert [each["id"] for each in rows_of(everything)] == [3]
+    assert everything.covers(None, condition)
+    assert not used.covers(None, condition)
 
 
 def test_rows_are_counted_also_if_nothing_of_them_is_used() -> None:

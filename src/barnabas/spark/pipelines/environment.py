@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from barnabas.records.compression import Compression
 from barnabas.spark.dead_letters.letter_target import LetterTarget
 from barnabas.spark.dead_letters.letter_writer import LetterTopic
-from barnabas.spark.decoding.decoding import Path
+from barnabas.spark.pipelines.used_columns import SourceUse
 from barnabas.spark.pipelines.writer import Writer
 from barnabas.spark.sessions.combined_conf import is_for_the_jvm
 from barnabas.spark.source.consumer_settings import consumer_settings
@@ -131,7 +131,7 @@ class Environment:
     bootstrap_servers: str
     group_id: str | None = None
     """The consumer group to which sources commit their progress."""
-    used: Mapping[RecordDecoding, tuple[Path, ...]] = field(default_factory=dict)
+    used: Mapping[RecordDecoding, SourceUse] = field(default_factory=dict)
     """What the query uses of sources that decode values (`used_columns`)."""
     source: str | None = None
     """The name of the source that is loaded."""

@@ -1,26 +1,28 @@
-"""Which columns of its sources a query uses, as Spark's optimizer finds them.
+"""Which columns and rows of its sources a query uses, as Spark's optimizer finds them.
 
-Spark does not tell a Python source which columns it needs. So a pipeline is built once with all of
-them and optimized, and the plan shows what is left directly above each source: a projection, maybe
-with a filter in between. It is then built again, with sources that make only those columns.
-Anything else above a source, or a session whose plans can't be seen, means all columns.
+Spark does not tell a Python source which columns it needs, nor, in a stream, which rows. So a
+pipeline is built once with all of them and optimized, and the plan shows what is left directly
+above each source: a projection, maybe with a filter in between. It is then built again, with
+sources that make only those columns, and leave out rows that the filters directly above them would.
+Anything else above a source, or a session whose plans can't be seen, means all columns and rows.
+
+A filter above a watermark is left to Spark: the rows that it leaves out move the watermark.
 
 What is used of Spark here is not public API of PySpark, and pinned down by tests: the optimizer of
 the session, and the names of plan nodes.
 """
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame
 
 from barnabas.spark.decoding.decoding import Path
+from barnabas.spark.pipelines.plan_condition import each_of, kind_of, path_of, plan_condition
 from barnabas.spark.source.options import DECODING
 from barnabas.spark.source.record_decoding import RecordDecoding
-
-Usage: TypeAlias = tuple[RecordDecoding, set[Path] | None]
-"""A source and what is used of it; None: all."""
+from barnabas.spark.source.row_condition import Condition, condition_of
 
 _SOURCE = "StreamingRelationV2"
 _ENDS = {"Project", "Aggregate"}
@@ -29,11 +31,27 @@ _PASSES = {"Filter", "EventTimeWatermark"}
 """Nodes that pass on what they get."""
 
 
-def used_columns(rows: DataFrame) -> dict[RecordDecoding, tuple[Path, ...]]:
-    """Of each source that decodes values the columns and fields that are used.
+class SourceUse(NamedTuple):
+    """What a query uses of a source."""
 
-    A source of which all are used, or that is not understood, is left out.
-    """
+    paths: tuple[Path, ...] | None
+    """Columns and fields; None: all."""
+    condition: Condition | None = None
+    """What a row has to meet to be used; None: nothing."""
+
+    def __or__(self, other: "SourceUse") -> "SourceUse":
+        """What two uses of the same source need together."""
+        paths = None
+        if self.paths is not None and other.paths is not None:
+            paths = tuple(sorted({*self.paths, *other.paths}))
+        condition = None
+        if self.condition is not None and other.condition is not None:
+            condition = condition_of([*self.condition, *other.condition])
+        return SourceUse(paths, condition)
+
+
+def used_columns(rows: DataFrame) -> dict[RecordDecoding, SourceUse]:
+    """What is used of each source that decodes values; of one that is not understood, all."""
     try:
         session: Any = rows.sparkSession._jsparkSession
         analyzed = rows._jdf.queryExecution().analyzed()
@@ -41,25 +59,30 @@ def used_columns(rows: DataFrame) -> dict[RecordDecoding, tuple[Path, ...]]:
         return {}
     try:
         plan = session.sessionState().optimizer().execute(analyzed)
-        found: dict[RecordDecoding, set[Path] | None] = {}
-        for source, paths in _sources(plan, None):
-            known = found.setdefault(source, set())
-            found[source] = None if known is None or paths is None else known | paths
+        found: dict[RecordDecoding, SourceUse] = {}
+        for source, use in _sources(plan, None, []):
+            found[source] = found[source] | use if source in found else use
     except Py4JError:  # an optimizer that is not as expected; the query itself may still run
         return {}
-    return {source: tuple(sorted(paths)) for source, paths in found.items() if paths is not None}
+    return found
 
 
 def _sources(
-    node: Any, above: list[Any] | None
-) -> Iterator[tuple[RecordDecoding, set[Path] | None]]:
-    """All sources below a node; `above` are the nodes that decide what is used of it."""
+    node: Any, above: list[Any] | None, filters: list[Any]
+) -> Iterator[tuple[RecordDecoding, SourceUse]]:
+    """All sources below a node.
+
+    `above` are the nodes that decide which columns are used of it, `filters` the conditions of the
+    filters directly above it.
+    """
     name = node.nodeName()
     if name == _SOURCE:
         option = node.extraOptions().get(DECODING)
         if option is not None:
-            decoding = RecordDecoding.from_option(option)
-            yield decoding, None if above is None else _paths(node, above)
+            columns = {each.exprId().id(): each.name() for each in each_of(node.output())}
+            paths = None if above is None else tuple(sorted(_paths(columns, above)))
+            use = SourceUse(paths, plan_condition(filters, columns) if filters else None)
+            yield RecordDecoding.from_option(option), use
         return
     if name in _ENDS:
         # One that only leaves columns out does not say which fields of the others are used.
@@ -67,44 +90,29 @@ def _sources(
             above = [node]
     elif above is not None:
         above = [*above, node] if name in _PASSES else None
-    for child in _each(node.children()):
-        yield from _sources(child, above)
+    filters = [*filters, node.condition()] if name == "Filter" else []
+    for child in each_of(node.children()):
+        yield from _sources(child, above, filters)
 
 
 def _only_leaves_out(node: Any) -> bool:
-    return all(_kind(each) == "AttributeReference" for each in _each(node.expressions()))
+    return all(kind_of(each) == "AttributeReference" for each in each_of(node.expressions()))
 
 
-def _paths(source: Any, above: list[Any]) -> set[Path]:
-    columns = {each.exprId().id(): each.name() for each in _each(source.output())}
+def _paths(columns: dict[int, str], above: list[Any]) -> set[Path]:
     return {
         path
         for node in above
-        for expression in _each(node.expressions())
+        for expression in each_of(node.expressions())
         for path in _used_by(expression, columns)
     }
 
 
 def _used_by(expression: Any, columns: dict[int, str]) -> Iterator[Path]:
     """Columns, and where only a field of one is used, that field."""
-    path: list[str] = []
-    inner = expression
-    while _kind(inner) == "GetStructField":
-        path.insert(0, inner.childSchema().fieldNames()[inner.ordinal()])
-        inner = inner.child()
-    if _kind(inner) == "AttributeReference":
-        name = columns.get(inner.exprId().id())
-        if name is not None:
-            yield (name, *path)
+    path = path_of(expression, columns)
+    if path is not None:
+        yield path
         return
-    for child in _each(inner.children()):
+    for child in each_of(expression.children()):
         yield from _used_by(child, columns)
-
-
-def _kind(expression: Any) -> str:
-    return str(expression.getClass().getSimpleName())
-
-
-def _each(sequence: Any) -> Iterator[Any]:
-    for index in range(sequence.size()):
-        yield sequence.apply(index)

@@ -11,6 +11,7 @@ stream_position    the position that Spark keeps in a checkpoint
 filters            predicates that Spark pushes down
 schema             columns of a record
 record_decoding    rows whose values are decoded, and records that can't be
+row_condition      conditions on rows that are checked in the worker
 tasks              ranges of offsets divided among tasks
 range_reader       what a task does: fetch its ranges, and return Arrow batches
 rate_limit         maxOffsetsPerTrigger and maxBytesPerTrigger, divided among partitions

@@ -8,7 +8,7 @@ becomes of a record that can't be decoded is one of
     only    there are rows of such records only: the record, and a column `reason`
 
 With `letters`, the records go to a dead-letter topic: those of an Arrow batch are there for good
-before its rows are given to Spark.
+before its rows are given to Spark. With a `condition`, rows that do not meet it may be left out.
 """
 
 import json
@@ -30,6 +30,11 @@ from barnabas.spark.decoding.decoded import Decoded
 from barnabas.spark.decoding.decoders import decoder_of
 from barnabas.spark.decoding.decoding import Decoding, Path
 from barnabas.spark.source.range_reader import Form
+from barnabas.spark.source.row_condition import (
+    Condition,
+    condition_from_json,
+    without_unwanted,
+)
 from barnabas.spark.source.schema import ArrowForm, schema_of
 
 PREFIX = "record:"
@@ -53,6 +58,7 @@ class RecordDecoding:
     """Columns of the record that rows have."""
     undecodable: Undecodable = "fail"
     letters: LetterTarget | None = None
+    condition: Condition | None = None
 
     @property
     def schema(self) -> StructType:
@@ -64,19 +70,29 @@ class RecordDecoding:
         kept = [StructField(PREFIX + name, of_record[name].dataType) for name in self.record]
         return StructType([*kept, *self.values.columns.fields])
 
-    def using(self, paths: Collection[Path]) -> Self:
-        """The same, with only these columns of its schema, and fields of them."""
+    def using(self, paths: Collection[Path] | None, condition: Condition | None = None) -> Self:
+        """The same, with only these columns of its schema, and fields of them; None: all.
+
+        Rows that do not meet the condition may be left out.
+        """
+        lean = replace(self, condition=condition)
+        if paths is None:
+            return lean
         found = {path[0].removeprefix(PREFIX) for path in paths if path[0].startswith(PREFIX)}
         used = tuple(path for path in paths if not path[0].startswith(PREFIX))
         record = tuple(each for each in self.record if each in found)
         if not record and not used:  # rows are counted by a column
             record = (PARTITION,)
-        return replace(self, values=replace(self.values, used=used), record=record)
+        return replace(lean, values=replace(self.values, used=used), record=record)
 
-    def covers(self, paths: Collection[Path]) -> bool:
-        """Whether all of these columns and fields are made."""
+    def covers(self, paths: Collection[Path] | None, condition: Condition | None = None) -> bool:
+        """Whether all of these columns and fields are made, for all rows that meet a condition."""
         if self.undecodable == "only":
             return True
+        if self.condition is not None and self.condition != condition:
+            return False
+        if paths is None:
+            return self.values.used is None
         made: set[Path] = {(PREFIX + name,) for name in self.record}
         made |= set(self.values.used or ())
         if self.values.used is None:
@@ -90,17 +106,20 @@ class RecordDecoding:
                 "record": self.record,
                 "undecodable": self.undecodable,
                 "letters": b64encode(pickle.dumps(self.letters)).decode(),
+                "condition": self.condition,
             }
         )
 
     @classmethod
     def from_option(cls, text: str) -> Self:
         found = json.loads(text)
+        condition = found["condition"]
         return cls(
             Decoding.from_json(found["values"]),
             tuple(found["record"]),
             found["undecodable"],
             pickle.loads(b64decode(found["letters"])),  # noqa: S301 - as Spark sends a closure
+            None if condition is None else condition_from_json(condition),
         )
 
 
@@ -140,7 +159,11 @@ class DecodedForm:
                 yield self._batch([*arrays, pa.array(decoded.reasons, pa.string())])
         elif kept.num_rows:
             of_record = [kept.column(name) for name in self._decoding.record]
-            yield self._batch([*of_record, *decoded.columns])
+            rows = self._batch([*of_record, *decoded.columns])
+            if self._decoding.condition is not None:
+                rows = without_unwanted(rows, self._decoding.condition)
+            if rows.num_rows:
+                yield rows
 
     def _set_aside(self, records: pa.RecordBatch, decoded: Decoded) -> None:
         target = self._decoding.letters

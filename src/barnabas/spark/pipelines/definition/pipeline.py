@@ -28,7 +28,7 @@ from barnabas.spark.pipelines.expectations.expectation import (
 from barnabas.spark.pipelines.interval import is_period
 from barnabas.spark.pipelines.sinks.sink import OUTPUT_MODES, OutputMode, Sink
 from barnabas.spark.pipelines.sources.source import Source
-from barnabas.spark.pipelines.used_columns import used_columns
+from barnabas.spark.pipelines.used_columns import SourceUse, used_columns
 from barnabas.spark.sessions.early_udf import allow_early_udfs
 
 __all__ = ["Pipeline", "PipelineError", "check_output_mode", "pipeline"]
@@ -129,14 +129,14 @@ class Pipeline:
             raise InvalidArgument(f"pipeline {self.name}: {error}") from error
 
     def lean_rows(self, environment: Environment) -> DataFrame:
-        """The result, with sources that make only the columns that are used."""
+        """The result, with sources that make only the columns and rows that are used."""
         rows = self.rows(environment)
         used = used_columns(rows)
-        if not used:
+        if all(use == SourceUse(None) for use in used.values()):
             return rows
         lean = self.rows(replace(environment, used=used))
         # A function that does not always do the same may use others now.
-        has_all = all(source.covers(paths) for source, paths in used_columns(lean).items())
+        has_all = all(source.covers(*use) for source, use in used_columns(lean).items())
         return lean if has_all else rows
 
 

@@ -123,7 +123,7 @@ class TopicSource(Source):
         decoding = replace(decoding, letters=self._letters(environment))
         used = environment.used.get(decoding)
         if used is not None:
-            decoding = decoding.using(used)
+            decoding = decoding.using(*used)
         options = self._read_options(environment)
         rows = environment.records.decoded(environment.spark, self.topic, decoding, options)
         return shaped(rows, decoding, self.key, self.record, self._carried)
