@@ -47,6 +47,7 @@ PARTITIONS = 4
 
 _SET_CHILD_SUBREAPER = 36
 """Of prctl in Linux."""
+_DAEMON = "pyspark.daemon"
 _SMALL_BATCHES = 60
 _FILL_ROWS = 50_000
 _OUR_SHARE = 33
@@ -214,7 +215,9 @@ def _reap_adopted(this: psutil.Process) -> None:
     for process in this.children():
         with suppress(psutil.NoSuchProcess, ChildProcessError):
             if process.status() == psutil.STATUS_ZOMBIE:
+                key = _key(process)
                 os.waitpid(process.pid, os.WNOHANG)
+                _of_workers_s.pop(key, None)
 
 
 def cpu_s(broker: Broker) -> tuple[float, float]:
@@ -226,10 +229,32 @@ def cpu_s(broker: Broker) -> tuple[float, float]:
         if process.pid != broker.pid:
             with suppress(psutil.NoSuchProcess):
                 times = process.cpu_times()
+                used = times.user + times.system
                 if process.name() == "java":
-                    jvm_s += times.user + times.system
+                    jvm_s += used
+                elif _is_forked_worker(process):
+                    _of_workers_s[_key(process)] = used
                 else:
-                    python_s += times.user + times.system
+                    python_s += used
                 # Those of processes that have ended: who started them has their times.
                 python_s += times.children_user + times.children_system
-    return jvm_s, python_s
+    return jvm_s, python_s + sum(_of_workers_s.values())
+
+
+def _is_forked_worker(process: psutil.Process) -> bool:
+    """Whether a daemon of Spark has forked it, whose children's times the system does not add up.
+
+    The daemon ignores their ends. Spark lets workers go that were idle for a minute.
+    """
+    if _key(process) in _of_workers_s:
+        return True
+    parent = process.parent()
+    return parent is not None and _DAEMON in parent.cmdline()
+
+
+def _key(process: psutil.Process) -> tuple[int, float]:
+    return process.pid, process.create_time()
+
+
+_of_workers_s: dict[tuple[int, float], float] = {}
+"""What each of those workers had used when it was last seen."""

@@ -28,8 +28,6 @@ class Query:
     """Makes comparable what a stream and a batch write at different times of day."""
     cpu_ratio: float = 0.8
     """The CPU that it may take at most, compared with Spark's own connector."""
-    is_quick: bool = False
-    """Whether `--quick` runs it."""
 
 
 @dataclass(frozen=True)

@@ -77,3 +77,42 @@ print(sum(spark_side.cpu_s(broker)) - before)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert float(done.stdout) > 0.5
+
+
+def test_the_cpu_of_workers_counts_that_their_daemon_has_let_go() -> None:
+    daemon = """
+import os, signal, sys, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+worker = os.fork()
+if not worker:
+    while time.process_time() < 0.5: pass
+    print(flush=True)
+    time.sleep(600)
+sys.stdin.readline()
+os.kill(worker, signal.SIGKILL)
+while os.path.exists(f"/proc/{worker}"): time.sleep(0.01)
+print(flush=True)
+sys.stdin.readline()
+"""
+    code = f"""
+import subprocess, sys
+from types import SimpleNamespace
+from benchmarks import spark_side
+broker = SimpleNamespace(pid=0)
+before = sum(spark_side.cpu_s(broker))
+daemon = subprocess.Popen(
+    [sys.executable, "-c", {daemon!r}, "pyspark.daemon"],
+    stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+)
+daemon.stdout.readline()
+print(sum(spark_side.cpu_s(broker)) - before)
+daemon.stdin.write(b"\\n")
+daemon.stdin.flush()
+daemon.stdout.readline()
+print(sum(spark_side.cpu_s(broker)) - before)
+daemon.stdin.close()
+daemon.wait()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    alive, gone = map(float, done.stdout.split())
+    assert 0.5 <= alive <= gone
