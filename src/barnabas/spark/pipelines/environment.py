@@ -15,12 +15,12 @@ from pyspark.sql.types import StructType
 from barnabas.records.compression import Compression
 from barnabas.spark.dead_letters.letter_target import LetterTarget
 from barnabas.spark.dead_letters.letter_writer import LetterTopic
-from barnabas.spark.pipelines.used_columns import SourceUse
 from barnabas.spark.pipelines.writer import Writer
 from barnabas.spark.sessions.combined_conf import is_for_the_jvm
 from barnabas.spark.source.consumer_settings import consumer_settings
 from barnabas.spark.source.options import DECODING
 from barnabas.spark.source.record_decoding import RecordDecoding
+from barnabas.spark.source.source_use import SourceUse
 
 WANTED_CONF = {
     # State that is larger than memory, and checkpoints that hold what has changed.

@@ -13,7 +13,7 @@ the session, and the names of plan nodes.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame
@@ -22,32 +22,13 @@ from barnabas.spark.decoding.decoding import Path
 from barnabas.spark.pipelines.plan_condition import each_of, kind_of, path_of, plan_condition
 from barnabas.spark.source.options import DECODING
 from barnabas.spark.source.record_decoding import RecordDecoding
-from barnabas.spark.source.row_condition import Condition, condition_of
+from barnabas.spark.source.source_use import SourceUse
 
 _SOURCE = "StreamingRelationV2"
 _ENDS = {"Project", "Aggregate"}
 """Nodes that pass on nothing but what they name."""
 _PASSES = {"Filter", "EventTimeWatermark"}
 """Nodes that pass on what they get."""
-
-
-class SourceUse(NamedTuple):
-    """What a query uses of a source."""
-
-    paths: tuple[Path, ...] | None
-    """Columns and fields; None: all."""
-    condition: Condition | None = None
-    """What a row has to meet to be used; None: nothing."""
-
-    def __or__(self, other: "SourceUse") -> "SourceUse":
-        """What two uses of the same source need together."""
-        paths = None
-        if self.paths is not None and other.paths is not None:
-            paths = tuple(sorted({*self.paths, *other.paths}))
-        condition = None
-        if self.condition is not None and other.condition is not None:
-            condition = condition_of([*self.condition, *other.condition])
-        return SourceUse(paths, condition)
 
 
 def used_columns(rows: DataFrame) -> dict[RecordDecoding, SourceUse]:

@@ -12,6 +12,7 @@ filters            predicates that Spark pushes down
 schema             columns of a record
 record_decoding    rows whose values are decoded, and records that can't be
 row_condition      conditions on rows that are checked in the worker
+source_use         columns and rows that a query uses
 tasks              ranges of offsets divided among tasks
 range_reader       what a task does: fetch its ranges, and return Arrow batches
 rate_limit         maxOffsetsPerTrigger and maxBytesPerTrigger, divided among partitions

@@ -28,8 +28,9 @@ from barnabas.spark.pipelines.expectations.expectation import (
 from barnabas.spark.pipelines.interval import is_period
 from barnabas.spark.pipelines.sinks.sink import OUTPUT_MODES, OutputMode, Sink
 from barnabas.spark.pipelines.sources.source import Source
-from barnabas.spark.pipelines.used_columns import SourceUse, used_columns
+from barnabas.spark.pipelines.used_columns import used_columns
 from barnabas.spark.sessions.early_udf import allow_early_udfs
+from barnabas.spark.source.source_use import SourceUse
 
 __all__ = ["Pipeline", "PipelineError", "check_output_mode", "pipeline"]
 
