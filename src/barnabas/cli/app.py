@@ -10,6 +10,7 @@ from barnabas.cli.admin import configs, groups, topics, transactions
 from barnabas.cli.base.command import AsJson, Bootstrap, CommonOptions, Verbose
 from barnabas.cli.base.exit_codes import EXPLANATION
 from barnabas.cli.cluster import commands as cluster
+from barnabas.cli.connect import commands as connect
 from barnabas.cli.log import commands as log
 from barnabas.cli.pipeline.commands import app as pipeline
 from barnabas.cli.records import consume, get, produce
@@ -62,6 +63,7 @@ app.add_typer(transactions.app, name="transactions")
 app.add_typer(configs.app, name="configs")
 app.add_typer(log.app, name="log")
 app.add_typer(pipeline.app, name="pipeline")
+app.add_typer(connect.app, name="connect")
 
 
 def main() -> None:

@@ -49,6 +49,14 @@ COMMON = [
 ]
 """Further ones are `spark.*`: Spark's settings, but for `spark.sql.*` only with `spark.own`."""
 
+ONCE = Setting(
+    "exactly.once.support",
+    default="requested",
+    documentation="requested: in transactions of at most 15 minutes; required: without that "
+    "limit, which brokers have to allow; disabled: at least once.",
+    recommended=("required", "requested", "disabled"),
+)
+
 OF_SINKS = [
     Setting("topics", "LIST", documentation="Topics to read.", importance="HIGH"),
     Setting(
@@ -68,12 +76,7 @@ OF_SINKS = [
 ]
 OF_SOURCES = [
     Setting("topic", documentation="Topic to write.", importance="HIGH"),
-    Setting(
-        "exactly.once.support",
-        default="required",
-        documentation="Whether to write in transactions: required, or disabled.",
-        recommended=("required", "requested", "disabled"),
-    ),
+    ONCE,
 ]
 OF_BOTH = [
     Setting(

@@ -15,6 +15,7 @@ from barnabas.spark.pipelines.connectors.common import (
     OF_BOTH,
     OF_SINKS,
     OF_SOURCES,
+    ONCE,
     check_common,
     converter_of,
 )
@@ -34,6 +35,7 @@ from barnabas.spark.pipelines.connectors.topic_ends import (
     READ_TOPICS,
     WRITE_TOPICS,
     limit_argument,
+    once_settings,
     reading_topics,
     topics_of_tables,
     writing_topics,
@@ -92,6 +94,8 @@ def connector_of(config: Mapping[str, str], folder: Path) -> Connector:
         return Connector(config, kind.direction, None, errors=errors)
     if other_kind.name == READ_TOPICS and not is_source:
         other = reading_topics(given, other, errors)
+        if kind.name == WRITE_TOPICS:
+            own |= once_settings(given, own)
     elif other_kind.name == WRITE_TOPICS and is_source:
         other = writing_topics(given, other, _by_argument(kind, own), errors)
     if is_source:
@@ -143,7 +147,7 @@ def _divided(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Settings of the kind, and those of the other end."""
     is_source = kind.direction == "source"
-    beside = [*COMMON, *OF_BOTH, *(OF_SOURCES if is_source else OF_SINKS)]
+    beside = [*COMMON, *OF_BOTH, *(OF_SOURCES if is_source else OF_SINKS), ONCE]
     common = {each.name for each in beside} | {"sink.class" if is_source else "source.class"}
     prefix = "sink." if is_source else "source."
     own: dict[str, str] = {}

@@ -12,6 +12,8 @@ WRITE_TOPICS = "to_topic"
 
 _LIMIT = re.compile(r"max_\w+_per_batch")
 _PLAIN_NAME = re.compile(r"[\w$-]+(?:\.[\w$-]+)*")
+_TIMEOUT = "transaction.timeout.ms"
+_REQUESTED_TIMEOUT_MS = "900000"  # the longest that brokers allow by default
 _START = {"earliest": "earliest", "latest": "latest"}
 
 
@@ -64,8 +66,7 @@ def writing_topics(
     if "topic" not in found:
         errors.add("topic", "Missing required setting 'topic', which has no default value")
         found["topic"] = "missing"
-    wants_once = config.get("exactly.once.support", "required").lower() != "disabled"
-    found.setdefault("exactly_once", str(wants_once).lower())
+    found |= once_settings(config, found)
     if converter_of(config) in ("string", "bytes") and "transform.sql" not in config:
         errors.add(
             "value.converter",
@@ -73,6 +74,20 @@ def writing_topics(
             "`value` in transform.sql",
         )
     return found | {f"kafka.{n}": value for n, value in _overrides(config, "producer").items()}
+
+
+def once_settings(config: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """What `exactly.once.support` means for `to_topic`, where its own arguments do not say it.
+
+    Transactions without a timeout are safest, and brokers do not allow them by default.
+    """
+    support = config.get("exactly.once.support", "requested").lower()
+    if "exactly_once" in given or "exactly.once" in given or support == "disabled":
+        return {}
+    found = {"exactly_once": "true"}
+    if support == "requested" and f"producer.override.{_TIMEOUT}" not in config:
+        found |= {f"kafka.{_TIMEOUT}": _REQUESTED_TIMEOUT_MS}
+    return found
 
 
 def topics_of_tables(source: Mapping[str, str]) -> list[str] | None:

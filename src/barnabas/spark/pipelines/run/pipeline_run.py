@@ -117,9 +117,12 @@ class PipelineRun:
             self.stop()
             raise
 
-    def start_another(self, defined: Pipeline) -> None:
-        """Start one more; raises if it can't be run. One of the same name must be removed first."""
-        query = self._add(defined)
+    def start_another(self, defined: Pipeline, max_restarts: int | None = None) -> None:
+        """Start one more; raises if it can't be run. One of the same name must be removed first.
+
+        `max_restarts` is its own limit, if it is not that of the run.
+        """
+        query = self._add(defined, max_restarts)
         try:
             self._prepare(query)
         except BaseException:
@@ -197,8 +200,9 @@ class PipelineRun:
 
     # -- each -----------------------------------------------------------------------------------
 
-    def _add(self, defined: Pipeline) -> SupervisedQuery:
-        query = SupervisedQuery(defined, partial(self._start, defined), self._max_restarts)
+    def _add(self, defined: Pipeline, max_restarts: int | None = None) -> SupervisedQuery:
+        limit = self._max_restarts if max_restarts is None else max_restarts
+        query = SupervisedQuery(defined, partial(self._start, defined), limit)
         self.queries.append(query)
         topics = self._letter_topics(defined)
         if topics:

@@ -56,6 +56,11 @@ class SupervisedQuery:
         """The id of the query, which its checkpoint keeps; None before its first start."""
         return None if self._query is None else self._query.id
 
+    @property
+    def failures_in_a_row(self) -> int:
+        """How often it has failed since its last finished batch."""
+        return self._backoff.in_a_row
+
     def start(self, now: float) -> None:
         """Start it; a failure to do so counts as one of the query.
 

@@ -1,0 +1,268 @@
+"""`barnabas connect`: run connectors as a service, and manage them through its REST API."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from barnabas.cli.base import exit_codes
+from barnabas.cli.base.command import AsJson, CommandError, UsageError, common_options, exit_with
+from barnabas.cli.base.output import print_json, print_line, print_table, say
+from barnabas.cli.base.pairs import parse_pairs
+from barnabas.cli.connect import run as run_command
+from barnabas.cli.connect.view import print_config, print_connectors, print_status, state_of
+
+if TYPE_CHECKING:
+    from barnabas.connect.rest_client import RestClient
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Run connectors as a service, and manage them.",
+)
+app.command("run", epilog=run_command.EPILOG)(run_command.run)
+
+Url = Annotated[
+    str,
+    typer.Option(
+        "--url", metavar="URL", envvar="BARNABAS_CONNECT_URL", help="REST API of the service."
+    ),
+]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Connector.")]
+DEFAULT_URL = "http://127.0.0.1:8083"
+
+
+def _with(ctx: typer.Context, url: str, use: Callable[["RestClient"], int | None]) -> None:
+    def call() -> int | None:
+        from barnabas.connect.rest_client import RestClient
+
+        return use(RestClient(url))
+
+    exit_with(call, verbose=common_options(ctx).verbose)
+
+
+def _wants_json(ctx: typer.Context, as_json: bool) -> bool:
+    return as_json or common_options(ctx).as_json
+
+
+@app.command("list")
+def list_connectors(ctx: typer.Context, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """List connectors with their states; exit code 1 if one has failed."""
+
+    def use(client: "RestClient") -> int:
+        found = client.call("GET", "connectors", query="?expand=status&expand=info")
+        if _wants_json(ctx, as_json):
+            print_json(found)
+        else:
+            print_connectors(found)
+        failed = any(state_of(each["status"]) == "FAILED" for each in found.values())
+        return exit_codes.FAILURE if failed else exit_codes.OK
+
+    _with(ctx, url, use)
+
+
+@app.command("create")
+def create(
+    ctx: typer.Context,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]",
+            help='JSON with "name" and "config", or only the config; - for standard input; or a '
+            ".sql file.",
+            show_default=False,
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", metavar="NAME", help="Connector, if FILE has no name."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", "-s", metavar="NAME=VALUE", help="Setting; may be repeated."),
+    ] = None,
+    update: Annotated[
+        bool, typer.Option("--update", help="Change the connector if there is one.")
+    ] = False,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Create a connector, and start it."""
+    config = {**_config_in(file), **parse_pairs(settings or [], "--set")}
+    called = name or config.get("name") or (file.stem if file and file.suffix == ".sql" else None)
+    if not called:
+        raise UsageError("the connector has no name: --name NAME")
+
+    def use(client: "RestClient") -> None:
+        if update:
+            made = client.call("PUT", "connectors", called, "config", body=config)
+        else:
+            made = client.call("POST", "connectors", body={"name": called, "config": config})
+        if _wants_json(ctx, as_json):
+            print_json(made)
+        else:
+            say(f"connector {called} is {'as it was told' if update else 'created'}")
+
+    _with(ctx, url, use)
+
+
+@app.command("status")
+def status(ctx: typer.Context, name: Name, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Show a connector and its tasks, and why they have failed; exit code 1 if they have."""
+
+    def use(client: "RestClient") -> int:
+        found = client.call("GET", "connectors", name, "status")
+        if _wants_json(ctx, as_json):
+            print_json(found)
+        else:
+            print_status(found)
+        return exit_codes.FAILURE if state_of(found) == "FAILED" else exit_codes.OK
+
+    _with(ctx, url, use)
+
+
+@app.command("config")
+def config(
+    ctx: typer.Context,
+    name: Name,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", "-s", metavar="NAME=VALUE", help="Change it; may be repeated."),
+    ] = None,
+    unset: Annotated[
+        list[str] | None,
+        typer.Option("--unset", metavar="NAME", help="Take it away; may be repeated."),
+    ] = None,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Show the settings of a connector, or change some."""
+    changes: dict[str, Any] = {**parse_pairs(settings or [], "--set")}
+    changes |= dict.fromkeys(unset or [])
+
+    def use(client: "RestClient") -> None:
+        path = ("connectors", name, "config")
+        if changes:
+            found = client.call("PATCH", *path, body=changes)["config"]
+        else:
+            found = client.call("GET", *path)
+        if _wants_json(ctx, as_json):
+            print_json(found)
+        else:
+            print_config(found)
+
+    _with(ctx, url, use)
+
+
+def _simple(verb: str, method: str, path: str, said: str, text: str) -> None:
+    """A command that changes the state of connectors."""
+
+    def change(
+        ctx: typer.Context,
+        names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Connectors.")],
+        url: Url = DEFAULT_URL,
+    ) -> None:
+        def use(client: "RestClient") -> None:
+            for name in names:
+                client.call(method, "connectors", name, *filter(None, [path]))
+                say(f"connector {name} {said}")
+
+        _with(ctx, url, use)
+
+    change.__doc__ = text
+    app.command(verb)(change)
+
+
+_simple("pause", "PUT", "pause", "is paused", "Pause connectors; resume continues them.")
+_simple("resume", "PUT", "resume", "is resumed", "Continue paused or stopped connectors.")
+_simple("stop", "PUT", "stop", "is stopped", "Stop connectors, so that offsets can be reset.")
+_simple("restart", "POST", "restart", "is restarted", "Restart connectors, also failed ones.")
+_simple("delete", "DELETE", "", "is deleted", "Delete connectors; their checkpoints stay.")
+
+
+@app.command("offsets")
+def offsets(
+    ctx: typer.Context,
+    name: Name,
+    reset: Annotated[
+        bool, typer.Option("--reset", help="Let a stopped connector begin anew.")
+    ] = False,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Show how far a connector has read, or reset it."""
+
+    def use(client: "RestClient") -> None:
+        path = ("connectors", name, "offsets")
+        if reset:
+            say(client.call("DELETE", *path)["message"])
+            return
+        found = client.call("GET", *path)["offsets"]
+        if _wants_json(ctx, as_json):
+            print_json(found)
+        else:
+            rows = [(json.dumps(each["partition"]), json.dumps(each["offset"])) for each in found]
+            print_table(("partition", "offset"), rows)
+
+    _with(ctx, url, use)
+
+
+@app.command("plugins")
+def plugins(ctx: typer.Context, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """List what connector.class can be."""
+
+    def use(client: "RestClient") -> None:
+        found = client.call("GET", "connector-plugins")
+        if _wants_json(ctx, as_json):
+            print_json(found)
+        else:
+            print_table(("class", "type"), [(each["class"], each["type"]) for each in found])
+
+    _with(ctx, url, use)
+
+
+@app.command("validate")
+def validate(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON, as for create.")],
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Check the settings of a connector without creating it; exit code 1 if some are wrong."""
+    given = _config_in(file)
+
+    def use(client: "RestClient") -> int:
+        plugin = given.get("connector.class", "")
+        found = client.call("PUT", "connector-plugins", plugin, "config", "validate", body=given)
+        if _wants_json(ctx, as_json):
+            print_json(found)
+        else:
+            for each in found["configs"]:
+                for error in each["value"]["errors"]:
+                    print_line(f"{each['value']['name']}: {error}")
+        return exit_codes.FAILURE if found["error_count"] else exit_codes.OK
+
+    _with(ctx, url, use)
+
+
+def _config_in(file: Path | None) -> dict[str, Any]:
+    """The settings that a file has."""
+    if file is None:
+        return {}
+    try:
+        text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8")
+    except OSError as error:
+        raise CommandError(f"{file}: {error.strerror}") from error
+    if file.suffix == ".sql":
+        return {"connector.class": "pipeline", "pipeline.sql": text}
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise CommandError(f"{file} is not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise CommandError(f"{file} is not a JSON object")
+    if isinstance(found.get("config"), dict):
+        return {**found["config"], **({"name": found["name"]} if "name" in found else {})}
+    return found

@@ -1,0 +1,145 @@
+"""`barnabas connect run`: the service in the foreground."""
+
+import logging
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from barnabas.cli.base import exit_codes
+from barnabas.cli.base.command import (
+    BOOTSTRAP_VARIABLE,
+    DEFAULT_BOOTSTRAP,
+    Bootstrap,
+    CommandError,
+    UsageError,
+    Verbose,
+    common_options,
+    exit_with,
+)
+from barnabas.cli.base.pairs import parse_pairs
+
+EPILOG = """\b
+Examples:
+  barnabas connect run
+  barnabas connect run --port 8084                       # stands by for the first
+  barnabas connect run --checkpoints /shared/connect --host 0.0.0.0 --advertise http://a:8083
+  barnabas connect run --memory 4g --conf spark.sql.shuffle.partitions=8
+"""
+
+
+def run(
+    ctx: typer.Context,
+    checkpoints: Annotated[
+        str,
+        typer.Option(
+            metavar="DIR", help="Checkpoint directory; instances share it, so that one can go on."
+        ),
+    ] = ".barnabas/connect",
+    pipelines: Annotated[
+        Path, typer.Option(metavar="DIR", help="Directory of pipeline.file and of relative paths.")
+    ] = Path(),
+    host: Annotated[str, typer.Option(metavar="HOST", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(metavar="PORT", min=0, max=65535, help="Port of the REST API.")
+    ] = 8083,
+    advertise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="URL for other instances. Default: host and port.",
+            show_default=False,
+        ),
+    ] = None,
+    group: Annotated[
+        str, typer.Option(metavar="NAME", help="Instances of the same group stand by.")
+    ] = "connect",
+    configs_topic: Annotated[
+        str, typer.Option(metavar="TOPIC", help="Topic of the connectors.")
+    ] = "connect-configs",
+    status_topic: Annotated[
+        str, typer.Option(metavar="TOPIC", help="Topic of their states.")
+    ] = "connect-status",
+    replication_factor: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Replicas of both topics. Default: that of the brokers.",
+            show_default=False,
+        ),
+    ] = None,
+    master: Annotated[
+        str, typer.Option(metavar="URL", help="Spark master; this machine by default.")
+    ] = "local[*]",
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Heap of a Spark driver, such as 2g. Default: Spark's, 1g.",
+            show_default=False,
+        ),
+    ] = None,
+    conf: Annotated[
+        list[str] | None,
+        typer.Option("--conf", "-c", metavar="NAME=VALUE", help="Spark setting; may be repeated."),
+    ] = None,
+    restarts: Annotated[
+        int,
+        typer.Option(metavar="N", min=0, help="Failures in a row before a connector is FAILED."),
+    ] = 10,
+    bootstrap: Bootstrap = None,
+    verbose: Verbose = False,
+) -> None:
+    """Run connectors until Ctrl-C or SIGTERM, or stand by for the instance that does.
+
+    Connectors are managed by Kafka Connect's REST API, and by the other commands here.
+    """
+    import os
+
+    before = common_options(ctx)
+    if not pipelines.is_dir():
+        raise UsageError(f"--pipelines {pipelines} is not a directory")
+
+    def call() -> int:
+        from barnabas.cli.base.runner import run_async
+        from barnabas.spark.sessions.java import NoJava
+
+        try:
+            from barnabas.connect.service import serve
+            from barnabas.connect.settings import ServiceSettings
+        except ImportError as missing:
+            raise CommandError(f"{missing}; pip install 'barnabas[spark]'") from missing
+        level = logging.DEBUG if verbose or before.verbose else logging.INFO
+        logging.basicConfig(
+            level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+        )
+        logging.getLogger("barnabas.connect").setLevel(level)
+        settings = ServiceSettings(
+            bootstrap
+            or before.bootstrap
+            or os.environ.get(BOOTSTRAP_VARIABLE)
+            or DEFAULT_BOOTSTRAP,
+            checkpoints,
+            pipelines,
+            host,
+            port,
+            advertise,
+            group,
+            configs_topic,
+            status_topic,
+            replication_factor,
+            master,
+            parse_pairs(conf or [], "--conf"),
+            memory,
+            restarts,
+        )
+        try:
+            received = run_async(serve(settings))
+        except NoJava as missing:
+            raise CommandError(str(missing)) from missing
+        is_term = received == signal.SIGTERM
+        return exit_codes.TERMINATED if is_term else exit_codes.INTERRUPTED
+
+    exit_with(call, verbose=verbose or before.verbose)

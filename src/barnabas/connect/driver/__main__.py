@@ -1,0 +1,154 @@
+"""A Spark driver: runs the connectors that the service sends, until the service ends.
+
+    in    {"do": "lease", "until": S}             it may run queries until then
+          {"do": "start", "name", "config", "generation"}
+          {"do": "stop", "name"}, {"do": "end"}
+          {"do": "stop_all", "id"}, {"do": "reset", "config", "id"}    answered by a reply
+    out   {"event": "ready"}
+          {"event": "status", "connectors": {NAME: status}}
+          {"event": "expired"}                    the lease has ended, and nothing runs
+          {"event": "reply", "id", "error"}
+
+When its input ends, the service is gone, and so is the driver, at once.
+"""
+
+import json
+import logging
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TextIO
+
+from pyspark import SparkContext
+
+from barnabas.connect.driver.hosted_connectors import HostedConnectors
+from barnabas.connect.driver.lease import Lease
+from barnabas.connect.driver.warm_up import warm_up
+from barnabas.errors import BarnabasError
+from barnabas.spark import session
+from barnabas.spark.pipelines.run.pipeline_run import SparkGone
+from barnabas.spark.pipelines.run.run_folder import RunFolder
+from barnabas.spark.pipelines.run.spark_log import keep_errors_quiet, log_to
+from barnabas.spark.sessions.combined_conf import combined
+
+_POLL_S = 0.1
+
+
+class Driver:
+    """The process's main loop."""
+
+    def __init__(self, options: dict[str, Any], out: TextIO) -> None:
+        self._options = options
+        self._out = out
+        self._todo: queue.Queue[dict[str, Any]] = queue.Queue()
+        self._lease = Lease(_kill_spark)
+        self._told: dict[str, Any] | None = None
+        self._ends = False
+
+    def run(self) -> None:
+        threading.Thread(target=self._listen, name="service", daemon=True).start()
+        conf = combined(log_to(Path(self._options["log"])), self._options["conf"])
+        spark = session("barnabas connect", self._options["master"], **conf)
+        if self._options["warm_up"]:
+            warm_up(spark, self._options["bootstrap"], self._options["warm_up"])
+        hosted = HostedConnectors(
+            spark,
+            self._options["bootstrap"],
+            RunFolder(Path(self._options["folder"]), self._options["checkpoints"]),
+            Path(self._options["pipelines"]),
+            self._options["restarts"],
+        )
+        self._lease.watch()
+        self._say({"event": "ready"})
+        while not self._ends:
+            self._obey(hosted)
+            if self._lease.is_valid:
+                hosted.poll()
+            elif len(hosted):
+                hosted.stop_all()
+                self._say({"event": "expired"})
+            self._lease.in_use = len(hosted) > 0
+            self._tell(hosted)
+        hosted.stop_all()
+        self._lease.in_use = False
+        spark.stop()
+
+    def _listen(self) -> None:
+        for line in sys.stdin:
+            command = json.loads(line)
+            if command["do"] == "lease":
+                self._lease.extend(command["until"])  # even if the main thread is busy
+            else:
+                self._todo.put(command)
+        self._lease.end("the service is gone")
+
+    def _obey(self, hosted: HostedConnectors) -> None:
+        """Do what there is to do, or wait for it a moment."""
+        with suppress(queue.Empty):
+            command = self._todo.get(timeout=_POLL_S)
+            while True:
+                self._do(command, hosted)
+                command = self._todo.get_nowait()
+
+    def _do(self, command: dict[str, Any], hosted: HostedConnectors) -> None:
+        match command["do"]:
+            case "start":
+                self._lease.in_use = True
+                hosted.start(command["name"], command["config"], command["generation"])
+            case "stop":
+                hosted.stop(command["name"])
+            case "stop_all":
+                hosted.stop_all()
+                self._say({"event": "reply", "id": command["id"], "error": None})
+            case "reset":
+                self._reset(command, hosted)
+            case "end":
+                self._ends = True
+
+    def _reset(self, command: dict[str, Any], hosted: HostedConnectors) -> None:
+        error = None
+        try:
+            hosted.reset(command["config"])
+        except BarnabasError as failed:
+            error = str(failed)
+        self._say({"event": "reply", "id": command["id"], "error": error})
+
+    def _tell(self, hosted: HostedConnectors) -> None:
+        now = hosted.statuses()
+        if now != self._told:
+            self._told = now
+            self._say({"event": "status", "connectors": now})
+
+    def _say(self, event: dict[str, Any]) -> None:
+        self._out.write(json.dumps(event) + "\n")
+        self._out.flush()
+
+
+def _kill_spark() -> None:
+    gateway = SparkContext._gateway
+    process = getattr(gateway, "proc", None)
+    if process is not None:
+        process.kill()
+
+
+def main() -> None:
+    """Run it; whatever libraries print goes to the log, and not to the service."""
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    keep_errors_quiet()
+    try:
+        Driver(json.loads(sys.argv[1]), out).run()
+    except (SparkGone, BrokenPipeError) as error:
+        sys.stderr.write(f"{time.ctime()} driver: {error}\n")
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

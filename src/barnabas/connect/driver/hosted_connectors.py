@@ -1,0 +1,216 @@
+"""The connectors that run in a driver, each with one or several pipelines."""
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from barnabas.backoff import Backoff
+from barnabas.errors import BarnabasError, InvalidArgument
+from barnabas.spark.pipelines.connectors.connector import connector_of
+from barnabas.spark.pipelines.connectors.kinds import PIPELINE
+from barnabas.spark.pipelines.connectors.pipeline_files import pipelines_of
+from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError
+from barnabas.spark.pipelines.errors.failure import reason_of
+from barnabas.spark.pipelines.operations.reset import reset_pipelines
+from barnabas.spark.pipelines.run.pipeline_run import PipelineRun, SparkGone
+from barnabas.spark.pipelines.run.run_folder import RunFolder
+from barnabas.spark.pipelines.run.supervised_query import SupervisedQuery
+from barnabas.sync.admin import Admin
+
+_log = logging.getLogger("barnabas.connect")
+_PAUSES_S = Backoff(1.0, 60.0)
+_SETTLED_AFTER_S = 10.0
+_STATES = {
+    "new": "UNASSIGNED",
+    "running": "RUNNING",
+    "waiting": "RESTARTING",
+    "done": "STOPPED",
+    "stopped": "STOPPED",
+    "failed": "FAILED",
+}
+
+
+@dataclass
+class Hosted:
+    """A connector in this driver."""
+
+    name: str
+    config: Mapping[str, str]
+    generation: str
+    pipelines: list[str] = field(default_factory=list)
+    topics: list[str] = field(default_factory=list)
+    failures: int = 0
+    error: str | None = None
+    next_start: float | None = 0.0
+    """When to start it; None if it runs or has failed for good."""
+
+
+class HostedConnectors:
+    """Starts and stops connectors, and says how they are."""
+
+    def __init__(
+        self, spark: SparkSession, bootstrap: str, folder: RunFolder, files: Path, restarts: int
+    ) -> None:
+        self._spark = spark
+        self._bootstrap = bootstrap
+        self._folder = folder
+        self._files = files
+        self._restarts = restarts
+        self._run = PipelineRun(spark, [], bootstrap, folder)
+        self._hosted: dict[str, Hosted] = {}
+        self._restarted: dict[str, tuple[int, float]] = {}
+        """How often queries were restarted, and when they last were."""
+
+    def __len__(self) -> int:
+        return len(self._hosted)
+
+    def start(self, name: str, config: Mapping[str, str], generation: str) -> None:
+        """Start it, instead of the one of that name if there is one."""
+        self.stop(name)
+        self._hosted[name] = Hosted(name, config, generation)
+
+    def stop(self, name: str) -> None:
+        hosted = self._hosted.pop(name, None)
+        if hosted is not None:
+            self._end(hosted)
+
+    def stop_all(self) -> None:
+        self._hosted.clear()
+        self._run.stop()
+        for query in list(self._run.queries):
+            self._run.remove(query.name)
+
+    def reset(self, config: Mapping[str, str]) -> None:
+        """Let it begin anew when it is started next; raises `BarnabasError`."""
+        pipelines = pipelines_of(config, self._files, lambda: self._spark)
+        reset_pipelines(self._folder, pipelines, tables=False)
+
+    def poll(self) -> None:
+        """Start what is due, and look after what runs. Raises `SparkGone`."""
+        for hosted in list(self._hosted.values()):
+            if hosted.next_start is not None and time.time() >= hosted.next_start:
+                self._start(hosted)
+        self._run.poll()
+
+    def statuses(self) -> dict[str, dict[str, Any]]:
+        """How all are, by name."""
+        queries = {each.name: each for each in self._run.queries}
+        return {name: self._status(each, queries) for name, each in self._hosted.items()}
+
+    def _status(self, hosted: Hosted, queries: Mapping[str, SupervisedQuery]) -> dict[str, Any]:
+        tasks = []
+        for name in hosted.pipelines:
+            query = queries[name]
+            state = "RESTARTING" if self._may_fail_again(query) else _STATES[query.state]
+            trace = query.error if state in ("RESTARTING", "FAILED") else None
+            tasks.append({"state": state, "trace": trace})
+        state = "UNASSIGNED" if hosted.error is None else "RESTARTING"
+        if tasks or hosted.next_start is None:
+            state = "RUNNING" if tasks else "FAILED"
+        return {
+            "generation": hosted.generation,
+            "state": state,
+            "trace": None if tasks else hosted.error,
+            "tasks": tasks,
+            "topics": hosted.topics,
+        }
+
+    def _may_fail_again(self, query: SupervisedQuery) -> bool:
+        """Whether it was restarted just now and has finished no batch since."""
+        if query.state != "running" or not query.failures_in_a_row:
+            self._restarted.pop(query.name, None)
+            return False
+        now = time.time()
+        restarts, since = self._restarted.get(query.name, (-1, now))
+        if restarts != query.restarts:
+            since = now
+        self._restarted[query.name] = (query.restarts, since)
+        return now - since < _SETTLED_AFTER_S
+
+    def _start(self, hosted: Hosted) -> None:
+        try:
+            self._start_pipelines(hosted)
+        except SparkGone:
+            raise
+        except Exception as error:  # noqa: BLE001 - definitions are others' code: any may come
+            self._end(hosted)
+            hosted.error = _reason(error)
+            hosted.failures += 1
+            limit = int(hosted.config.get("restarts.max", self._restarts))
+            is_final = isinstance(error, InvalidArgument | PipelineError)
+            is_final = is_final and not isinstance(error, StillRunning)
+            again = not is_final and hosted.failures <= limit
+            pause_s = _PAUSES_S.pause(hosted.failures)
+            hosted.next_start = time.time() + pause_s if again else None
+            _log.warning("connector %s: %s", hosted.name, hosted.error)
+        else:
+            hosted.error, hosted.failures, hosted.next_start = None, 0, None
+
+    def _start_pipelines(self, hosted: Hosted) -> None:
+        pipelines = pipelines_of(hosted.config, self._files, lambda: self._spark)
+        hosted.topics = _topics(pipelines)
+        self._make_topics(hosted.config, pipelines)
+        limit = int(hosted.config.get("restarts.max", self._restarts))
+        for each in pipelines:
+            if self._folder.is_running(each.name):
+                raise StillRunning(f"pipeline {each.name} still runs in another process")
+            self._run.start_another(each, limit)
+            hosted.pipelines.append(each.name)
+
+    def _end(self, hosted: Hosted) -> None:
+        for name in hosted.pipelines:
+            self._run.remove(name)
+        hosted.pipelines = []
+
+    def _make_topics(self, config: Mapping[str, str], pipelines: list[Pipeline]) -> None:
+        """Create the topics that it writes, as far as they are known."""
+        if config.get("topic.creation.enable", "true").lower() != "true":
+            return
+        wanted = {topic for each in pipelines for topic in _written(each)}
+        if config.get("connector.class") != PIPELINE:
+            wanted |= {*connector_of(config, self._files).topics}
+        if not wanted:
+            return
+        partitions = int(config.get("topic.creation.default.partitions", "-1"))
+        replicas = int(config.get("topic.creation.default.replication.factor", "-1"))
+        with Admin(self._bootstrap) as admin:
+            for topic in sorted(wanted):
+                admin.create_topic(
+                    topic,
+                    partitions=partitions if partitions > 0 else None,
+                    replication_factor=replicas if replicas > 0 else None,
+                    exist_ok=True,
+                )
+
+
+class StillRunning(BarnabasError):  # noqa: N818 - its name says what is wrong
+    """A process that should be gone has not ended yet."""
+
+
+def _written(pipeline: Pipeline) -> list[str]:
+    letters = [each.dead_letter_topic for each in pipeline.sources.values() if each.required_topics]
+    return [*pipeline.sink.required_topics, *(each for each in letters if each is not None)]
+
+
+def _topics(pipelines: list[Pipeline]) -> list[str]:
+    """The topics that it reads and writes."""
+    found = {
+        topic
+        for each in pipelines
+        for end in (*each.sources.values(), each.sink)
+        for topic in end.topics
+    }
+    return sorted(found)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, PySparkException | Py4JError):
+        return str(reason_of(error))
+    return str(error) if isinstance(error, BarnabasError) else f"{type(error).__name__}: {error}"

@@ -1,0 +1,12 @@
+"""Kafka Connect's REST API.
+
+http_server  requests in, responses out
+router       which function answers which path
+answers      responses and errors in Kafka Connect's shape
+connectors   /connectors
+lifecycle    /connectors/NAME: pause, resume, stop, restart, delete
+offsets      /connectors/NAME/offsets
+plugins      /connector-plugins
+admin        /, /health, /admin/loggers
+forwarding   requests that only the leader can answer
+"""

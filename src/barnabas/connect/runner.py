@@ -1,0 +1,275 @@
+"""Brings Spark drivers in line with what is wanted, and says what has become of it.
+
+There is one driver that connectors share, from the start on, so that an instance that stands by has
+a Spark that is warm; and one for each connector with `spark.own`, while this instance leads.
+"""
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from barnabas.backoff import Backoff
+from barnabas.connect.driver.driver_process import DriverProcess
+from barnabas.connect.settings import ServiceSettings
+from barnabas.connect.state.records import (
+    ConnectorStatus,
+    Definition,
+    TaskStatus,
+    status_key,
+)
+from barnabas.connect.state.state_topics import StateTopics
+from barnabas.errors import BarnabasError
+from barnabas.spark.pipelines.connectors.connector import driver_conf
+from barnabas.spark.sessions.combined_conf import combined
+
+_log = logging.getLogger("barnabas.connect")
+_PAUSES_S = Backoff(1.0, 60.0)
+_RECONCILE_S = 0.2
+_SHARED = "shared"
+_MOST_CRASHES = 3
+
+Write = Callable[[Mapping[str, Mapping[str, Any] | None], str], Awaitable[None]]
+
+
+class Runner:
+    """The drivers of one instance."""
+
+    def __init__(self, settings: ServiceSettings, topics: StateTopics, worker_id: str) -> None:
+        self._settings = settings
+        self._topics = topics
+        self._worker_id = worker_id
+        self._drivers: dict[str, DriverProcess] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._live: dict[str, dict[str, Any]] = {}
+        """What drivers say of connectors."""
+        self._sent: dict[str, tuple[str, str]] = {}
+        """Which generation of a connector was sent to which driver."""
+        self._restarts: Counter[str] = Counter()
+        self._crashes: Counter[str] = Counter()
+        self._changed = asyncio.Event()
+        self._until = 0.0
+
+    # -- the whole ------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the Spark that connectors share."""
+        self._ensure(_SHARED, {})
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a connector could start at once."""
+        return self._drivers[_SHARED].is_ready
+
+    async def close(self) -> None:
+        """End all drivers in order."""
+        await asyncio.gather(*(self._end(key) for key in list(self._drivers)))
+
+    async def extend_lease(self, until: float) -> None:
+        """Pass on until when this instance leads."""
+        self._until = until
+        for each in self._drivers.values():
+            each.send({"do": "lease", "until": until})
+
+    async def lead(self, write: Write) -> None:
+        """Run what is wanted, until it is cancelled."""
+        self._sent.clear()
+        self._live.clear()
+        try:
+            while True:
+                await self._reconcile()
+                await self._write_statuses(write)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._changed.wait(), _RECONCILE_S)
+                self._changed.clear()
+        finally:
+            await self._stop_all()
+
+    async def _stop_all(self) -> None:
+        """Stop all queries; drivers that do not are ended by their lease."""
+        ended = [self._end(key) for key in self._drivers if key != _SHARED]
+        shared = self._drivers[_SHARED]
+        if shared.is_ready:
+            ended.append(shared.ask({"do": "stop_all"}))
+        for failed in await asyncio.gather(*ended, return_exceptions=True):
+            if isinstance(failed, BaseException):
+                _log.warning("a Spark driver did not stop in order: %s", failed)
+
+    def wake(self) -> None:
+        """Something else is wanted."""
+        self._changed.set()
+
+    def restart(self, name: str) -> None:
+        """Stop and start a connector, also one that has failed."""
+        self._restarts[name] += 1
+        self._crashes.pop(name, None)
+        self.wake()
+
+    def forget_topics(self, name: str) -> None:
+        """Say of no topics that it uses them, until it starts again."""
+        if name in self._live:
+            self._live[name]["topics"] = []
+
+    async def reset(self, name: str, config: Mapping[str, str]) -> None:
+        """Delete the checkpoints of a connector that does not run."""
+        driver = self._drivers[_SHARED]
+        if not driver.is_ready:
+            raise BarnabasError("Spark is starting: try again in a moment")
+        self._sent.pop(name, None)
+        await driver.ask({"do": "reset", "config": dict(config)})
+
+    # -- drivers --------------------------------------------------------------------------------
+
+    def _ensure(self, key: str, conf: Mapping[str, str]) -> DriverProcess:
+        driver = self._drivers.get(key)
+        if driver is None:
+            driver = DriverProcess(key, self._options(key, conf), self._log_of(key), self._take)
+            self._drivers[key] = driver
+            self._tasks[key] = asyncio.ensure_future(self._keep(driver))
+        return driver
+
+    async def _keep(self, driver: DriverProcess) -> None:
+        """Run a driver, and another one when it has ended."""
+        attempt = 0
+        while True:
+            code = await driver.run()
+            if self._drivers.get(driver.key) is not driver:
+                return
+            _log.error("Spark driver %s has ended (exit code %s)", driver.key, code)
+            attempt = 1 if self._note_crash(driver, code) else attempt + 1
+            await asyncio.sleep(_PAUSES_S.pause(attempt))
+
+    def _note_crash(self, driver: DriverProcess, code: int) -> bool:
+        """Find the connectors that may be the reason; True if any of its connectors ran."""
+        own = [name for name, (key, _) in self._sent.items() if key == driver.key]
+        ran = [name for name in own if self._live.get(name, {}).get("tasks")]
+        for name in own:
+            del self._sent[name]
+            was = self._live.pop(name, {}).get("state", "UNASSIGNED")
+            if name not in ran and was == "UNASSIGNED":
+                self._crashes[name] += 1
+                _log.error("connector %s was starting when it ended (%s)", name, code)
+        self.wake()
+        return bool(ran)
+
+    async def _end(self, key: str) -> None:
+        driver = self._drivers.pop(key)
+        await driver.end()
+        self._tasks[key].cancel()
+        await asyncio.gather(self._tasks.pop(key), return_exceptions=True)
+
+    def _options(self, key: str, conf: Mapping[str, str]) -> dict[str, Any]:
+        given = self._settings
+        remote = "://" in given.checkpoints
+        wanted = combined({"spark.ui.enabled": "false"}, given.conf, conf)
+        if given.memory is not None and "spark.driver.memory" not in conf:
+            wanted["spark.driver.memory"] = given.memory
+        return {
+            "bootstrap": given.bootstrap,
+            "master": given.master,
+            "conf": wanted,
+            "folder": str(given.logs.resolve()),
+            "checkpoints": given.checkpoints.rstrip("/") if remote else None,
+            "pipelines": str(given.pipelines.resolve()),
+            "restarts": given.restarts,
+            "log": str(self._log_of(key).with_suffix(".spark.log")),
+            "warm_up": given.status_topic if key == _SHARED else None,
+        }
+
+    def _log_of(self, key: str) -> Path:
+        port = self._worker_id.rpartition(":")[2]
+        name = f"driver-{port}.log" if key == _SHARED else f"driver-{port}-{key}.log"
+        return self._settings.logs.resolve() / name
+
+    def _take(self, driver: DriverProcess, event: dict[str, Any]) -> None:
+        """What a driver says."""
+        if event["event"] == "ready":
+            driver.send({"do": "lease", "until": self._until})
+        elif event["event"] == "expired":
+            for name in [each for each, (key, _) in self._sent.items() if key == driver.key]:
+                del self._sent[name]
+        elif event["event"] == "status":
+            for name, status in event["connectors"].items():
+                if self._sent.get(name) == (driver.key, status["generation"]):
+                    self._live[name] = status
+        self.wake()
+
+    # -- connectors -----------------------------------------------------------------------------
+
+    async def _reconcile(self) -> None:
+        wanted = self._topics.definitions
+        runs = {name: each for name, each in wanted.items() if each.target == "STARTED"}
+        for name in [each for each in self._sent if each not in runs]:
+            key, _ = self._sent.pop(name)
+            self._live.pop(name, None)
+            if key in self._drivers:
+                self._drivers[key].send({"do": "stop", "name": name})
+        own = {_SHARED}
+        for name, each in runs.items():
+            if self._crashes[name] >= _MOST_CRASHES:
+                continue
+            conf = driver_conf(each.config)
+            key = _SHARED if conf is None else f"{name}-{_digest(conf)}"
+            own.add(key)
+            self._send(name, each, self._ensure(key, conf or {}))
+        await asyncio.gather(*(self._end(key) for key in self._drivers if key not in own))
+
+    def _send(self, name: str, definition: Definition, driver: DriverProcess) -> None:
+        """Send it to its driver, unless that has it, as it is now."""
+        generation = _digest([dict(definition.config), self._restarts[name]])
+        sent = self._sent.get(name)
+        if sent == (driver.key, generation) or not driver.is_ready:
+            return
+        if sent is not None and sent[0] != driver.key and sent[0] in self._drivers:
+            self._drivers[sent[0]].send({"do": "stop", "name": name})
+        self._sent[name] = (driver.key, generation)
+        self._live.pop(name, None)
+        config = dict(definition.config)
+        driver.send({"do": "start", "name": name, "config": config, "generation": generation})
+
+    async def _write_statuses(self, write: Write) -> None:
+        changed: dict[str, Mapping[str, Any] | None] = {}
+        for name, definition in self._topics.definitions.items():
+            before = self._topics.status(name)
+            status = self._status(name, definition, before)
+            if status != before:
+                changed[status_key(name)] = status.value()
+        if changed:
+            await write(changed, self._settings.status_topic)
+
+    def _status(
+        self, name: str, definition: Definition, before: ConnectorStatus | None
+    ) -> ConnectorStatus:
+        topics = () if before is None else before.topics
+        if definition.target == "STOPPED":
+            return ConnectorStatus("STOPPED", self._worker_id, topics=topics)
+        if definition.target == "PAUSED":
+            count = 1 if before is None else max(1, len(before.tasks))
+            tasks = (TaskStatus("PAUSED"),) * count
+            return ConnectorStatus("PAUSED", self._worker_id, tasks=tasks, topics=topics)
+        if self._crashes[name] >= _MOST_CRASHES:
+            reason = (
+                f"the Spark driver has ended {_MOST_CRASHES} times while this connector started; "
+                f"its log says why: {self._log_of(_SHARED)}"
+            )
+            return ConnectorStatus("FAILED", self._worker_id, reason, topics=topics)
+        live = self._live.get(name)
+        if live is None:
+            return ConnectorStatus("UNASSIGNED", self._worker_id, topics=topics)
+        return ConnectorStatus(
+            live["state"],
+            self._worker_id,
+            live["trace"],
+            tuple(TaskStatus(each["state"], each["trace"]) for each in live["tasks"]),
+            tuple(live["topics"]),
+        )
+
+
+def _digest(value: object) -> str:
+    text = json.dumps(value, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

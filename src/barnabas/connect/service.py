@@ -1,0 +1,59 @@
+"""One instance of the service, from start to end."""
+
+import asyncio
+import logging
+import signal
+from functools import partial
+
+from barnabas.connect.rest.api_context import ApiContext
+from barnabas.connect.rest.http_server import HttpServer
+from barnabas.connect.rest.router import Router
+from barnabas.connect.runner import Runner
+from barnabas.connect.settings import ServiceSettings
+from barnabas.connect.state.leadership import Leadership
+from barnabas.connect.state.state_topics import StateTopics
+
+_log = logging.getLogger("barnabas.connect")
+
+
+async def serve(settings: ServiceSettings) -> int:
+    """Run it until SIGINT or SIGTERM; returns the signal."""
+    loop = asyncio.get_running_loop()
+    interrupted = asyncio.Event()
+    received: list[int] = []
+
+    def note(number: int) -> None:
+        received.append(number)
+        interrupted.set()
+
+    for each in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(each, note, each)
+    async with StateTopics(settings) as topics:
+        await _serve(settings, topics, interrupted)
+    return received[0]
+
+
+async def _serve(
+    settings: ServiceSettings, topics: StateTopics, interrupted: asyncio.Event
+) -> None:
+    server = HttpServer(settings.max_body_bytes)
+    port = await server.listen(settings.host, settings.port)
+    worker_id = f"{settings.host}:{port}"
+    url = settings.advertised or f"http://{worker_id}"
+    runner = Runner(settings, topics, worker_id)
+    leadership = Leadership(settings, topics, worker_id, url, runner.extend_lease)
+    runner.start()
+    await server.serve(Router(ApiContext(settings, topics, leadership, runner)))
+    _log.info("listening on http://%s", worker_id)
+    leading = asyncio.ensure_future(leadership.run(partial(runner.lead, leadership.write)))
+    waiting = asyncio.ensure_future(interrupted.wait())
+    try:
+        await asyncio.wait([leading, waiting], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waiting.cancel()
+        leadership.resign()
+        try:
+            await leading
+        finally:
+            await server.close()
+            await runner.close()

@@ -1,0 +1,148 @@
+"""Leadership: one instance writes the state and runs connectors, and a dead one is replaced.
+
+The leader is the last one that has opened the service's transactional id. Opening it fences the
+one before for good: whatever that still writes, heartbeats included, is refused by the brokers. So
+no clock decides who may write the state. Clocks decide only when to try: an instance that has seen
+no heartbeat for `takeover_s` takes over, and the drivers of a leader stop by themselves `lease_s`
+after the last acknowledged one.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from time import monotonic
+from typing import Any
+
+from barnabas.aio.producer import Producer
+from barnabas.connect.settings import ServiceSettings
+from barnabas.connect.state.records import LEADER, Leader
+from barnabas.connect.state.state_topics import StateTopics
+from barnabas.errors import BarnabasError, ProducerFenced
+
+_log = logging.getLogger("barnabas.connect")
+_LOOK_S = 0.1
+_DELIVERY_MS = 10_000
+
+
+class NotLeader(BarnabasError):  # noqa: N818 - its name says what is wrong
+    """Another instance leads, or none does yet."""
+
+
+class Leadership:
+    """Takes part in the choice of the leader, and writes while this instance is the one."""
+
+    def __init__(
+        self,
+        settings: ServiceSettings,
+        topics: StateTopics,
+        worker_id: str,
+        url: str,
+        on_lease: Callable[[float], Awaitable[None]],
+    ) -> None:
+        """`on_lease` is told until when this instance leads, by the monotonic clock."""
+        self._settings = settings
+        self._timing = settings.timing
+        self._topics = topics
+        self._worker_id = worker_id
+        self._url = url
+        self._on_lease = on_lease
+        self._producer: Producer | None = None
+        self._writing = asyncio.Lock()
+        self._epoch = 0
+        self._beat = 0
+        self._resigns = False
+
+    @property
+    def is_leader(self) -> bool:
+        return self._producer is not None
+
+    async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
+        """Stand by, and lead when it is time; `lead` runs meanwhile and is cancelled in the end."""
+        while not self._resigns:
+            if not await self._has_to_lead():
+                return
+            try:
+                await self._lead(lead)
+            except ProducerFenced:
+                _log.info("another instance leads now")
+            except BarnabasError as error:
+                _log.warning("leadership lost: %s", error)
+
+    async def write(self, records: Mapping[str, Mapping[str, Any] | None], topic: str) -> None:
+        """Write records in one transaction, and wait until they can be read here."""
+        await self._send([(topic, key, value) for key, value in records.items()])
+        await self._topics.catch_up()
+
+    def resign(self) -> None:
+        """Stop leading, and tell the others that they need not wait; then `run` returns."""
+        self._resigns = True
+
+    async def _has_to_lead(self) -> bool:
+        """Wait until there is no leader, or none that is heard of; False if it resigns."""
+        last, seen = self._topics.leader, monotonic()
+        while not self._resigns:
+            leader = self._topics.leader
+            if leader != last:
+                last, seen = leader, monotonic()
+            if leader is None or leader.resigned:
+                return True
+            if monotonic() - seen > self._timing.takeover_s:
+                _log.info("no heartbeat of %s: taking over", leader.worker_id)
+                return True
+            await asyncio.sleep(_LOOK_S)
+        return False
+
+    async def _lead(self, lead: Callable[[], Awaitable[None]]) -> None:
+        producer = Producer(
+            self._settings.bootstrap,
+            transactional_id=f"{self._settings.group}-leader",
+            transaction_timeout_ms=_DELIVERY_MS,
+            delivery_timeout_ms=_DELIVERY_MS,
+            request_timeout_ms=_DELIVERY_MS // 2,
+            linger_ms=0,
+            key_format="str",
+            value_format="json",
+            auto_create=False,
+        )
+        async with producer:
+            await self._topics.catch_up()  # all that was written before the fence
+            former = self._topics.leader
+            self._epoch = 1 if former is None else former.epoch + 1
+            self._producer = producer
+            try:
+                await self._heartbeat()
+                _log.info("%s leads, epoch %d", self._worker_id, self._epoch)
+                leading = asyncio.ensure_future(lead())
+                try:
+                    await self._beat_until(leading)
+                finally:
+                    leading.cancel()
+                    await asyncio.gather(leading, return_exceptions=True)
+                if self._resigns:
+                    await self._heartbeat()
+            finally:
+                self._producer = None
+
+    async def _beat_until(self, leading: "asyncio.Future[None]") -> None:
+        while not self._resigns:
+            await asyncio.wait([leading], timeout=self._timing.heartbeat_s)
+            if leading.done():
+                await leading  # which raises what it has failed of
+                return
+            await self._heartbeat()
+
+    async def _heartbeat(self) -> None:
+        began = monotonic()
+        self._beat += 1
+        leader = Leader(self._worker_id, self._url, self._epoch, self._beat, self._resigns)
+        await self._send([(self._settings.status_topic, LEADER, leader.__dict__)])
+        await self._on_lease(began + self._timing.lease_s)
+
+    async def _send(self, records: list[tuple[str, str, Mapping[str, Any] | None]]) -> None:
+        async with self._writing:
+            producer = self._producer
+            if producer is None:
+                raise NotLeader("this instance does not lead: send the request again")
+            async with producer.transaction():
+                for topic, key, value in records:
+                    await producer.send(topic, value, key)
