@@ -247,7 +247,7 @@ def test_what_does_not_belong_together_is_refused(tmp_path: Path) -> None:
     table.add(QUERY, 4, lambda _: pytest.fail("it is there"))
     with pytest.raises(InvalidArgument, match="old checkpoint"):
         table.add(QUERY, 3, writing({"1": [1]}))
-    with pytest.raises(InvalidArgument, match="rows of a former run"):
+    with pytest.raises(InvalidArgument, match="rows of an earlier run"):
         table.add("other", 5, writing({"1": [1]}))
     with pytest.raises(InvalidArgument, match="workers share"):
         table.add(QUERY, 5, lambda folder: writing({"1": [1]})(folder) + 1)

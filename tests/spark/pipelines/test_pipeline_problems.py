@@ -71,7 +71,7 @@ def test_all_mistakes_are_said_together_one_in_a_line() -> None:
         "3 errors:",
         "  pipeline bad: schema of source a: after x INT there is y: is a comma missing?",
         "  pipeline bad: schema of source b: x INTT: did you mean INT?",
-        "  pipeline still has no stream among its sources: its rows would never change",
+        "  pipeline still has no streaming source: its rows would never change",
     ]
 
 

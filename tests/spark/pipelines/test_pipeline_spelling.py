@@ -75,7 +75,10 @@ def test_options_of_the_connector_and_of_spark_are_taken() -> None:
         ("-- output mode: update", 'did you mean "-- output_mode: ..."?'),
         ("-- output-mode: update", 'did you mean "-- output_mode: ..."?'),
         ("-- config: a=b", 'did you mean "-- conf: NAME=VALUE"?'),
-        ("-- trigger: five seconds", 'trigger is an interval as "10 seconds", not "five seconds"'),
+        (
+            "-- trigger: five seconds",
+            'trigger must be an interval such as "10 seconds", not "five seconds"',
+        ),
         ("-- trigger: once", "run --once"),
         ('-- source o: topic o watermrk="at 5 minutes"', "source o: no argument 'watermrk'"),
         ("-- source o: topic o kafka.fetch.max.byte=1", "did you mean kafka.fetch.max.bytes?"),
@@ -126,7 +129,7 @@ def test_a_trigger_is_a_time_that_spark_takes() -> None:
         assert not is_interval(bad), bad
     assert is_interval("1 month")
     assert not is_period("1 month")
-    with pytest.raises(InvalidArgument, match="pipeline p: trigger is an interval"):
+    with pytest.raises(InvalidArgument, match="pipeline p: trigger must be an interval"):
 
         @pipeline(sources={"a": from_topic("a")}, sink=to_topic("t"), trigger="5 sec")
         def p(a: object) -> None: ...

@@ -1,8 +1,8 @@
 """Further arguments of sources and sinks, which are options of what reads or writes.
 
-A misspelt argument would be one of them, and do nothing: so a name that is neither is refused,
-where all names are known. Those of Spark's file formats are not; there only what resembles an
-argument is refused.
+A misspelled argument would be taken for an option and have no effect, so unknown names are refused.
+The options of Spark's file formats are not all known; there, only names that resemble an argument
+are refused.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,7 +18,7 @@ from barnabas.spark.source.options import READ_OPTIONS, batch_options, stream_op
 _SURELY_MEANT = 0.8
 _PERHAPS_MEANT = 0.6
 _SOMEWHERE = {"kafka.bootstrap.servers": "localhost:9092"}
-"""Options are complete with it; nothing is connected."""
+"""Completes the options for validation; nothing is connected."""
 
 
 def read_options(
@@ -77,7 +77,7 @@ def option_texts(options: Mapping[str, Any]) -> dict[str, str]:
 def _known(
     function: Callable[..., object], known: Iterable[str], given: Mapping[str, Any]
 ) -> dict[str, str]:
-    """The options, if there are such; settings of Kafka's clients are checked with their values."""
+    """The options, if all are known; settings of Kafka clients are checked with their values."""
     options = option_texts(given)
     names = list(known)
     lower = {name.lower() for name in names}

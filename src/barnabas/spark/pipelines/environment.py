@@ -1,7 +1,7 @@
-"""Where a pipeline runs: with which Spark, and on whose records.
+"""Where a pipeline runs: its Spark session, and where its records come from.
 
-A pipeline names topics and nothing else. What reads them is decided here, so that the same
-definition runs on a cluster of brokers and, in a test, on rows that are fed to it.
+A pipeline only names topics. The environment decides what reads them, so that the same definition
+runs on a cluster of brokers and, in a test, on rows that are fed to it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,15 +28,15 @@ WANTED_CONF = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # Of Spark's default, INT96, other readers can't tell that it is a time in UTC.
+    # Spark's default is INT96, and other readers can't tell that it is a time in UTC.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
-"""What pipelines want of Spark where the user has not said otherwise."""
+"""Default Spark settings of pipelines, which the user can override."""
 
 LONG_RUNNING_CONF = {
     **WANTED_CONF,
-    # While nothing arrives, Spark asks the sources for news this often. Its default of 10 ms takes
-    # a tenth of a core for each pipeline that has nothing to do.
+    # How often Spark polls idle sources. Its default of 10 ms takes a tenth of a core for each idle
+    # pipeline.
     "spark.sql.streaming.pollingDelay": "150ms",
 }
 """The same for pipelines that run all the time."""
@@ -54,7 +54,7 @@ class Records(Protocol):
     ) -> DataFrame: ...
 
     def letters(self, target: "DeadLetterTopic", options: Mapping[str, str]) -> LetterTarget:
-        """Where tasks write dead letters of records that are read with these options."""
+        """Where tasks write the dead letters of records that are read with these options."""
 
     def decoded(
         self, spark: SparkSession, topic: str, decoding: RecordDecoding, options: Mapping[str, str]
@@ -109,14 +109,14 @@ class DeadLetterTopic(NamedTuple):
 
     topic: str
     group: str
-    """The group that keeps which of them are written."""
+    """The consumer group that records which of them are written."""
     definition: str
     """Stands for what decides which records are dead, and where they go."""
     compression: Compression = Compression.NONE
 
 
 class DeadLetterSettings(NamedTuple):
-    """What a pipeline says of the dead letters of a source."""
+    """Settings of a pipeline for the dead letters of a source."""
 
     group: str
     compression: Compression = Compression.NONE
@@ -139,14 +139,14 @@ class Environment:
     table_folder: str | None = None
     """Where tables keep what they have read."""
     writer: Writer | None = None
-    """As which sinks write that remember it."""
+    """The identity under which sinks write, for those that record it."""
 
 
 @contextmanager
 def applied(
     spark: SparkSession, conf: Mapping[str, str], defaults: Mapping[str, str] = WANTED_CONF
 ) -> Iterator[None]:
-    """Spark's settings for what is done meanwhile; a query keeps those that it was started with."""
+    """Set Spark settings for a while; a query keeps those that it was started with."""
     before = dict(spark.conf.getAll)
     wanted = {name: value for name, value in defaults.items() if name not in before}
     wanted |= {name: value for name, value in conf.items() if not is_for_the_jvm(name)}

@@ -1,4 +1,4 @@
-"""Lengths of time as Spark takes them, as `10 seconds` or `1 minute 30 seconds`."""
+"""Intervals in Spark's format, such as `10 seconds` or `1 minute 30 seconds`."""
 
 import re
 
@@ -8,10 +8,10 @@ _WHOLE = re.compile(rf"(?:interval\s+)?{_PART}(?:\s+{_PART})*$")
 
 
 def is_interval(text: str) -> bool:
-    """Whether Spark would take it; that is asked before there is a Spark."""
+    """Whether Spark accepts it; for checks before Spark is started."""
     return _WHOLE.match(text.strip().lower()) is not None
 
 
 def is_period(text: str) -> bool:
-    """Whether Spark would take it for how often something happens: months have no one length."""
+    """Whether Spark accepts it as the interval of a trigger: months have no fixed length."""
     return is_interval(text) and not re.search("month|year", text.lower())

@@ -1,8 +1,7 @@
 """What sources and sinks have in common: the two ends of a pipeline.
 
-Whatever differs from one end to another is a method of the end, and commands ask the end: they
-never ask of which class it is. Only `describe` has to be written; the defaults are right for an end
-that knows no topics, files or Spark packages.
+Whatever differs between ends is a method of the end; commands call it, and never check the class.
+Only `describe` has to be written; the defaults fit an end without topics, files or Spark packages.
 """
 
 import re

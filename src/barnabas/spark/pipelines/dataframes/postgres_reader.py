@@ -23,8 +23,8 @@ _MAX_PRECISION = 38
 def read_postgres(spark: SparkSession, url: str, query: str) -> DataFrame:
     """The rows that a query has now, as `SELECT * FROM orders`, or those of a table by its name.
 
-    They go through the driver, as Arrow columns. Types that Spark has not are texts: a `uuid`, or
-    JSON, which `from_json` takes apart.
+    They go through the driver, as Arrow columns. Types that Spark does not have become strings: a
+    `uuid`, or JSON, which `from_json` parses.
     """
     import psycopg
     import pyarrow as pa
@@ -54,7 +54,7 @@ def read_postgres(spark: SparkSession, url: str, query: str) -> DataFrame:
 
 
 def _arrow_type(column: "Column") -> "pa.DataType | None":
-    """What a column becomes; None for a type that becomes text."""
+    """The Arrow type of a column; None for a type that becomes text."""
     import pyarrow as pa
 
     if column.type_display.startswith(_NUMERIC):

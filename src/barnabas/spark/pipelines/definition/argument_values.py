@@ -1,7 +1,8 @@
-"""Arguments in a SQL file, which are texts, as the values that a function in Python takes.
+"""Converts arguments in a SQL file, which are strings, to the types that a Python function takes.
 
-The function's annotations say which: `bool` takes true or false, `int` a number, a sequence of
-strings a list with commas. All else stays a text. So a new source or sink needs no code here.
+The function's annotations give the types: `bool` takes true or false, `int` a number, a sequence of
+strings a comma-separated list. Anything else stays a string. So a new source or sink needs no code
+here.
 """
 
 from collections.abc import Callable, Mapping, Sequence

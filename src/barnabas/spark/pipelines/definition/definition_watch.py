@@ -1,7 +1,8 @@
 """Notices edits of definitions, and reads them again.
 
-Files are looked at by time and size. What a pipeline depends on is its file and, in Python, the
-modules next to it that the file imports, directly or not: its fingerprint changes with them.
+A file has changed if its modification time or size has. A pipeline depends on its file and, in
+Python, on the modules next to it that the file imports, directly or indirectly: its fingerprint
+changes with them.
 """
 
 import ast
@@ -31,7 +32,7 @@ class DefinitionWatch:
         self._seen = self._stamps()
 
     def has_changed(self) -> bool:
-        """Whether any file has changed, come or gone since the last call."""
+        """Whether a file was changed, added or deleted since the last call."""
         now = self._stamps()
         if now == self._seen:
             return False
@@ -43,7 +44,7 @@ class DefinitionWatch:
         self._forget_modules()
         try:
             return load_each(self._path, start_spark)
-        except InvalidArgument:  # there are no files any longer
+        except InvalidArgument:  # all files were deleted
             return Definitions()
 
     def fingerprint(self, defined: Pipeline) -> str:
@@ -78,7 +79,8 @@ class DefinitionWatch:
     def _forget_modules(self) -> None:
         """Let modules of the folder be imported again, from their text.
 
-        Compiled files are valid for the second of their time, in which there may be two edits.
+        A compiled file records the time of its source in seconds, and two edits may be made within
+        one second.
         """
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)
@@ -95,7 +97,7 @@ def _imported(file: Path, text: bytes, folder: Path) -> Iterator[Path]:
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
-        return  # which loading it will say
+        return  # loading the file reports it
     for node in ast.walk(tree):
         names: list[str] = []
         if isinstance(node, ast.Import):

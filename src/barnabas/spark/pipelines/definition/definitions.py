@@ -1,4 +1,4 @@
-"""The pipelines of a path, and the definitions that are wrong: one bad file stops only itself."""
+"""The pipelines of a path, and the invalid definitions, which do not stop the valid ones."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -38,12 +38,12 @@ class Definitions:
     bad: list[BadDefinition] = field(default_factory=list)
 
     def check(self) -> None:
-        """Raise if any is wrong."""
+        """Raise if a definition is invalid."""
         raise_all([each.error for each in self.bad])
 
 
 def load_each(path: Path, start_spark: Callable[[], object]) -> Definitions:
-    """Load every file of a path for itself. Raises `InvalidArgument` if there are none."""
+    """Load each file of a path separately. Raises `InvalidArgument` if there are none."""
     found = Definitions()
     for file in definition_files(path):
         try:
@@ -55,7 +55,7 @@ def load_each(path: Path, start_spark: Callable[[], object]) -> Definitions:
         for each in loaded.values():
             _add(found, each, file)
     if not found.pipelines and not found.bad:
-        load(path, start_spark)  # which says that there is none
+        load(path, start_spark)  # raises: there are none
     send_modules_by_value(path)
     return found
 

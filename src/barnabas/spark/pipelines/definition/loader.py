@@ -22,7 +22,7 @@ _NO_SESSION = "SESSION_OR_CONTEXT_NOT_EXISTS"
 
 
 def _start_session() -> object:
-    from barnabas.spark.sessions.tuned_session import session  # which needs half a second
+    from barnabas.spark.sessions.tuned_session import session  # it takes half a second
 
     return session()
 
@@ -32,8 +32,8 @@ def load(
 ) -> dict[str, Pipeline]:
     """The pipelines of a `.py` or `.sql` file, or of a folder and the folders in it, by name.
 
-    This needs no Spark, unless a file uses columns at its top, such as `F.window(...)`: then it is
-    started. Python files are imported with their folder on the path, so they can import each other.
+    Spark is started only if a file uses columns at its top level, such as `F.window(...)`. Python
+    files are imported with their folder on the path, so they can import each other.
     Skipped are tests (`test_*.py`, `*_test.py`, `conftest.py`), names that start with a dot or an
     underscore, and, in a folder, files that do not mention pipelines. Paths in a definition are
     relative to the folder of its file.
@@ -72,7 +72,7 @@ def definition_files(path: Path) -> list[Path]:
 
 
 def is_test(file: Path) -> bool:
-    """Whether pytest would look into it."""
+    """Whether pytest would collect it."""
     return file.suffix == ".py" and (
         file.stem.startswith("test_") or file.stem.endswith("_test") or file.stem == "conftest"
     )
@@ -83,7 +83,7 @@ def _may_define(file: Path) -> bool:
 
 
 def _speaks_of_pipelines(file: Path) -> bool:
-    """Whether it is about pipelines: other programs and queries in a folder are not run."""
+    """Whether it mentions pipelines: other programs and queries in a folder are not run."""
     text = file.read_text("utf-8", errors="replace")
     return "pipeline" in text if file.suffix == ".py" else _SINK.search(text) is not None
 
@@ -129,7 +129,7 @@ def _import(file: Path) -> ModuleType:
     known = sys.modules.get(file.stem)
     if known is not None and getattr(known, "__file__", None) == str(file):
         return known
-    # A file may well be named as a module that Python has.
+    # A file may have the name of a module of Python.
     name = file.stem if known is None else f"{file.stem}_{abs(hash(file)):x}"
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
@@ -157,6 +157,6 @@ def send_modules_by_value(path: Path) -> None:
 def is_in_folder(file: Path, folder: Path) -> bool:
     """Whether it is a file of the user's in this folder.
 
-    A virtual environment may be beneath the folder; what is in it, workers have too.
+    A virtual environment may be in the folder; workers have its packages too.
     """
     return file.is_relative_to(folder) and "site-packages" not in file.relative_to(folder).parts

@@ -38,7 +38,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*$")
 _SESSION = "spark"
 
 DEAD_LETTERS = "dead-letters"
-"""Ends the name of the group that keeps which dead letters of a pipeline are written."""
+"""Suffix of the consumer group that records which dead letters of a pipeline are written."""
 
 allow_early_udfs()  # a file of pipelines may define UDFs at its top
 
@@ -57,14 +57,14 @@ class Pipeline:
     takes_session: bool = False
     defined_in: Path | None = None
     expect: tuple[Expectation, ...] = ()
-    """Rules for its rows; those of sources are the sources'."""
+    """Rules for the rows of the result; sources have their own."""
 
     def __post_init__(self) -> None:
         if not _NAME.match(self.name):
             raise InvalidArgument(f"pipeline {self.name!r}: use letters, digits, . _ and - only")
         if self.trigger is not None and not is_period(self.trigger):
             raise InvalidArgument(
-                f'pipeline {self.name}: trigger is an interval as "10 seconds", not '
+                f'pipeline {self.name}: trigger must be an interval such as "10 seconds", not '
                 f'"{self.trigger}"; to process what there is and exit, use '
                 "`barnabas pipeline run --once`"
             )
@@ -122,7 +122,7 @@ class Pipeline:
             raise InvalidArgument(f"pipeline {self.name} returns {type(rows)}, not a DataFrame")
         if not rows.isStreaming:
             raise InvalidArgument(
-                f"pipeline {self.name} has no stream among its sources: its rows would never change"
+                f"pipeline {self.name} has no streaming source: its rows would never change"
             )
         try:
             return checked(rows, self.expect, None, rows.columns)
@@ -136,7 +136,7 @@ class Pipeline:
         if all(use == SourceUse(None) for use in used.values()):
             return rows
         lean = self.rows(replace(environment, used=used))
-        # A function that does not always do the same may use others now.
+        # A function that is not deterministic may use other columns now.
         has_all = all(source.covers(*use) for source, use in used_columns(lean).items())
         return lean if has_all else rows
 
@@ -187,7 +187,7 @@ def pipeline(
 
 
 def check_output_mode(text: str) -> OutputMode:
-    """The output mode that a text names."""
+    """Parse an output mode."""
     for mode in OUTPUT_MODES:
         if text == mode:
             return mode

@@ -1,6 +1,6 @@
-"""Mistakes in definitions that can be found without Spark, all of them at once.
+"""Finds errors in definitions without Spark, all of them at once.
 
-Spark takes seconds to start; three mistakes should not take three starts.
+Spark takes seconds to start, and three errors should not take three starts.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +14,7 @@ from barnabas.spark.pipelines.errors.pipeline_error import PipelineError
 
 
 def load_all(path: Path, start_spark: Callable[[], object]) -> dict[str, Pipeline]:
-    """The pipelines of a path; raises the mistakes of all files, not only of the first."""
+    """The pipelines of a path; raises the errors of all files, not only of the first."""
     try:
         return load(path, start_spark)
     except (InvalidArgument, PipelineError) as first:
@@ -32,12 +32,12 @@ def load_all(path: Path, start_spark: Callable[[], object]) -> dict[str, Pipelin
 
 
 def check_definitions(pipelines: Iterable[Pipeline]) -> None:
-    """Raise mistakes that Spark would refuse later, as far as they show without it."""
+    """Raise errors that Spark would report later, as far as they can be found without it."""
     raise_all([each for defined in pipelines for each in problems_of(defined)])
 
 
 def problems_of(defined: Pipeline) -> Iterator[BarnabasError]:
-    """Its mistakes that show without Spark."""
+    """Its errors that can be found without Spark."""
     for name, source in defined.sources.items():
         for found in source.problems():
             yield InvalidArgument(
@@ -46,12 +46,12 @@ def problems_of(defined: Pipeline) -> Iterator[BarnabasError]:
     has_stream = any(each.is_stream for each in defined.sources.values())
     if not has_stream and not _may_read_more(defined):
         yield InvalidArgument(
-            f"pipeline {defined.name} has no stream among its sources: its rows would never change"
+            f"pipeline {defined.name} has no streaming source: its rows would never change"
         )
 
 
 def is_about(file: Path, error: BarnabasError) -> bool:
-    """Whether it is a mistake in this file: in a folder, some files may define nothing."""
+    """Whether it is an error in this file: in a folder, some files may define nothing."""
     return not str(error).startswith(f"no pipeline in {file}")
 
 

@@ -10,8 +10,7 @@
 
 An indented line continues the one before. Other comments are ignored, but one that looks like a
 misspelled directive is refused. The pipeline has the name of the file, unless `-- pipeline: name`
-gives it another. Sources and
-sinks are those of Python, with the same arguments.
+gives it another. Sources and sinks are those of Python, with the same arguments.
 """
 
 import inspect
@@ -211,7 +210,7 @@ def _check_comment(line: str) -> None:
 
 
 def _made(what: str, kinds: Mapping[str, Callable[..., T]], text: str) -> T:
-    """What words such as `topic NAME key=page` make."""
+    """Build a source or sink from words such as `topic NAME key=page`."""
     kind, *words = _words(text) or [""]
     make = kinds.get(kind)
     if make is None:

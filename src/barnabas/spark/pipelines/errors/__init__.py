@@ -1,4 +1,4 @@
-"""Errors of pipelines, in words that name the mistake and its place.
+"""Errors of pipelines, with messages that name the error and its place.
 
 pipeline_error `PipelineError`
 user_code      errors in a pipeline's own code, with file and line

@@ -7,7 +7,7 @@ from barnabas.spark.pipelines.errors.pipeline_error import PipelineError
 
 
 def raise_all(errors: Sequence[BarnabasError]) -> None:
-    """Raise them, if there are any."""
+    """Raise them as one, if there are any."""
     if len(errors) == 1:
         raise errors[0]
     if not errors:

@@ -28,7 +28,7 @@ _HINTS = {
     "[ATTRIBUTE_NOT_SUPPORTED]": "the DataFrame has no column of that name",
 }
 _TRACEBACK = "Traceback (most recent call last)"
-# PySpark hides errors of a source that can't be made behind one of its own.
+# PySpark wraps an error in the constructor of a source in another error.
 _HIDING = re.compile(r"^UnboundLocalError: .*'reader'")
 _LINE = 300
 _FRAME = re.compile(r'^  File "(/[^"]+)", line (\d+)', re.MULTILINE)
@@ -72,7 +72,7 @@ def _end_of_traceback(text: str) -> tuple[str, str]:
 
 
 def _place(frames: str) -> str:
-    """The innermost frame that is neither ours nor of a library."""
+    """The innermost frame of the user's code: neither ours nor a library's."""
     places = [
         f"{file}:{line}: "
         for file, line in _FRAME.findall(frames)

@@ -1,7 +1,7 @@
 """Typical failures around Spark, each with a sentence that names the fix.
 
-Spark's own words for them are long, or name the symptom: a worker that "failed to connect back" has
-been started on a machine that is too busy to let it.
+Spark's own messages for them are long, or name the symptom: a worker that "failed to connect back"
+was started on a machine that is overloaded.
 """
 
 import re
@@ -33,8 +33,8 @@ _CAUSES = (
     _cause(
         r"Python worker failed to connect back|waiting for the Python worker to connect back"
         r"|STREAMING_PYTHON_RUNNER_INITIALIZATION_TIMEOUT_FAILURE",
-        "the machine is overloaded, so that a Python worker did not start in time; it is tried "
-        "again. If it goes on: fewer cores (--master 'local[2]') or fewer pipelines",
+        "the machine is overloaded: a Python worker did not start in time. The pipeline is "
+        "restarted; if this recurs, use fewer cores (--master 'local[2]') or fewer pipelines",
         "not counted",
     ),
     _cause(
@@ -50,13 +50,13 @@ _CAUSES = (
     ),
     _cause(
         r"Service '?SparkUI'? failed after \d+ retries",
-        "too many Spark UIs on this machine: --conf spark.ui.port=0 takes a free port, --conf "
-        "spark.ui.enabled=false does without",
+        "too many Spark UIs on this machine: --conf spark.ui.port=0 uses a free port, --conf "
+        "spark.ui.enabled=false disables the UI",
     ),
     _cause(
         r"Service '?sparkDriver'? failed after \d+ retries",
         "the driver can't listen on this machine's address: --conf "
-        "spark.driver.bindAddress=127.0.0.1, or mend the host name in /etc/hosts",
+        "spark.driver.bindAddress=127.0.0.1, or fix the host name in /etc/hosts",
     ),
     _cause(
         r"No space left on device|Disk quota exceeded",
@@ -79,12 +79,12 @@ _CAUSES = (
     ),
     _cause(
         r"Python worker exited unexpectedly|(?m:^MemoryError)",
-        "a Python worker crashed, mostly killed when memory ran out (dmesg says so): smaller "
+        "a Python worker crashed, usually killed when memory ran out (see dmesg): use smaller "
         "batches (maxOffsetsPerTrigger), or fewer cores (--master 'local[2]')",
     ),
     _cause(
         r"a row failed the expectation ",
-        "the pipeline stays before this batch: change the rule, or drop such rows (on_failure), "
+        "the batch was not written: change the rule, or drop such rows (on_failure), "
         "and run it again",
         "never",
     ),

@@ -29,7 +29,7 @@ _MISTAKES = (
 def user_code(file: Path | None) -> Iterator[None]:
     """Run the user's code; its exceptions become errors with their place in this file.
 
-    Errors of Barnabas and of Spark keep their words.
+    Errors of Barnabas and of Spark keep their messages.
     """
     try:
         yield
@@ -46,7 +46,7 @@ def _place(error: BaseException, file: Path | None) -> str:
     if file is None:
         return "in a pipeline"
     if isinstance(error, SyntaxError):
-        return str(file)  # which says the line itself
+        return str(file)  # its message has the line
     lines = [
         frame.lineno
         for frame in traceback.extract_tb(error.__traceback__)

@@ -21,7 +21,7 @@ from barnabas.spark.pipelines.expectations.expectation import Expectation
 from barnabas.spark.pipelines.expectations.rule_counts import counts, metric_of
 
 FAILED = "failed the expectation "
-"""What the error of a pipeline has in it that stopped because of a rule."""
+"""Part of the error message of a pipeline that was stopped by a rule."""
 
 _PASSES = "_expectation_"
 
@@ -37,7 +37,7 @@ def checked(
     shown: Sequence[str],
     dead_letters: DeadLetterFilter | None = None,
 ) -> DataFrame:
-    """The rows that may go on; `source` is where they come from, None for the result.
+    """The rows that pass; `source` is where they come from, None for the result.
 
     `shown` are the columns of a row that errors show.
     """

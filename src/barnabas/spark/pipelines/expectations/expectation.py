@@ -37,7 +37,7 @@ class Expectation:
 
     @property
     def reason(self) -> str:
-        """What a dead letter that failed it has as its reason."""
+        """The reason in a dead letter that failed it."""
         if self.name == self.condition:
             return f"expectation {self.condition}"
         return f"expectation {self.name}: {self.condition}"

@@ -1,7 +1,7 @@
 """How many rows passed and failed each rule, as Spark reports it with every micro-batch.
 
-Spark counts while the rows go by (`observe`): under a name for each source and one for the result,
-all rows, and for each rule those that failed.
+Spark counts rows while it processes them (`observe`). Each source and the result have a name, under
+which all rows are counted, and for each rule those that failed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _FAILED = "failed."
 
 
 class RuleCount(NamedTuple):
-    """What became of the rows that a rule was applied to."""
+    """How many rows passed and failed a rule."""
 
     passed: int = 0
     failed: int = 0
@@ -33,7 +33,7 @@ def metric_of(source: str | None) -> str:
 
 
 def counts(rules: Sequence[Expectation], passes: Sequence[Column]) -> list[Column]:
-    """What Spark has to count."""
+    """The expressions that Spark counts."""
     failed = [
         F.count_if(~passed).alias(f"{_FAILED}{rule.name}")
         for rule, passed in zip(rules, passes, strict=True)

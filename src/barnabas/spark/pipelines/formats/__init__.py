@@ -7,5 +7,5 @@ protobuf        Protobuf
 values          formats by their names
 decoded_rows    records that a query has read, decoded
 record_decoder  JSON decoded by Spark itself, for types that are Spark's only
-ddl             mistakes in schemas that can be found without Spark
+ddl             finds errors in schemas without Spark
 """

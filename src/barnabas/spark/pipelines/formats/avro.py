@@ -78,7 +78,7 @@ class AvroValues:
 
 
 def _spark_type(schema: Any, named: dict[str, DataType]) -> DataType:
-    """The type of Spark's that holds what an Avro type does."""
+    """The Spark type for an Avro type."""
     if isinstance(schema, list):
         return _union(schema, named)
     if isinstance(schema, str):
@@ -116,5 +116,5 @@ def _field(schema: Any, named: dict[str, DataType]) -> StructField:
 def _union(schema: list[Any], named: dict[str, DataType]) -> DataType:
     others = [each for each in schema if each != "null"]
     if len(others) != 1:
-        raise InvalidArgument(f"a union of Avro is of null and one type, not {schema}")
+        raise InvalidArgument(f"an Avro union must have null and one other type, not {schema}")
     return _spark_type(others[0], named)

@@ -1,6 +1,6 @@
-"""Mistakes in schemas that can be found without Spark, whose parser is in the JVM.
+"""Finds errors in schemas without Spark, whose parser is in the JVM.
 
-Only certain mistakes are found: a missing comma, a misspelled type. The rest is left to Spark.
+Only certain errors are found: a missing comma, a misspelled type. The rest is left to Spark.
 """
 
 import re
@@ -22,7 +22,7 @@ _TOKEN = re.compile(r"`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\w+|
 
 
 def mistake_in(schema: str) -> str | None:
-    """The first certain mistake in a schema."""
+    """The first certain error in a schema."""
     for column in _columns(_TOKEN.findall(schema)):
         found = _mistake_in_column(column)
         if found is not None:
@@ -31,7 +31,7 @@ def mistake_in(schema: str) -> str | None:
 
 
 def _columns(words: list[str]) -> Iterator[list[str]]:
-    """What is between the commas, but for those in brackets; what is in brackets is left out."""
+    """The parts between commas outside of brackets, without what is in brackets."""
     column: list[str] = []
     depth = 0
     for word in words:

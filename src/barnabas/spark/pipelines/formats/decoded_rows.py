@@ -1,6 +1,7 @@
 """Rows of a DataFrame of records, with their values decoded, in Python workers of Spark.
 
-For records that a query has read already, as of tables; otherwise the reader decodes them itself.
+For records that a query has already read, such as those of tables; otherwise the reader decodes
+them itself.
 """
 
 from collections.abc import Iterator

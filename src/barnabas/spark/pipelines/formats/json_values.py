@@ -16,7 +16,7 @@ from barnabas.spark.decoding.json_decoder import unsupported_columns
 
 UNDECODABLE = "_undecodable"
 _WHITE_SPACE = " \t\r\n"
-"""What JSON takes for it."""
+"""The JSON value for it."""
 _END = "barnabas: the end"
 """A member that no value has."""
 _EXCERPT_LENGTH = 100
@@ -104,9 +104,9 @@ def _excerpt(text: Column) -> Column:
 def _ends_with_its_object(text: Column) -> Column:
     """Whether an object is all there is: `from_json` reads one and passes over what follows it.
 
-    The only brace that closes anything, at the end, closes the object: seen without parsing. Where
-    there are more, the text is put into an array with another element behind it, which is found
-    there only if nothing is in between; members are skipped.
+    If the only closing brace is the last character, it closes the object: no parsing is needed. If
+    there are more, the text is put into an array with another element after it, which is found
+    only if there is nothing in between; members are skipped.
     """
     only_brace_is_last = F.instr(text, F.lit("}")) == F.length(F.rtrim(text, F.lit(_WHITE_SPACE)))
     array = F.concat(F.lit("["), text, F.lit(f',{{"{_END}": true}}]'))

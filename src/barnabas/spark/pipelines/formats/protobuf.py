@@ -30,7 +30,7 @@ class ProtobufValues:
         path, _, name = schema.rpartition(":")
         if not path or not name:
             raise InvalidArgument(
-                f"a schema of Protobuf is PATH:MESSAGE, as events.desc:shop.Order, not {schema!r}"
+                f"a Protobuf schema is PATH:MESSAGE, such as events.desc:shop.Order, not {schema!r}"
             )
         try:
             files = Path(path).read_bytes()

@@ -2,7 +2,7 @@
 
 All others are decoded where they are read (`barnabas.spark.decoding`), with the same results.
 A value is decoded once. The straightforward plan, decode and filter, would have Spark push the
-filter down and decode twice; a generator (`inline`) is a border which filters do not cross.
+filter down and decode twice; filters are not pushed through a generator (`inline`).
 """
 
 from functools import reduce
@@ -19,7 +19,7 @@ _PARSED = "_parsed"
 def decoded(records: DataFrame, values: JsonValues, kept: list[Column], *, skip: bool) -> DataFrame:
     """The columns of the values, and those of `kept`.
 
-    Where a value can't be decoded the query fails, or there is no row of it (`skip`).
+    If a value can't be decoded, the query fails, or the record is skipped (`skip`).
     """
     whole = F.array(values.parsed(F.col("value")))
     if skip:
@@ -31,7 +31,7 @@ def decoded(records: DataFrame, values: JsonValues, kept: list[Column], *, skip:
 
 
 def decoded_or_dead(records: DataFrame, values: JsonValues, kept: list[Column]) -> DataFrame:
-    """The columns of the values and those of `kept`, and `reason`: why a value is no row."""
+    """The columns of the values and those of `kept`, and `reason`: why there is no row."""
     whole = F.array(values.parsed(F.col("value")))
     rows = F.transform(
         whole,

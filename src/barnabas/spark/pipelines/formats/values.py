@@ -18,13 +18,15 @@ def value_format(name: str, schema: str | StructType) -> ValueFormat:
         from barnabas.spark.pipelines.formats.avro import AvroValues
 
         if not isinstance(schema, str):
-            raise InvalidArgument("a schema of Avro is its JSON, or the path of an .avsc file")
+            raise InvalidArgument(
+                "an Avro schema is given as JSON, or as the path of an .avsc file"
+            )
         return AvroValues(_avro_text(schema))
     if name == "protobuf":
         from barnabas.spark.pipelines.formats.protobuf import ProtobufValues
 
         if not isinstance(schema, str):
-            raise InvalidArgument("a schema of Protobuf is PATH:MESSAGE")
+            raise InvalidArgument("a Protobuf schema is PATH:MESSAGE")
         return ProtobufValues(schema)
     raise InvalidArgument(f"unknown format {name!r}; use json, avro or protobuf")
 

@@ -1,8 +1,8 @@
-"""Nodes in layers, so that edges go from left to right and cross seldom.
+"""Arranges nodes in layers, so that edges go from left to right and rarely cross.
 
-The usual steps for drawing layered graphs (Sugiyama): edges that close a cycle are turned around, a
-node stands one layer behind the last of those before it, edges over several layers get a point in
-each, and the nodes of a layer are ordered by the middle of their neighbours.
+The usual steps for drawing layered graphs (Sugiyama): edges that close a cycle are reversed, a node
+is one layer after the last of its predecessors, edges over several layers get a point in each, and
+the nodes of a layer are ordered by the mean position of their neighbours.
 """
 
 from collections import defaultdict
@@ -59,7 +59,7 @@ def in_layers(graph: PipelineGraph) -> Layers:
 
 
 def _closing(graph: PipelineGraph) -> set[tuple[Node, Node]]:
-    """The edges that lead back to where a walk along the edges has come from."""
+    """The edges that close a cycle, found by a depth-first search."""
     found: set[tuple[Node, Node]] = set()
     done: set[Node] = set()
     for start in graph.nodes:
@@ -83,9 +83,9 @@ def _closing(graph: PipelineGraph) -> set[tuple[Node, Node]]:
 
 
 def _depths(nodes: list[Node], forward: set[tuple[Node, Node]]) -> dict[Node, int]:
-    """One more than the deepest before it; what only feeds others stands right before the first."""
+    """One more than the deepest predecessor; without any, one less than the first target."""
     depth = dict.fromkeys(nodes, 0)
-    for _ in nodes:  # as often as the longest way has nodes, at most
+    for _ in nodes:  # at most as often as the longest path has nodes
         changed = False
         for source, target in forward:
             if depth[target] <= depth[source]:
@@ -102,7 +102,7 @@ def _depths(nodes: list[Node], forward: set[tuple[Node, Node]]) -> dict[Node, in
 
 
 def _order(layers: list[list[Slot]], neighbours: dict[Slot, list[Slot]]) -> None:
-    """Sort each layer by the middle of its neighbours, forth and back."""
+    """Sort each layer by the mean position of its neighbours, forwards and backwards."""
     for sweep in range(_SWEEPS):
         forth = sweep % 2 == 0
         numbers = range(1, len(layers)) if forth else range(len(layers) - 2, -1, -1)

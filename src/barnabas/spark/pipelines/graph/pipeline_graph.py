@@ -19,7 +19,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Edge:
-    """Rows that flow; dead letters are among them."""
+    """A flow of rows or of dead letters."""
 
     source: Node
     target: Node
@@ -34,7 +34,7 @@ class PipelineGraph:
     edges: list[Edge] = field(default_factory=list)
 
     def after(self, node: Node) -> list[Node]:
-        """Where what is in a node goes next."""
+        """The nodes that a node leads to."""
         return [each.target for each in self.edges if each.source == node]
 
     @property
@@ -48,7 +48,7 @@ class PipelineGraph:
         return list(dict.fromkeys(found))
 
     def cycles(self) -> list[list[str]]:
-        """Pipelines that feed themselves, over others or directly; each group once."""
+        """Pipelines that feed themselves, directly or through others; each group once."""
         reach = {node: self._reached_from(node) for node in self.pipelines}
         found: list[list[str]] = []
         for node in self.pipelines:
@@ -90,7 +90,7 @@ class PipelineGraph:
 
 
 def graph_of(pipelines: Iterable[Pipeline]) -> PipelineGraph:
-    """The graph of these pipelines; what is read or written twice is one node."""
+    """The graph of these pipelines; a place that several read or write is one node."""
     edges = list(dict.fromkeys(each for defined in pipelines for each in _edges(defined)))
     nodes = dict.fromkeys(node for each in edges for node in (each.source, each.target))
     return PipelineGraph(list(nodes), edges)

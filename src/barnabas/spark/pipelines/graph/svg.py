@@ -83,7 +83,7 @@ def _places(layers: Layers) -> dict[Slot, tuple[float, float]]:
 
 
 def _settle(layer: list[Slot], y: dict[Slot, float], near: dict[Slot, list[Slot]]) -> None:
-    """Move a layer's nodes to the middle of their neighbours, as far as the order lets them.
+    """Move a layer's nodes to the middle of their neighbours, as far as the order allows.
 
     Nodes that would overlap move as a block, around the mean of what they want.
     """
@@ -166,7 +166,7 @@ def _box(node: Node, x: float, y: float) -> Iterator[str]:
 
 
 def _short(name: str) -> str:
-    """A long name, often a path, by its end."""
+    """The end of a long name, which is often a path."""
     return name if len(name) <= _LONGEST else f"…{name[1 - _LONGEST :]}"
 
 

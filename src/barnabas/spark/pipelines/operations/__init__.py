@@ -1,4 +1,4 @@
-"""What is done to pipelines apart from running them.
+"""Operations on pipelines, apart from running them.
 
 versions      a second version of a pipeline, which runs alongside the original
 reset         delete checkpoints, so that pipelines start from the beginning

@@ -16,10 +16,10 @@ _TOPIC = f"{HEADER_PREFIX}topic"
 def replay_dead_letters(pipeline: Pipeline, bootstrap_servers: str) -> Counter[tuple[str, str]]:
     """Send the dead letters of a pipeline back; returns how many went from where to where.
 
-    They are sent as they first were, without the headers that were added, but with the time of now,
-    and they stay in the dead-letter topic. Each is sent back once: the group `NAME.replay` has
-    those that were, and is committed together with what is sent. Those that come while this runs
-    may be left for the next time, and so are letters that come back since they still can't be
+    They are sent as they were, without the added headers, but with the current time, and they stay
+    in the dead-letter topic. Each is sent back once: the group `NAME.replay` records which were
+    sent, and its offsets are committed together with the records. Letters that arrive meanwhile
+    may be left for the next replay; so are records that come back because they still can't be
     decoded.
     """
     topics = _topics(pipeline)

@@ -26,7 +26,7 @@ def what_is_there(folder: RunFolder, pipelines: Iterable[Pipeline], *, tables: b
 
 def reset_pipelines(folder: RunFolder, pipelines: Collection[Pipeline], *, tables: bool) -> None:
     """Delete it."""
-    what_is_there(folder, pipelines, tables=tables)  # things may have changed since it was shown
+    what_is_there(folder, pipelines, tables=tables)  # it may have changed since it was shown
     for each in pipelines:
         if tables and _output(folder, each, tables=tables):
             each.sink.delete_output()

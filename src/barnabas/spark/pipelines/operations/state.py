@@ -44,13 +44,13 @@ def _flat(rows: DataFrame, *, is_join: bool) -> DataFrame:
         columns.append(column.alias(name if taken[name] == 1 else f"{of}_{name}"))
 
     for each in rows.schema.fields:
-        # Rows that wait for a partner have in them what they are joined by.
+        # Rows that wait for a match contain the columns that they are joined by.
         if each.name == _PARTITION or (is_join and each.name == "key"):
             continue
         if each.name == _EXPIRES_MS:
             add("expires", F.timestamp_millis(each.name), each.name)
         elif isinstance(each.dataType, StructType):
-            # Sums that make up an average, say, may have the same names.
+            # The sums of an average, for example, may have the same names.
             numbered = StructType(
                 [
                     StructField(str(at), field.dataType)

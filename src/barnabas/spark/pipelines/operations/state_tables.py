@@ -39,7 +39,7 @@ class StateTable:
 
     name: str
     operator: str
-    """Spark's name of what keeps it."""
+    """Spark's name for the operator that keeps it."""
     batch: int
     """The last finished batch."""
     options: Mapping[str, str] = field(default_factory=dict)
@@ -102,7 +102,7 @@ def _operators(checkpoint: Path) -> Iterator[_Operator]:
         try:
             _version, text = file.read_text("utf-8").split("\n", 1)
         except FileNotFoundError:
-            continue  # the first batch has begun and not finished
+            continue  # the first batch has not finished yet
         found = json.loads(text)
         yield _Operator(
             int(number),

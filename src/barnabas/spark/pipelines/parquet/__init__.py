@@ -1,7 +1,7 @@
 """Tables of Parquet files on this machine, written exactly once and compacted while in use.
 
 table            the files, and which batches they hold
-table_owner      the query that a table belongs to
+table_owner      the query that owns a table
 batches          writes micro-batches to a table
 compaction       makes large files of small ones
 folder_exchange  exchanges two folders in one step

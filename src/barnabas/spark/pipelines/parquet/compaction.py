@@ -1,7 +1,7 @@
-"""Small files of a Parquet table made large ones, while it is written and read.
+"""Compacts small files of a Parquet table into large ones, while it is written and read.
 
-Spark reads the files of a partition and writes them as one, so that whatever it has written it can
-write again. The table decides when they count (`parquet_table`).
+Spark reads the files of a partition and writes them as one, so every type that it has written is
+supported. The table decides when the new file replaces the old ones (`table`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,12 +20,12 @@ TARGET_BYTES = 128 * 1024 * 1024
 
 
 class CompactionError(BarnabasError):
-    """The files of a table stay as they are."""
+    """A table can't be compacted; its files stay as they are."""
 
 
 @dataclass(frozen=True)
 class Compacted:
-    """What was done to a partition."""
+    """The result for one partition."""
 
     partition: str
     files_before: int
@@ -41,7 +41,7 @@ def compact_parquet(
     thrifty: bool = False,
     target_bytes: int = TARGET_BYTES,
 ) -> list[Compacted]:
-    """Make one file of the small ones in each partition of a table; returns what has changed.
+    """Merge the small files in each partition of a table; returns what has changed.
 
     The pipeline that writes the table may run, and readers may read. Files of `target_bytes` or
     more stay as they are. A partition with fewer than `at_least` small ones stays as it is. With
@@ -75,7 +75,7 @@ def compact_partitions(
     *,
     thrifty: bool,
 ) -> list[Compacted]:
-    """The same for some partitions, by whoever is `table.compacting()`."""
+    """The same for some partitions; the caller holds `table.compacting()`."""
     done = []
     for partition in partitions:
         files = [each for each in partition.glob("*.parquet") if each.name[0] not in "._"]
@@ -88,7 +88,7 @@ def compact_partitions(
 
 
 def chosen(sizes: dict[Path, int], target_bytes: int, *, thrifty: bool) -> list[Path]:
-    """The files to be made one, smallest first."""
+    """The files to merge, smallest first."""
     small = sorted((size, file) for file, size in sizes.items() if size < target_bytes)
     taken, total = 0, 0
     for index, (size, _) in enumerate(small):
@@ -113,8 +113,8 @@ def _compact(
     written = sorted((staged / "written").glob("*.parquet"))
     if sum(parquet.read_metadata(each).num_rows for each in written) != rows:
         raise CompactionError(
-            f"{partition} has {rows} rows, and the files that were to replace them in {staged} "
-            "have not: it stays as it is"
+            f"{partition} has {rows} rows, but the files in {staged} that should replace them "
+            "have a different number: the partition stays as it is"
         )
     new = staged / "new"
     new.mkdir()
@@ -125,8 +125,8 @@ def _compact(
             return None
     except SwapError as error:
         raise CompactionError(
-            f"{table.folder} can't be compacted: {error.strerror}, as it takes for readers to "
-            "see each row once at any time (network file systems mostly can't)"
+            f"{table.folder} can't be compacted: {error.strerror}. Readers would see rows twice "
+            "or not at all; most network file systems do not support this"
         ) from error
     name = str(partition.relative_to(table.folder))
     return Compacted(name, len(old), len(written), rows)

@@ -1,4 +1,4 @@
-"""Exchanges two folders in one step, so that a reader never finds none, or half of each.
+"""Exchanges two folders atomically, so that a reader never finds none, or half of each.
 
 Linux (`renameat2`) and macOS (`renamex_np`) support it; Python has no function for it. Some file
 systems don't support it, among them most network file systems.
@@ -17,11 +17,11 @@ _NOT_HERE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 class SwapError(OSError):
-    """The operating system or the file system has no such step."""
+    """The operating system or the file system can't exchange folders atomically."""
 
 
 def swap(one: Path, other: Path) -> None:
-    """Let what is in `one` be in `other`, and the other way round."""
+    """Exchange the contents of two folders."""
     sys.audit("barnabas.swap", str(one), str(other))
     code = _swap(os.fsencode(one), os.fsencode(other))
     if code in _NOT_HERE:

@@ -42,7 +42,7 @@ from barnabas.spark.pipelines.writer import Writer
 OURS = "_barnabas"
 OF_SPARK = "_spark_metadata"
 
-_REPLACED_KEPT_S = 60.0  # for those who are just listing them
+_REPLACED_KEPT_S = 60.0  # for readers that are listing them
 
 
 class TableInUseError(BarnabasError):
@@ -51,7 +51,7 @@ class TableInUseError(BarnabasError):
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch that counts: of which query, and which files go where."""
+    """A decided batch: its query, and where its files go."""
 
     query: str
     number: int
@@ -74,18 +74,18 @@ class ParquetTable:
 
     @property
     def owner(self) -> Owner | None:
-        """Whose table it is, if any batch has come."""
+        """The owner of the table, if it has any batch."""
         found, last = read_owner(self._owner), self.last_batch
         return Owner(last.query) if found is None and last is not None else found
 
     def check_owner(self, query: str | None, writer: Writer | None) -> None:
-        """Raise if it belongs to another query than this, which may be about to begin."""
+        """Raise if it belongs to another query than this one, which may not have started yet."""
         owner = self.owner
         if owner is None or owner.is_same(query, writer):
             return
         if owner.is_former(writer):
             raise InvalidArgument(
-                f"the table in {self.folder} has the rows of a former run, and would have them "
+                f"the table in {self.folder} has the rows of an earlier run, and would have them "
                 "twice: move it away, or run `barnabas pipeline reset` with --tables"
             )
         raise InvalidArgument(
@@ -94,18 +94,18 @@ class ParquetTable:
         )
 
     def check_present(self, batches: int) -> None:
-        """Raise if it is gone, though its query has written so many batches.
+        """Raise if it does not exist, although its query has written this many batches.
 
-        Who wants it to begin with the rows to come makes an empty folder `_barnabas`.
+        To let it start with new rows only, the user creates an empty folder `_barnabas`.
         """
         if not batches or self._owner.exists() or self._decision.exists():
             return
         if self._ours.is_dir() and not any(self._ours.iterdir()):
             return
         raise InvalidArgument(
-            f"the table in {self.folder} is gone, or its folder {OURS} is, though {batches} "
-            "batches were written before: put it back, or start over (`barnabas pipeline reset`). "
-            "If it is to have only new rows, move away what there is, and "
+            f"the table in {self.folder}, or its folder {OURS}, is missing, although {batches} "
+            "batches were written: restore it, or start over (`barnabas pipeline reset`). "
+            "To keep only new rows, move away the files that are there, and "
             f"`mkdir -p {self._ours}`"
         )
 
@@ -141,10 +141,10 @@ class ParquetTable:
         write: Callable[[Path], int],
         writer: Writer | None = None,
     ) -> list[Path]:
-        """Add the rows of a batch, unless it is there; returns the partitions that have got any.
+        """Add the rows of a batch, unless it is there; returns the partitions that got new rows.
 
-        The first one makes the table that of its query. `write` makes Parquet files in a folder,
-        and returns how many rows they have to have.
+        The query of the first batch owns the table. `write` writes Parquet files to a folder, and
+        returns how many rows they must have.
         """
         if (self.folder / OF_SPARK).exists():
             raise InvalidArgument(
@@ -160,12 +160,12 @@ class ParquetTable:
                 write_owner(self._owner, owner)
             if self._is_there(number):
                 return []
-            shutil.rmtree(self._staged, ignore_errors=True)  # whatever was not decided
+            shutil.rmtree(self._staged, ignore_errors=True)  # files of undecided batches
         staged = self._staged / uuid.uuid4().hex
         staged.parent.mkdir(exist_ok=True)
         rows = write(staged)
         moves = tuple(self._moves(staged, f"batch-{query[:8]}-{number:08}", rows))
-        if self.owner != owner:  # else somebody has deleted it meanwhile
+        if self.owner != owner:  # otherwise it was deleted meanwhile
             shutil.rmtree(staged, ignore_errors=True)
             self.check_owner(query, writer)
             self.check_present(number + 1)
@@ -179,7 +179,7 @@ class ParquetTable:
 
     @property
     def last_batch(self) -> Batch | None:
-        """The last one that counts."""
+        """The last decided batch."""
         try:
             found = json.loads(self._decision.read_text("utf-8"))
         except FileNotFoundError:
@@ -193,8 +193,8 @@ class ParquetTable:
             return False
         if last.number > number:
             raise InvalidArgument(
-                f"the table in {self.folder} has batch {last.number} already, and now comes "
-                f"{number}: has an old checkpoint been put back?"
+                f"the table in {self.folder} already has batch {last.number}, and the query is at "
+                f"batch {number}: was an old checkpoint restored?"
             )
         self._move(last)
         return last.number == number
@@ -204,7 +204,7 @@ class ParquetTable:
         found = 0
         for index, file in enumerate(sorted(staged.rglob("*.parquet"))):
             count = parquet.read_metadata(file).num_rows
-            if count:  # Spark writes an empty one for the sake of its schema
+            if count:  # Spark writes an empty file, for its schema
                 target = file.relative_to(staged).parent / f"{name}-{index}.parquet"
                 yield str(file.relative_to(staged)), str(target)
             found += count
@@ -223,7 +223,7 @@ class ParquetTable:
         self._move(batch)
 
     def _move(self, batch: Batch) -> None:
-        """Bring files to their places, those that are not there yet."""
+        """Move files to their places, unless they are there already."""
         for source, target in batch.moves:
             staged = self._staged / batch.staged / source
             if staged.exists():
@@ -233,20 +233,20 @@ class ParquetTable:
     # -- folders of files -------------------------------------------------------------------------
 
     def partitions(self) -> Iterator[Path]:
-        """The folders `column=value/…` at the end of which the files are."""
+        """The partition folders `column=value/…` that have files."""
         for folder, below, files in os.walk(self.folder):
             below[:] = sorted(each for each in below if "=" in each and each[0] not in "._")
             if not below and files and Path(folder) != self.folder:
                 yield Path(folder)
 
     def stage(self) -> Path:
-        """A new folder for files that shall replace others."""
+        """A new folder for files that will replace others."""
         staged = self._replaced / uuid.uuid4().hex
         staged.parent.mkdir(exist_ok=True, parents=True)
         return staged
 
     def replace(self, partition: Path, old: Sequence[Path], new: Path) -> bool:
-        """Let the files in `new` take the place of some of a partition, in one step.
+        """Replace some files of a partition by those in `new`, atomically.
 
         `new` is within a folder of `stage`. False if these files are no longer all there.
         """
@@ -263,9 +263,9 @@ class ParquetTable:
         return True
 
     def sweep(self) -> None:
-        """Delete what was replaced a while ago, or was to replace something and never did.
+        """Delete files that were replaced a while ago, and staged ones that were never used.
 
-        For whoever is `compacting`: others' files are among these until they are in their places.
+        The caller holds `compacting`: otherwise, files of another process may be among these.
         """
         if not self._replaced.is_dir():
             return
@@ -275,7 +275,7 @@ class ParquetTable:
 
     @contextmanager
     def compacting(self) -> Iterator[bool]:
-        """Whether files may be replaced here: by one process at a time."""
+        """Lock the table for replacing files: one process at a time."""
         self._ours.mkdir(parents=True, exist_ok=True)
         with self._flock("compacting.lock", fcntl.LOCK_EX | fcntl.LOCK_NB) as is_mine:
             yield is_mine

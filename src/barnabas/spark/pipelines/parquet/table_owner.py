@@ -1,7 +1,7 @@
-"""To whom a Parquet table belongs: one query of Spark's, which is known by its checkpoint.
+"""The owner of a Parquet table: one Spark query, identified by its checkpoint.
 
-A query has the same id for as long as it has its checkpoint, wherever that is moved; the table
-remembers both, so that others who come with the same path can be told whose it is.
+A query keeps its id as long as it keeps its checkpoint, wherever that is moved. The table records
+both, so that an error can name the owner to another query with the same path.
 """
 
 import json
@@ -13,16 +13,16 @@ from barnabas.spark.pipelines.writer import Writer, query_of
 
 @dataclass(frozen=True)
 class Owner:
-    """The query that a table belongs to."""
+    """The query that owns a table."""
 
     query: str
     writer: Writer | None = None
     """None for a query that was started by hand."""
 
     def is_former(self, writer: Writer | None) -> bool:
-        """Whether it had the same checkpoint, as a run has whose checkpoint was deleted."""
+        """Whether it had the same checkpoint path, as after the checkpoint was deleted."""
         if self.writer is None:
-            return True  # for all that is known
+            return True  # as far as is known
         return writer is not None and writer.checkpoint == self.writer.checkpoint
 
     def is_same(self, query: str | None, writer: Writer | None) -> bool:
@@ -50,7 +50,7 @@ def read_owner(file: Path) -> Owner | None:
 
 
 def write_owner(file: Path, owner: Owner) -> None:
-    """Replace the file in one step."""
+    """Replace the file atomically."""
     new = file.with_suffix(".new")
     new.write_text(json.dumps(asdict(owner)), "utf-8")
     new.replace(file)

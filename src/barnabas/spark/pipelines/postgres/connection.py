@@ -17,12 +17,12 @@ _PASSWORD = re.compile(r"(://[^/:@]*):[^@/]*@|(password=)\S+")
 
 
 class DatabaseError(BarnabasError):
-    """The database does not take rows, or can't be reached."""
+    """The database refuses rows, or can't be reached."""
 
 
 @contextmanager
 def connected(url: str) -> "Iterator[Connection]":
-    """A connection, whose changes count if nothing is raised."""
+    """A connection; its changes are committed unless an exception is raised."""
     import psycopg
 
     defaults: dict[str, Any] = {"application_name": "barnabas"}

@@ -1,4 +1,4 @@
-"""Columns of Spark as PostgreSQL has them, and as text that `COPY` takes."""
+"""Spark's column types as types of PostgreSQL, and values as text for `COPY`."""
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -49,21 +49,20 @@ _NAMES: dict[type[DataType], str] = {
 
 
 def type_name(field: StructField) -> str:
-    """What a new table has for a column."""
+    """The PostgreSQL type of a column in a new table."""
     of_type = field.dataType
     if isinstance(of_type, DecimalType):
         return f"numeric({of_type.precision}, {of_type.scale})"
     name = _NAMES.get(type(of_type))
     if name is None:
         raise InvalidArgument(
-            f"column {field.name} is of type {of_type.simpleString()}, which PostgreSQL has not: "
-            "cast it"
+            f"column {field.name}: PostgreSQL has no type for {of_type.simpleString()}; cast it"
         )
     return name
 
 
 def as_copied(field: StructField) -> Column:
-    """A column as something whose CSV PostgreSQL reads: text, except for what is so already."""
+    """A column whose CSV PostgreSQL can read: converted to text where that is needed."""
     column = F.col(f"`{field.name}`")
     name = type_name(field)
     if name == "jsonb":

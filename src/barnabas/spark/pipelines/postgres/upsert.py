@@ -35,7 +35,7 @@ _CHUNK_ROWS = 10_000
 
 @dataclass(frozen=True)
 class Upsert:
-    """How rows get into a table."""
+    """How rows are merged into a table."""
 
     url: str
     table: str
@@ -109,7 +109,7 @@ class Upsert:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Say what to do about what the database says."""
+        """Add the fix to errors of the database."""
         import psycopg
         from psycopg import errors
 
@@ -137,8 +137,8 @@ class Upsert:
             raise DatabaseError(f"table {self.table}: {database_reason(error)}{fix}") from error
         except errors.CardinalityViolation as error:
             raise DatabaseError(
-                f"a batch has several rows with the same ({key}) for table {self.table}: say which "
-                'one is the last, as latest_by="record.offset" or the time of a change'
+                f"a batch has several rows with the same ({key}) for table {self.table}: choose "
+                'the last one with latest_by="record.offset", or with the time of a change'
             ) from error
         except psycopg.Error as error:
             raise DatabaseError(f"table {self.table}: {database_reason(error)}") from error

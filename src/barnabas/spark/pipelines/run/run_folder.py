@@ -71,7 +71,7 @@ class RunFolder:
         return found
 
     def write_status(self, name: str, status: dict[str, Any]) -> None:
-        """Replace it in one step."""
+        """Replace it atomically."""
         target = self.folder / name / "status.json"
         new = target.with_name(f".status-{os.getpid()}.json")
         new.write_text(json.dumps(status), "utf-8")

@@ -23,7 +23,7 @@ from barnabas.spark.source.record_decoding import PREFIX
 def with_expectations(
     rows: DataFrame, source: Source, environment: Environment, target: LetterTarget | None = None
 ) -> DataFrame:
-    """The rows that may go on, without the columns of their records.
+    """The rows that pass, without the columns of their records.
 
     Rules are applied before the watermark: a time that a rule refuses does not move it.
     """
