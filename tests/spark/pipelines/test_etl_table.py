@@ -272,7 +272,7 @@ def test_a_table_knows_whose_it_is(tmp_path: Path) -> None:
     assert table.owner == Owner(QUERY, first), "also when there were no rows yet"
     table.add(QUERY, 1, writing({"1": [1]}), first)
 
-    with pytest.raises(InvalidArgument, match=r"former run.*--tables"):
+    with pytest.raises(InvalidArgument, match=r"earlier run.*--tables"):
         table.add("after a reset", 0, writing({"1": [1]}), first)
     other = writer(tmp_path / "other", "other")
     with pytest.raises(InvalidArgument) as refused:
@@ -296,7 +296,7 @@ def test_a_table_that_has_vanished_is_not_begun_anew(tmp_path: Path, gone: str) 
     table.add(QUERY, 0, writing(FIRST))
     shutil.rmtree(table.folder / gone)
     for _ in range(2):
-        with pytest.raises(InvalidArgument, match=r"is gone.*start over"):
+        with pytest.raises(InvalidArgument, match=r"is missing.*start over"):
             table.add(QUERY, 1, writing(SECOND))
     assert not (table.folder / "day=3").exists()
     (table.folder / "_barnabas").mkdir(parents=True)
@@ -313,7 +313,7 @@ def test_a_table_that_vanishes_while_a_batch_is_written(tmp_path: Path) -> None:
         return writing(SECOND)(folder)  # as Spark does, it makes the folders that it needs
 
     for each in (write, writing(SECOND)):
-        with pytest.raises(InvalidArgument, match="is gone"):
+        with pytest.raises(InvalidArgument, match="is missing"):
             table.add(QUERY, 1, each)
     assert not list(table.folder.rglob("*.parquet"))
 

@@ -549,7 +549,7 @@ def test_a_query_for_dead_letters_of_an_earlier_version_is_replaced(tmp_path: Pa
     replace_former_letters(mine, folder)
     batch("mine", 0, 5)
     batch("mine.dead-letters", 0, 3)
-    with pytest.raises(PipelineError, match=r"mine\.dead-letters, which is at another offset"):
+    with pytest.raises(PipelineError, match=r"mine\.dead-letters, which is at other offsets"):
         replace_former_letters(mine, folder)
     batch("mine.dead-letters", 1, 5, done=False)
     with pytest.raises(PipelineError, match="Run that version with --once"):
@@ -570,7 +570,7 @@ def test_a_table_of_another_checkpoint_is_not_reset_or_written(tmp_path: Path) -
 
     first, second = RunFolder(tmp_path / "first"), RunFolder(tmp_path / "second")
     _run_a_batch(first)
-    with pytest.raises(InvalidArgument, match="is gone"):
+    with pytest.raises(InvalidArgument, match="is missing"):
         check(first)
     (tmp_path / "table").mkdir()
     views.sink.table.add("query", 0, lambda _: 0, first.writer_of("views"))
@@ -589,7 +589,7 @@ def test_a_table_of_another_checkpoint_is_not_reset_or_written(tmp_path: Path) -
     assert what_is_there(second, [views], tables=False) == [], "it has nothing to do with it"
 
     first.reset("views")
-    with pytest.raises(InvalidArgument, match="former run"):
+    with pytest.raises(InvalidArgument, match="earlier run"):
         check(first)
     reset_pipelines(first, [views], tables=True)
     assert not (tmp_path / "table").exists()

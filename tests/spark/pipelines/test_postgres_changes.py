@@ -252,7 +252,7 @@ def test_problems_are_said_in_a_line(
         ({"url": "postgresql://u:s3cret@h/d?target_session_attrs=any"}, "is not supported"),
         ({"url": "postgresql://u:s3cret@h"}, "set topic.prefix|set database.dbname"),
         ({"max_changes_per_batch": 0}, "max_changes_per_batch is 1 or more"),
-        ({"watermark": "soon"}, "watermark is a column and a delay"),
+        ({"watermark": "soon"}, "watermark must be a column and a delay"),
     ],
 )
 def test_wrong_arguments_are_refused_without_secrets(

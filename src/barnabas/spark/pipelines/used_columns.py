@@ -26,9 +26,9 @@ from barnabas.spark.source.source_use import SourceUse
 
 _SOURCE = "StreamingRelationV2"
 _ENDS = {"Project", "Aggregate"}
-"""Nodes that pass on nothing but what they name."""
+"""Nodes that pass on only the columns that they name."""
 _PASSES = {"Filter", "EventTimeWatermark"}
-"""Nodes that pass on what they get."""
+"""Nodes that pass on all columns."""
 
 
 def used_columns(rows: DataFrame) -> dict[RecordDecoding, SourceUse]:
@@ -66,7 +66,7 @@ def _sources(
             yield RecordDecoding.from_option(option), use
         return
     if name in _ENDS:
-        # One that only leaves columns out does not say which fields of the others are used.
+        # A node that only drops columns does not show which fields of the others are used.
         if above is None or not _only_leaves_out(node):
             above = [node]
     elif above is not None:

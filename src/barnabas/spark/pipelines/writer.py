@@ -1,4 +1,4 @@
-"""A pipeline as the outputs that it writes know it: by its name, its folder and its checkpoint."""
+"""The identity of a pipeline for the outputs that it writes: name, folder and checkpoint."""
 
 import fcntl
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Writer:
-    """A pipeline that writes. Tables keep it, to tell others whose they are."""
+    """A pipeline that writes. Tables record it, so that errors can name their owner."""
 
     pipeline: str
     folder: str

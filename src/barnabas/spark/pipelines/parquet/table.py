@@ -104,8 +104,9 @@ class ParquetTable:
             return
         raise InvalidArgument(
             f"the table in {self.folder}, or its folder {OURS}, is missing, although {batches} "
-            "batches were written: restore it, or start over (`barnabas pipeline reset`). "
-            "To keep only new rows, move away the files that are there, and "
+            f"batch{'es were' if batches > 1 else ' was'} written: restore it, or start over "
+            "(`barnabas pipeline reset`). To keep only new rows, move away the files that are "
+            "there, and "
             f"`mkdir -p {self._ours}`"
         )
 

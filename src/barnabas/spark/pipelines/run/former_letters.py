@@ -1,8 +1,8 @@
 """Queries that wrote dead letters in earlier versions, next to the query of the pipeline.
 
-They were called `NAME.dead-letters`, read everything again, and had checkpoints of their own. Now
-the pipeline's own tasks write dead letters, from where the pipeline stands. That is right only if
-both queries stood at the same place: otherwise dead letters would be missing, or there twice.
+They were called `NAME.dead-letters`, read everything again, and had separate checkpoints. Now the
+tasks of the pipeline write dead letters, from its current offsets. That is correct only if both
+queries were at the same offsets: otherwise dead letters would be missing, or written twice.
 """
 
 import json
@@ -16,7 +16,7 @@ _Positions = dict[tuple[str, str], int]
 
 
 def former_names(defined: Pipeline) -> list[str]:
-    """What those of a pipeline were called."""
+    """The names of these queries of a pipeline."""
     several = len(defined.sources) > 1
     return [
         f"{defined.name}.{name}.{DEAD_LETTERS}" if several else f"{defined.name}.{DEAD_LETTERS}"
@@ -28,7 +28,7 @@ def former_names(defined: Pipeline) -> list[str]:
 def replace_former_letters(defined: Pipeline, folder: RunFolder) -> None:
     """Take over from them, and delete their folders; raises `PipelineError` if that is not safe.
 
-    Only checkpoints on this machine are looked at.
+    Only checkpoints on this machine are checked.
     """
     for name in former_names(defined):
         if not folder.has_checkpoint(name):
@@ -37,8 +37,8 @@ def replace_former_letters(defined: Pipeline, folder: RunFolder) -> None:
         mine, _ = _position(Path(folder.checkpoint_of(defined.name)))
         if not is_done or any(mine.get(each, 0) != offset for each, offset in former.items()):
             raise PipelineError(
-                f"pipeline {defined.name}: an earlier version wrote dead letters with a query of "
-                f"its own, {name}, which is at another offset than the pipeline. Run that version "
+                f"pipeline {defined.name}: an earlier version wrote dead letters with a separate "
+                f"query, {name}, which is at other offsets than the pipeline. Run that version "
                 "with --once until both are done; or reset the pipeline (barnabas pipeline reset)"
             )
         folder.reset(name)

@@ -1,6 +1,6 @@
-"""Counts the dead letters of a pipeline, by what its tasks have committed together with them.
+"""Counts the dead letters of a pipeline, from the offsets that its tasks commit with them.
 
-Spark can't carry this count: what a source leaves out is in none of its reports. The driver asks
+Spark's reports do not have this count: they leave out records that a source skips. The driver asks
 the group's coordinator about once a second, and never waits for an answer while pipelines run.
 """
 
@@ -18,7 +18,7 @@ _INTERVAL_S = 1.0
 
 
 class LetterCounter:
-    """Of one pipeline; its topics may be in several clusters."""
+    """Counts for one pipeline; its topics may be in several clusters."""
 
     def __init__(self, topics: Iterable[LetterTopic]) -> None:
         self.count = 0
@@ -30,7 +30,7 @@ class LetterCounter:
         self._asked_at = 0.0
 
     def poll(self, query_id: str) -> None:
-        """Take an answer, or ask again once that is due."""
+        """Process an answer, or send the next request when it is due."""
         if self._asked:
             if all(each.done() for each in self._asked):
                 self._take()
@@ -38,14 +38,14 @@ class LetterCounter:
             self._ask(query_id)
 
     def settle(self, query_id: str, timeout_s: float) -> None:
-        """Ask, and wait for the answer: for a query that is over."""
+        """Request the count and wait for it: for a query that has ended."""
         self._ask(query_id)
         deadline = time.monotonic() + timeout_s
         for each in self._asked:
             try:
                 each.exception(max(deadline - time.monotonic(), 0))
             except NoAnswer:
-                return  # what was known before stays
+                return  # the last known count stays
         self._take()
 
     def close(self) -> None:
@@ -65,7 +65,7 @@ class LetterCounter:
         ]
 
     def _take(self) -> None:
-        """Add the answers up; a cluster that can't answer now is asked again."""
+        """Sum up the answers; a cluster that can't answer now is asked again."""
         answers, self._asked = self._asked, []
         if all(each.exception() is None for each in answers):
             self.count = sum(each.result() for each in answers)

@@ -1,7 +1,7 @@
 """The statuses of pipelines in Prometheus' text format.
 
-Names, base units and types are as Prometheus asks: seconds and bytes, `_total` for what only grows.
-Counters begin at 0 with every run.
+Names, base units and types follow the conventions of Prometheus: seconds and bytes, `_total` for
+counters. Counters start at 0 with every run.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,11 +25,11 @@ class _Metric:
     type: str
     help: str
     samples: Callable[[Status, float], Iterable[_Sample]]
-    """Labels besides the pipeline's, and values."""
+    """Values, each with its labels in addition to the pipeline's."""
 
 
 def _field(name: str) -> Callable[[Status, float], Iterator[_Sample]]:
-    """A field of the status, where it has a value."""
+    """A field of the status, if it has a value."""
 
     def samples(status: Status, _now: float) -> Iterator[_Sample]:
         if status.get(name) is not None:
@@ -58,7 +58,10 @@ _METRICS = (
     _Metric("rows_in_total", "counter", "Rows read from the sources.", _field("rows_in")),
     _Metric("rows_out_total", "counter", "Rows given to the sink.", _field("rows_out")),
     _Metric(
-        "late_rows_total", "counter", "Rows dropped behind the watermark.", _field("rows_late")
+        "late_rows_total",
+        "counter",
+        "Rows dropped because they were later than the watermark.",
+        _field("rows_late"),
     ),
     _Metric(
         "dead_letters_total",
@@ -94,7 +97,7 @@ _METRICS = (
     _Metric(
         "lag_seconds",
         "gauge",
-        "Age of the oldest record that is known and was not read.",
+        "Age of the oldest known record that was not read.",
         _field("lag_s"),
     ),
     _Metric("state_rows", "gauge", "Rows in the state stores.", _field("state_rows")),

@@ -20,7 +20,7 @@ _TIMEOUT_S = 10
 
 
 class MetricsServer:
-    """Listens from its creation on; a port of 0 takes a free one."""
+    """Listens as soon as it is created; port 0 chooses a free one."""
 
     def __init__(self, host: str, port: int) -> None:
         self._published: list[tuple[Status, BatchDurations]] = []

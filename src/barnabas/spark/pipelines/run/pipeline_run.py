@@ -98,7 +98,7 @@ class PipelineRun:
         self.stop()
 
     def start(self) -> None:
-        """Start all. Mistakes in definitions are raised before any has started."""
+        """Start all pipelines. Errors in definitions are raised before any has started."""
         try:
             errors: list[BarnabasError] = []
             for query in self.queries:
@@ -135,7 +135,7 @@ class PipelineRun:
         self._check_rows(defined)
 
     def remove(self, name: str) -> None:
-        """Stop a pipeline and forget it; its status stays on disk."""
+        """Stop a pipeline and remove it from the run; its status stays on disk."""
         for query in [each for each in self.queries if each.name == name]:
             self._end([query])
             self.queries.remove(query)
@@ -145,7 +145,7 @@ class PipelineRun:
             os.close(descriptor)
 
     def poll(self) -> None:
-        """Restart what has failed and waited, and write statuses. Call it often."""
+        """Restart failed pipelines whose wait is over, and write statuses. Call it often."""
         now = time.time()
         try:
             changed = [query.poll(now) for query in self.queries]
@@ -159,11 +159,11 @@ class PipelineRun:
 
     @property
     def is_over(self) -> bool:
-        """Whether none runs or waits to be started again."""
+        """Whether no pipeline runs or waits for a restart."""
         return all(query.is_over for query in self.queries)
 
     def wait(self, until: Callable[[], bool] | None = None) -> None:
-        """Look after all until they are over, or something is true. Raises if any has failed.
+        """Supervise all until they have ended, or `until` is true. Raises if any has failed.
 
         With `until`, a failure is raised at once, since the condition may never become true.
         """
@@ -182,7 +182,7 @@ class PipelineRun:
             raise PipelineError("; ".join(failed))
 
     def stop(self) -> None:
-        """End all, even in the middle of a batch: the next run repeats that batch."""
+        """Stop all, even in the middle of a batch: the next run repeats that batch."""
         self._end(self.queries)
         for descriptor in self._locks.values():
             os.close(descriptor)
@@ -210,7 +210,7 @@ class PipelineRun:
         return query
 
     def _prepare(self, query: SupervisedQuery) -> None:
-        """Lock it and find its mistakes."""
+        """Lock a pipeline and check its definition."""
         self._locks[query.name] = self._folder.lock(query.name)
         replace_former_letters(query.pipeline, self._folder)
         self._check_output(query.pipeline)
@@ -221,14 +221,14 @@ class PipelineRun:
         return replace(self._environment, group_id=defined.name, table_folder=tables)
 
     def _check_rows(self, defined: Pipeline) -> None:
-        """Build it once, to find wrong names and types before anything starts."""
+        """Build the query once, to find wrong names and types before anything starts."""
         try:
             defined.rows(self._environment_of(defined))
         except PySparkException as error:
             raise PipelineError(f"pipeline {defined.name}: {reason_of(error)}") from error
 
     def _start(self, defined: Pipeline) -> StreamingQuery:
-        self._check_output(defined)  # again: the reason of a failure may be a deleted table
+        self._check_output(defined)  # again: the failure may be due to a deleted table
         environment = replace(self._environment, writer=self._folder.writer_of(defined.name))
         with applied(self._spark, defined.conf, LONG_RUNNING_CONF):
             rows = defined.lean_rows(self._environment_of(defined))
@@ -254,7 +254,7 @@ class PipelineRun:
         ]
 
     def _count_letters(self, over: Iterable[SupervisedQuery]) -> None:
-        """Count dead letters; of those that are over, what is there in the end."""
+        """Count dead letters; for pipelines that have ended, wait for the final count."""
         ended = [query.name for query in over if query.is_over]
         for query in self.queries:
             counter = self._counters.get(query.name)

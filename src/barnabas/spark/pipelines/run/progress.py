@@ -42,7 +42,7 @@ class Batch:
 
     @property
     def lag(self) -> int | None:
-        """How many records of topics are there that the batch did not have."""
+        """How many records of the topics the batch did not include."""
         return None if self.records is None else self.records[0] - self.records[1]
 
 
@@ -88,7 +88,7 @@ def _records(sources: list[Mapping[str, Any]]) -> tuple[int, int] | None:
 def _offsets(value: Any) -> dict[tuple[str, str], int] | None:
     """Offsets as Kafka's sources write them, {topic: {partition: offset}}; None for others.
 
-    What has a name that no topic can have, as the ids of topics beside their offsets, is none.
+    Entries that are not topics, such as the topic ids next to the offsets, are left out.
     """
     if isinstance(value, str):
         value = json.loads(value)
@@ -141,7 +141,7 @@ class Progress:
         recent = list(self._recent)
         if not recent:
             return 0.0, 0.0
-        # Behind a long time without any, the next batch does not bring down the rate.
+        # After a long time without batches, the next one does not lower the rate.
         span_s = max(now - recent[0].began, 1.0)
         rows_in = sum(batch.rows_in for batch in recent)
         return rows_in / span_s, sum(batch.rows_out for batch in recent) / span_s

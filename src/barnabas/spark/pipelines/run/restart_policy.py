@@ -10,9 +10,9 @@ _MOST_UNCOUNTED = 10
 
 
 class RestartPolicy:
-    """Counts restarts in a row; a query that has finished a batch begins to count again.
+    """Counts restarts in a row; a finished batch resets the count.
 
-    A failure of the machine, and not of the pipeline, counts in a larger limit.
+    Failures of the machine, rather than of the pipeline, have a higher limit.
     """
 
     def __init__(self, max_restarts: int | None = None) -> None:
@@ -25,7 +25,7 @@ class RestartPolicy:
         self.in_a_row = self._counted = 0
 
     def next_s(self, retry: Retry = "counted") -> float | None:
-        """The next wait; None if it has failed too often, or can't succeed."""
+        """The next wait; None if the query has failed too often, or can't succeed."""
         if retry == "never":
             return None
         if self._max_restarts is not None:

@@ -46,11 +46,11 @@ class RunFolder:
         return str(self.folder / name / "checkpoint")
 
     def tables_of(self, name: str) -> str | None:
-        """Where its tables keep what they have read; None if not in a folder of a file system."""
+        """Where its tables store records that they have read; None if checkpoints are at a URL."""
         return None if self.checkpoints is not None else str(self.folder / name / "tables")
 
     def writer_of(self, name: str) -> Writer:
-        """As whom a pipeline is known to the tables that it writes."""
+        """The identity of a pipeline in the tables that it writes."""
         return Writer(name, str(self.folder), self.checkpoint_of(name))
 
     def has_checkpoint(self, name: str) -> bool | None:
@@ -84,7 +84,9 @@ class RunFolder:
     def lock(self, name: str) -> int:
         """Lock it, until the descriptor is closed or the process ends."""
         (self.folder / name).mkdir(parents=True, exist_ok=True)
-        if self.folder.parts[-len(DEFAULT.parts) :] == DEFAULT.parts:  # it may be in a repository
+        if (
+            self.folder.parts[-len(DEFAULT.parts) :] == DEFAULT.parts
+        ):  # the folder may be in a repository
             (self.folder.parent / ".gitignore").write_text("*\n")
         descriptor = os.open(self.folder / name / "lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:

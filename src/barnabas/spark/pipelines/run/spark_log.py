@@ -1,4 +1,4 @@
-"""Spark's log in a file, since on a terminal it would bury everything else."""
+"""Spark's log in a file; on a terminal it would hide everything else."""
 
 import logging
 from pathlib import Path
@@ -41,7 +41,7 @@ def silence_query_errors() -> None:
 def keep_errors_quiet() -> None:
     """Keep PySpark and py4j from logging, with stack traces, errors that they raise too.
 
-    Other warnings are shown where nobody handles them, as Python does by default.
+    Other warnings are shown if no handler is installed, as Python does by default.
     """
     silence_query_errors()
     if not logging.root.handlers:

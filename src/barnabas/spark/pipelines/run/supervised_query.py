@@ -1,4 +1,4 @@
-"""One query, from its start to its end, with all the failures in between."""
+"""One query, from start to end, restarted after failures."""
 
 import json
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _NONE = -1
 
 
 class SupervisedQuery:
-    """Starts a query, and starts it again when it fails."""
+    """Starts a query, and restarts it when it fails."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class SupervisedQuery:
         self._last_report_at: str | None = None
         self._started: float | None = None
         self.next_start: float | None = None
-        """When it is started again, while it waits for that."""
+        """When it will be restarted, while it waits."""
 
     @property
     def is_over(self) -> bool:
@@ -64,7 +64,7 @@ class SupervisedQuery:
     def start(self, now: float) -> None:
         """Start it; a failure to do so counts as one of the query.
 
-        What Spark refuses to run it will refuse again, so that is the end of it.
+        A query that Spark refuses would be refused again, so it is not retried.
         """
         if self._started is None:
             self._started = now
@@ -99,18 +99,18 @@ class SupervisedQuery:
         return self.state != before
 
     def stop(self) -> None:
-        """Stop it, in whatever state it is."""
+        """Stop it, whatever its state."""
         if self.is_over or self.state == "new":
             return
         self.state = "stopped"
         self.next_start = None
         if self._query is not None:
-            with suppress(Py4JError, ConnectionError):  # where Spark is gone, so is the query
+            with suppress(Py4JError, ConnectionError):  # if Spark has ended, so has the query
                 self._query.stop()
                 self._read_reports(self._query)
 
     def give_up(self, reason: str) -> None:
-        """End it as failed, for a reason outside of it."""
+        """Mark it as failed, for an external reason."""
         if not self.is_over:
             self.error, self.state, self.next_start = reason, "failed", None
 
@@ -166,10 +166,10 @@ class SupervisedQuery:
         return found
 
     def _read_reports(self, query: StreamingQuery) -> None:
-        """Take what Spark has reported since the last time; it keeps a hundred reports.
+        """Process the reports since the last call; Spark keeps the last hundred.
 
-        While nothing arrives, it adds one every ten seconds. Without a look at the time of the last
-        one, all of them would be read again and again.
+        An idle query adds one every ten seconds. The time of the last one is compared first:
+        otherwise all of them would be read every time.
         """
         newest = query._jsq.lastProgress()
         newest_at = None if newest is None else newest.timestamp()
@@ -203,7 +203,7 @@ class SupervisedQuery:
 
 
 def status_of_bad_definition(name: str, error: str) -> Status:
-    """The status of what can't be read, with the fields of others."""
+    """The status of an invalid definition, with the same fields as others."""
     numbers = ("batches", "rows_in", "rows_out", "rows_late", "dead_letters", "restarts")
     unknown = (
         *("started", "batch", "batch_ended", "batch_duration_ms", "lag", "lag_s", "watermark"),

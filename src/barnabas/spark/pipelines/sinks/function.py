@@ -1,4 +1,4 @@
-"""A function of the user's that takes the rows."""
+"""A function of the user that processes the rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

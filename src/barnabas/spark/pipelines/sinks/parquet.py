@@ -83,13 +83,13 @@ class ParquetSink(Sink):
         return self._folder if any(each.is_dir() for each in logs) else None
 
     def check(self, writer: Writer, spark: SparkSession | None = None) -> None:
-        """A table takes the rows of one query, and all of them: another query is refused."""
-        # Without Spark it is not known whether a path is one of this machine's.
+        """A table has the rows of exactly one query: another query is refused."""
+        # Without Spark it is not known whether a path is on this machine.
         is_here = self.parquet_folder is not None if spark is None else is_local(spark, self.path)
         if not is_here:
             return
         self.table.check_present(writer.finished_batches)
-        if writer.has_checkpoint is not None:  # else its first batch shows which query it is
+        if writer.has_checkpoint is not None:  # otherwise its first batch shows which query it is
             self.table.check_owner(writer.query_id if writer.has_checkpoint else None, writer)
 
     def output_to_delete(self, writer: Writer, *, delete: bool) -> list[Path]:
@@ -100,7 +100,7 @@ class ParquetSink(Sink):
         if other is not None:
             if delete:
                 raise PipelineError(other)
-            return []  # a reset of this pipeline does not concern the other one's table
+            return []  # a reset of this pipeline leaves the table of another one alone
         if not delete:
             raise InvalidArgument(
                 f"its table in {table} already has the first batches, and would skip their rows "
@@ -122,7 +122,7 @@ class ParquetSink(Sink):
         return Path(self.path.removeprefix("file://"))
 
     def _other_owner(self, writer: Writer) -> str | None:
-        """Whose the table is, and what to do then, if it is not this pipeline's."""
+        """An error that names the owner and the fix, if the table is not this pipeline's."""
         owner = self.table.owner
         if owner is None or owner.is_former(writer) or owner.is_same(writer.query_id, writer):
             return None

@@ -17,7 +17,7 @@ from barnabas.spark.pipelines.postgres.upsert import DELETED, Upsert
 from barnabas.spark.pipelines.sinks.sink import OutputMode, Sink
 
 _NOT_OF_THE_ROW = ("record", "change")
-"""Structs that sources add: where a row comes from. They can be used, and are not written."""
+"""Structs that sources add: where a row comes from. Queries can use them; they are not written."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class PostgresSink(Sink):
         self, environment: Environment, rows: DataFrame, output_mode: OutputMode
     ) -> DataStreamWriter:
         del environment, output_mode
-        self._prepared(rows)  # wrong columns are found before anything starts
+        self._prepared(rows)  # finds wrong columns before anything starts
         return rows.writeStream.foreachBatch(self._write)
 
     def _write(self, rows: DataFrame, _number: int) -> None:
@@ -97,15 +97,15 @@ def to_postgres(
     delete_when: str | None = None,
     create: bool = False,
 ) -> PostgresSink:
-    """Write rows to a table of PostgreSQL: one that has the key of a row is updated.
+    """Write rows to a table of PostgreSQL: a row with an existing key updates it.
 
-    - `url`: as `postgresql://user@host:5432/database`. What it leaves out, as a password, comes
-      from where PostgreSQL's own tools have it (`PGPASSWORD`, `~/.pgpass`).
+    - `url`: such as `postgresql://user@host:5432/database`. What it leaves out, such as a password,
+      is found as by PostgreSQL's own tools (`PGPASSWORD`, `~/.pgpass`).
     - `key`: the columns of a primary key or unique index.
-    - `latest_by`: which one counts of several rows of a batch with the same key: that where this
-      column, or expression in SQL, is greatest. Without it, several are an error.
-    - `delete_when`: a condition in SQL: rows for which it holds delete the one with their key.
-    - `create`: make the table if there is none.
+    - `latest_by`: a column or SQL expression; of several rows of a batch with the same key, the one
+      with the greatest value is written. Without it, several are an error.
+    - `delete_when`: a SQL condition; rows for which it is true delete the row with their key.
+    - `create`: create the table if it does not exist.
     """
     check_driver()
     keys = (key,) if isinstance(key, str) else tuple(key)

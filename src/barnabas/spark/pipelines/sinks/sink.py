@@ -41,11 +41,11 @@ class Sink(PipelineEnd):
         """A writer for the rows, which the run gives a trigger, a name and a checkpoint.
 
         It is `rows.writeStream.format(...)`, or `rows.writeStream.foreachBatch(...)` with a
-        function that writes a batch and leaves no trace of its own if the batch comes again.
+        function that writes a batch, and has no further effect if the batch is repeated.
         """
 
     def check(self, writer: Writer, spark: SparkSession | None = None) -> None:
-        """Raise `InvalidArgument` if this pipeline may not write to what is there.
+        """Raise `InvalidArgument` if this pipeline may not write to the existing output.
 
         It is called without Spark before Spark starts, and with it before the query starts.
         """
@@ -54,7 +54,7 @@ class Sink(PipelineEnd):
 
     @property
     def producer_options(self) -> Mapping[str, str]:
-        """Options named `kafka.*`; dead letters are compressed as they say."""
+        """Options named `kafka.*`; dead letters use the same compression."""
         return {}
 
     # -- versions, reset, compaction --------------------------------------------------------------

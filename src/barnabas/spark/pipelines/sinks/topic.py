@@ -28,7 +28,7 @@ class TopicSink(Sink):
     options: Mapping[str, str] = field(default_factory=dict)
     topic_per_row: bool = False
     suffix: str = ""
-    """What the topics of rows end with in another version of the pipeline."""
+    """Suffix of the topics of rows, in another version of the pipeline."""
 
     @property
     def modes(self) -> tuple[OutputMode, ...]:
@@ -67,7 +67,7 @@ class TopicSink(Sink):
                 options["deliveryGuarantee"] = "exactly-once"
             return records.writeStream.format("barnabas").options(**options)
 
-        # Spark lets Python sinks only append, so changed rows are written batch by batch.
+        # Python sinks of Spark can only append, so changed rows are written batch by batch.
         def write(batch: DataFrame, _batch_id: int) -> None:
             batch.write.format("barnabas").options(**options).mode("append").save()
 
@@ -85,7 +85,7 @@ class TopicSink(Sink):
         return rows.select(*self._key(rows), _value(rows, metadata).alias("value"), *columns)
 
     def _topic(self) -> Column:
-        """The column of the rows, which counts for the connector where it has no option `topic`."""
+        """The topic column; the connector uses it if the option `topic` is not set."""
         if not self.topic_per_row:
             return F.col("topic")
         own = F.concat(F.col("topic"), F.lit(self.suffix))
@@ -108,13 +108,13 @@ def to_topic(
     topic_per_row: bool = False,
     **options: Any,
 ) -> TopicSink:
-    """Write every row to a topic; with `exactly_once`, once also when something fails.
+    """Write every row to a topic; with `exactly_once`, exactly once even after failures.
 
     Rows that have only the connector's columns (`value`, and optionally `key`, `headers`, `topic`,
     `partition`) are written as they are. Other rows become JSON objects. `key` names the column
     that is the key, as text; several columns become a JSON object. With `topic_per_row`, the column
-    `topic` says where each row goes, and `topic` is for those where it is NULL. `options` are
-    options of the connector; `__` stands for a dot.
+    `topic` names the topic of each row; where it is NULL, the argument `topic` is used. `options`
+    are options of the connector; `__` stands for a dot.
     """
     keys = (key,) if isinstance(key, str) else tuple(key or ())
     checked = write_options(to_topic, exactly_once, options)

@@ -9,7 +9,7 @@ from pyspark.sql.types import StructType
 
 
 class Record(NamedTuple):
-    """A record as it is in a topic, for what rows can't say: deletes, headers, broken values."""
+    """A record of a topic, for what rows can't express: deletes, headers, broken values."""
 
     value: bytes | None
     key: bytes | str | None = None
@@ -19,14 +19,14 @@ class Record(NamedTuple):
 
 
 Fed: TypeAlias = Mapping[str, Any] | Record | bytes | str
-"""A row of a source, or what a topic holds."""
+"""A row of a source, or a record or value of a topic."""
 
 
 class Feed(Protocol):
-    """Where a source puts what it is fed, so that it reads it."""
+    """Where a source in a test puts the rows that it is fed."""
 
     def add_records(self, topic: str, records: Sequence[Record]) -> None:
         """Append records to a topic of the test."""
 
     def add_rows(self, folder: Path, fields: StructType, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add a Parquet file to a folder, in one step."""
+        """Add a Parquet file to a folder, atomically."""

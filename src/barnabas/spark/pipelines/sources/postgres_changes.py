@@ -106,7 +106,7 @@ class PostgresChangesSource(Source):
         yield from schema_problems("json", self.schema)
 
     def as_version(self, version: str, topics: Mapping[str, str]) -> Self:
-        """Another version reads all over again, with a slot that is not the original's."""
+        """Another version reads everything again, with a separate slot."""
         del topics
         if _SLOT not in self.settings:
             return self
@@ -165,8 +165,8 @@ def from_postgres_changes(
 ) -> PostgresChangesSource:
     """What tables of a PostgreSQL have, and then every change, by logical replication.
 
-    - `url`: as `postgresql://user@host:5432/database`. What it leaves out, as a password, comes
-      from where PostgreSQL's own tools have it (`PGPASSWORD`, `~/.pgpass`).
+    - `url`: such as `postgresql://user@host:5432/database`. What it leaves out, such as a password,
+      is found as by PostgreSQL's own tools (`PGPASSWORD`, `~/.pgpass`).
     - `tables`: regular expressions for `schema.table`; a name without a schema is in `public`.
     - `schema`: the columns of the tables, in Spark's DDL. A row is a row of the table, or of a
       deleted one what is known of it, and has a column `change` with its operation (`op`: c, u, d,
@@ -175,10 +175,10 @@ def from_postgres_changes(
     - `topic_prefix`: how those topics start; the name of the database if it is not given.
     - `slot`, `publication`: their names, which are made from the pipeline's if not given.
     - `snapshot`: `initial`, `initial_only`, or `no_data` to leave out what is there already.
-    - `watermark`: a column and how late its rows may come, as `"at 10 minutes"`.
-    - `max_changes_per_batch`: about how many; a transaction is never divided.
+    - `watermark`: a column and how late its rows may be, such as `"at 10 minutes"`.
+    - `max_changes_per_batch`: the approximate size of a batch; a transaction is never divided.
     - `expect`: rules for the rows (`expect`).
-    - `settings`: further ones of Debezium; `__` stands for a dot.
+    - `settings`: more settings of Debezium; `__` stands for a dot.
     """
     check_driver()
     names = tables.split(",") if isinstance(tables, str) else tables
@@ -186,7 +186,7 @@ def from_postgres_changes(
         each.strip() if "." in each else f"public.{each.strip()}" for each in names if each.strip()
     )
     if not whole:
-        raise InvalidArgument("from_postgres_changes: name a table, as public.orders")
+        raise InvalidArgument("from_postgres_changes: name a table, such as public.orders")
     given = option_texts(settings)
     for name, value in (
         ("topic.prefix", topic_prefix),

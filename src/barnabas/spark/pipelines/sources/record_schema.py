@@ -55,7 +55,7 @@ def record_decoding(
     undecodable: Undecodable,
     spark: SparkSession,
 ) -> RecordDecoding:
-    """How rows are made of records: with what of the record, and what of those that can't be."""
+    """How records become rows: the columns to keep, and what happens to undecodable ones."""
     zone = spark.conf.get("spark.sql.session.timeZone") or "UTC"
     wanted = (*(() if key is None else ("key",)), *record)
     return RecordDecoding(values.decoding(zone), tuple(dict.fromkeys(wanted)), undecodable)
@@ -86,7 +86,7 @@ def shaped(
 
 
 def _column(name: str, field: StructField, known: Collection[str]) -> Column:
-    """A column of a reader's rows; of one that it does not make, an error wherever it is used."""
+    """A column of a reader's rows; one that the reader leaves out raises an error if it is used."""
     if name in known:
         quoted = name.replace("`", "``")
         return F.col(f"`{quoted}`")
@@ -95,7 +95,7 @@ def _column(name: str, field: StructField, known: Collection[str]) -> Column:
 
 
 def schema_problems(name: str, schema: str | StructType | None) -> Iterator[SourceError]:
-    """Mistakes in a schema that can be found without Spark."""
+    """Find errors in a schema without Spark."""
     if isinstance(schema, str) and name not in ("avro", "protobuf"):
         found = mistake_in(schema)
         if found is not None:

@@ -31,7 +31,7 @@ class Source(PipelineEnd):
         """Its rows, as a stream or as a table."""
 
     def problems(self) -> Iterator[SourceError]:
-        """Mistakes that can be found without Spark, which takes seconds to start."""
+        """Errors that can be found without Spark, which takes seconds to start."""
         yield from ()
 
     @property
@@ -46,7 +46,7 @@ class Source(PipelineEnd):
 
     @property
     def dead_letter_topic(self) -> str | None:
-        """The topic for records that become no rows, if it has one."""
+        """The topic for records that do not become rows, if it has one."""
         return None
 
     def letter_targets(self, environment: Environment) -> Sequence[LetterTarget]:
@@ -65,7 +65,7 @@ class Source(PipelineEnd):
     # -- tests ------------------------------------------------------------------------------------
 
     def in_test(self, folder: Path) -> "Source":
-        """The source that a test reads instead: one that `feed` can feed; `folder` is its own."""
+        """The source that a test reads instead, for `feed`; `folder` is for its files."""
         del folder
         raise InvalidArgument(f"{self.describe()} can't be fed in a test")
 

@@ -104,14 +104,14 @@ def from_table(
 ) -> TableSource:
     """A compacted topic as a table: the last row of every key, without those that were deleted.
 
-    It is not a stream, but something to join a stream with: every micro-batch has its rows of then.
-    A pipeline keeps what it has read in its folder, and reads only newer records from the topic.
+    It is not a stream, but a table to join a stream with: every micro-batch sees its current rows.
+    A pipeline stores the rows in its folder, and reads only newer records from the topic.
     """
     return TableSource(topic, schema, format, key, table_options(from_table, topic, options))
 
 
 def _names_positions(options: Mapping[str, str]) -> bool:
-    """Whether only a part of the topic is read, of which nothing can be kept."""
+    """Whether only a part of the topic is read, which can't be stored for the next read."""
     return any(name.lower().startswith(("starting", "ending")) for name in options)
 
 

@@ -266,13 +266,13 @@ def from_topic(
       `PATH:MESSAGE` for `format="protobuf"`, with the path of a descriptor file.
       Without it, the columns are those of the connector.
     - `key`: a column of this name has the key, as a string.
-    - `record`: what else is wanted of a record, in a column `record` with these fields.
-    - `watermark`: a column and how late its rows may come, as `"at 10 minutes"`.
+    - `record`: fields of the record to add, in a column `record`.
+    - `watermark`: a column and how late its rows may be, such as `"at 10 minutes"`.
     - `dead_letters`: the topic for records that can't be decoded; without it they are an error.
-    - `skip_undecodable`: leave them out instead, as when another pipeline on the same topic sends
+    - `skip_undecodable`: skip them instead, for example if another pipeline on the same topic sends
       them to its dead letters.
     - `expect`: rules for the rows (`expect`).
-    - `options`: further ones of the connector; `__` stands for a dot.
+    - `options`: more options of the connector; `__` stands for a dot.
     """
     return TopicSource(
         topic,

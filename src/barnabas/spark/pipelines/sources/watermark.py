@@ -1,4 +1,4 @@
-"""Watermarks: a column, and how late its rows may come, as in `"at 10 minutes"`."""
+"""Watermarks: a column, and how late its rows may be, such as `"at 10 minutes"`."""
 
 from pyspark.sql import DataFrame
 
@@ -22,5 +22,7 @@ def split_watermark(text: str) -> tuple[str, str]:
     """The column and the delay; raises `InvalidArgument`."""
     column, _, delay = text.strip().partition(" ")
     if not is_interval(delay):
-        raise InvalidArgument(f'watermark is a column and a delay as "at 10 minutes", not {text!r}')
+        raise InvalidArgument(
+            f'watermark must be a column and a delay such as "at 10 minutes", not {text!r}'
+        )
     return column, delay.strip()

@@ -1,4 +1,4 @@
-"""Reading Spark's state stores without Spark, whose start takes ten times as long as the reading.
+"""Reads Spark's state stores without Spark, which takes ten times as long to start as to read.
 
 state_rows    the rows of a table of state, as `read_state` has them
 condition     which rows are wanted, where that is a simple comparison

@@ -1,7 +1,7 @@
 """Simple conditions in SQL, such as `word = 'kafka' AND count > 3`, without Spark.
 
-They compare columns with texts or numbers and are joined by AND. For all others, and where the
-types differ so that SQL would convert one of them, there is Spark.
+They compare columns with strings or numbers and are joined by AND. All others, and comparisons
+in which SQL would convert a type, are left to Spark.
 """
 
 import operator
@@ -33,7 +33,7 @@ _NUMBERS = (int, float, Decimal)
 def matching(
     rows: Iterable[list[Any]], columns: Sequence[str], condition: str
 ) -> Iterator[list[Any]]:
-    """The rows that match; raises `UnreadableState` if it takes Spark to say."""
+    """The rows that match; raises `UnreadableState` if only Spark can decide."""
     comparisons = list(_comparisons(condition, [each.lower() for each in columns]))
     for row in rows:
         if all(_holds(row[at], compare, literal) for at, compare, literal in comparisons):
